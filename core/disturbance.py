@@ -1,0 +1,108 @@
+"""How far a longer context moves the rotary angle distributions (paper, section 3.2, equations 7-8).
+
+Two conventions are in use and they do not agree:
+
+- ``"released"``: KL(P_L ‖ P_L'), pre-trained first, as the authors' released code computes it. Summed over the
+  intervals it reproduces the paper's disturbance table.
+- ``"equation"``: KL(P_L' ‖ P_L), extended first, as equation (7) prints it. Intervals that only the longer
+  context reaches are divided by ε, so its value depends strongly on ε.
+
+Both are in nats, one value per dimension pair; the averaged disturbance D(P_L', P_L) is their mean over pairs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from core.angles import angle_distribution
+from core.errors import InputError
+
+CONVENTIONS = ("released", "equation")
+EPSILON = 1e-8
+
+
+def disturbance(
+    extended: ArrayLike, pretrained: ArrayLike, convention: str = "released", epsilon: float = EPSILON
+) -> np.ndarray:
+    """The disturbance D^i(P_L', P_L) of each dimension pair, in nats.
+
+    Args:
+        extended: P_L' for the longer context, shape [pairs, intervals].
+        pretrained: P_L for the pre-training length, same shape.
+        convention: "released" for KL(P_L ‖ P_L'), "equation" for KL(P_L' ‖ P_L) (equation 7).
+        epsilon: added to both frequencies inside the logarithm, against division by zero.
+
+    Returns:
+        float64 array [pairs].
+
+    Raises:
+        InputError: unknown convention, or shapes that differ.
+    """
+    extended, pretrained = (np.asarray(x, dtype=np.float64) for x in (extended, pretrained))
+    if extended.shape != pretrained.shape:
+        raise InputError(f"the distributions differ in shape ({extended.shape} and {pretrained.shape}); use one b.")
+    if convention not in CONVENTIONS:
+        raise InputError(f"unknown convention {convention!r}; choose one of {', '.join(CONVENTIONS)}.")
+    first, second = (pretrained, extended) if convention == "released" else (extended, pretrained)
+    return np.sum(first * np.log((first + epsilon) / (second + epsilon)), axis=-1)
+
+
+def strategy_disturbance(
+    inv_freq: ArrayLike,
+    length: int,
+    factor: float,
+    intervals: int = 360,
+    convention: str = "released",
+    epsilon: float = EPSILON,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(D_I, D_E): what interpolating by `factor`, or keeping θ_i, would do to each pair at L' = factor·L.
+
+    Args:
+        inv_freq: pre-trained θ_i in radians per position, shape [pairs].
+        length: pre-training context length L.
+        factor: s = L'/L > 1.
+        intervals, convention, epsilon: as in :func:`disturbance` and :func:`core.angles.angle_distribution`.
+
+    Returns:
+        two float64 arrays [pairs].
+    """
+    inv_freq = np.asarray(inv_freq, dtype=np.float64)
+    pretrained = angle_distribution(inv_freq, length, intervals)
+    longer = round(length * factor)
+    interpolated = angle_distribution(inv_freq / factor, longer, intervals)
+    extrapolated = angle_distribution(inv_freq, longer, intervals)
+    return tuple(disturbance(p, pretrained, convention, epsilon) for p in (interpolated, extrapolated))
+
+
+def select_interpolated(
+    interpolation: ArrayLike, extrapolation: ArrayLike, threshold: float = 0.0, n_hat: int | None = None
+) -> np.ndarray:
+    """Which pairs to interpolate (equation 8): those with D_E > D_I + t, or the n̂/2 with the largest D_E − D_I.
+
+    Args:
+        interpolation: D_I, shape [pairs].
+        extrapolation: D_E, shape [pairs].
+        threshold: t, in nats; t = 0 takes the lesser disturbance of each pair.
+        n_hat: n̂, the number of *dimensions* to interpolate, two per pair; excludes a threshold.
+            Equal margins are broken towards the lower frequency.
+
+    Returns:
+        bool array [pairs], True where the pair is interpolated.
+
+    Raises:
+        InputError: n̂ odd or outside 0 … 2·pairs, both n̂ and t given, or a threshold that is not a number.
+    """
+    margin = np.asarray(extrapolation, dtype=np.float64) - np.asarray(interpolation, dtype=np.float64)
+    if not np.isfinite(threshold):
+        raise InputError(f"the threshold t is {threshold}; give a finite number.")
+    if n_hat is None:
+        return margin > threshold
+    if threshold != 0.0:
+        raise InputError("n̂ and a threshold t were both given; choose one, as each decides the selection alone.")
+    if int(n_hat) != n_hat or n_hat % 2 or not 0 <= n_hat <= 2 * margin.size:
+        raise InputError(f"n̂ is {n_hat}; it counts dimensions, so give an even number from 0 to {2 * margin.size}.")
+    by_margin = np.lexsort((-np.arange(margin.size), -margin))
+    selected = np.zeros(margin.size, dtype=bool)
+    selected[by_margin[: n_hat // 2]] = True
+    return selected

@@ -1,0 +1,34 @@
+"""The released code's histogram, rounding included, so that the published table can be met to its last digit.
+
+The authors' program (github.com/1180301012/DPRoPE) computes θ, positions and angles in float32, takes the
+angle modulo a float32 2π, and starts every count at the smallest normal float16. Boundaries then fall where
+rounding puts them: use :mod:`core.angles` for anything but a comparison with the published numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rope import RopeGeometry
+
+COUNT_OFFSET = np.float32(np.finfo(np.float16).tiny)
+
+
+def inv_freq_float32(geometry: RopeGeometry) -> np.ndarray:
+    """θ_i in float32 arithmetic throughout, shape [pairs]."""
+    exponent = np.arange(0, geometry.head_dim, 2, dtype=np.float32) / np.float32(geometry.head_dim)
+    return np.float32(1) / np.float32(geometry.base) ** exponent
+
+
+def angle_distribution_float32(inv_freq: np.ndarray, length: int, intervals: int = 360) -> np.ndarray:
+    """P_L^i with float32 rounding and the offset in every count: float32 array [pairs, intervals].
+
+    Rows sum to slightly more than 1, as in the released code, and hold no zero: use epsilon = 0 with them.
+    """
+    two_pi = np.float32(2 * np.pi)
+    angles = np.arange(length, dtype=np.float32) * np.asarray(inv_freq, dtype=np.float32)[:, None]
+    interval = np.floor(np.float32(intervals / (2 * np.pi)) * np.mod(angles, two_pi)).astype(np.int64)
+    # Rounding can push an angle just below 2π into interval b, where the released code would stop.
+    np.minimum(interval, intervals - 1, out=interval)
+    counts = np.stack([np.bincount(row, minlength=intervals) for row in interval]).astype(np.float32)
+    return (counts + COUNT_OFFSET) / np.float32(length)

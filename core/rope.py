@@ -1,0 +1,205 @@
+"""RoPE scaling methods: how each changes the inverse frequencies θ_i when L grows to L' = s·L.
+
+A method is one registered function `(geometry, factor, **options) -> RopeScaling`; options are its
+keyword-only parameters. :func:`scale` looks it up by name. Everything is float64 NumPy.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.disturbance import select_interpolated, strategy_disturbance
+from core.errors import InputError
+
+
+@dataclass(frozen=True)
+class RopeGeometry:
+    """What RoPE was pre-trained with.
+
+    Attributes:
+        head_dim: d, the number of *rotated* dimensions of a head (a partial rotary factor already applied).
+        base: θ_i = base^(−2i/d) radians per position (equation 1).
+        context_length: L, the pre-training length in tokens.
+    """
+
+    head_dim: int
+    base: float
+    context_length: int
+
+    def __post_init__(self) -> None:
+        if self.head_dim < 2 or self.head_dim % 2:
+            raise InputError(f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even.")
+        if not np.isfinite(self.base) or self.base <= 1:
+            raise InputError(f"the RoPE base is {self.base}; give a finite number above 1, such as 10000.")
+        if int(self.context_length) != self.context_length or self.context_length < 1:
+            raise InputError(f"the context length is {self.context_length}; give a positive whole number of tokens.")
+
+    @property
+    def pairs(self) -> int:
+        """The number of dimension pairs, d/2."""
+        return self.head_dim // 2
+
+    @property
+    def inv_freq(self) -> np.ndarray:
+        """θ_i in radians per position, float64 [pairs]."""
+        return self.base ** -(np.arange(0, self.head_dim, 2) / self.head_dim)
+
+    @property
+    def wavelength(self) -> np.ndarray:
+        """λ_i = 2π/θ_i in positions, float64 [pairs]."""
+        return 2 * np.pi / self.inv_freq
+
+
+@dataclass(frozen=True)
+class RopeScaling:
+    """What a method makes of a geometry.
+
+    Attributes:
+        inv_freq: the scaled θ̂_i in radians per position, float64 [pairs].
+        attention_factor: multiplies cos and sin alike (YaRN's temperature; 1 elsewhere).
+        interpolated: bool [pairs], True where θ̂_i = θ_i/s.
+    """
+
+    inv_freq: np.ndarray
+    attention_factor: float
+    interpolated: np.ndarray
+
+
+METHODS: dict[str, Callable[..., RopeScaling]] = {}
+
+
+def register(name: str):
+    """Add the decorated function to the registry under `name`."""
+
+    def add(function: Callable[..., RopeScaling]) -> Callable[..., RopeScaling]:
+        METHODS[name] = function
+        return function
+
+    return add
+
+
+def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> RopeScaling:
+    """Scale `geometry` by `method` for a context `factor` times as long.
+
+    Args:
+        geometry: the pre-trained RoPE.
+        method: a name in :data:`METHODS`.
+        factor: s = L'/L > 1.
+        options: the method's own, see :func:`method_options`.
+
+    Raises:
+        InputError: an unknown method or option, or a factor that extends nothing.
+    """
+    known = method_options(method)
+    for option in options:
+        if option not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise InputError(f"the method {method!r} has no option {option!r}; {takes}.")
+    if not np.isfinite(factor) or factor <= 1:
+        raise InputError(f"the scaling factor is {factor}; to extend the context give a number above 1, such as 2.")
+    return METHODS[method](geometry, float(factor), **options)
+
+
+def method_options(method: str) -> dict[str, object]:
+    """The options of a method with their defaults."""
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}.")
+    parameters = inspect.signature(METHODS[method]).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def _interpolate(geometry: RopeGeometry, factor: float, chosen: np.ndarray) -> RopeScaling:
+    """θ/s where chosen, θ elsewhere; attention untouched."""
+    return RopeScaling(np.where(chosen, geometry.inv_freq / factor, geometry.inv_freq), 1.0, chosen)
+
+
+@register("original")
+def original(geometry: RopeGeometry, factor: float) -> RopeScaling:
+    """No scaling: plain extrapolation to L'."""
+    return _interpolate(geometry, factor, np.zeros(geometry.pairs, dtype=bool))
+
+
+@register("pi")
+def position_interpolation(geometry: RopeGeometry, factor: float) -> RopeScaling:
+    """Position interpolation, θ/s for every pair (Chen et al. 2023; paper, section 2.2)."""
+    return _interpolate(geometry, factor, np.ones(geometry.pairs, dtype=bool))
+
+
+@register("ntk")
+def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
+    """NTK-aware scaling: base·s^(d/(d−2)), so that the last pair is divided by exactly s (bloc97, 2023)."""
+    if geometry.head_dim == 2:
+        raise InputError("NTK-aware scaling needs at least two pairs; this model rotates one. Use another method.")
+    base = geometry.base * factor ** (geometry.head_dim / (geometry.head_dim - 2))
+    inv_freq = RopeGeometry(geometry.head_dim, base, geometry.context_length).inv_freq
+    return RopeScaling(inv_freq, 1.0, np.arange(geometry.pairs) == geometry.pairs - 1)
+
+
+@register("yarn")
+def yarn(
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    beta_fast: float = 32.0,
+    beta_slow: float = 1.0,
+    ramp: str = "index",
+) -> RopeScaling:
+    """YaRN (Peng et al. 2023): keep pairs with many rotations within L, interpolate those with few, blend between.
+
+    The number of rotations is r_i = L/λ_i. Attention factor: 0.1·ln s + 1.
+
+    Args:
+        beta_fast: β; pairs with r_i > β are kept.
+        beta_slow: α; pairs with r_i < α are interpolated.
+        ramp: "index", the official code's blend, linear in the pair index between whole-number limits; or
+            "rotations", linear in r_i as the paper under reproduction prints it (equation 4).
+    """
+    if not 0 < beta_slow < beta_fast:
+        raise InputError(f"YaRN needs 0 < beta_slow < beta_fast, but they are {beta_slow} and {beta_fast}.")
+    if ramp == "index":
+
+        def index_of(rotations: float) -> float:
+            """The (real) pair index at which r_i = rotations."""
+            span = np.log(geometry.context_length / (2 * np.pi * rotations))
+            return geometry.head_dim * span / (2 * np.log(geometry.base))
+
+        low = max(np.floor(index_of(beta_fast)), 0)
+        high = min(np.ceil(index_of(beta_slow)), geometry.head_dim - 1)
+        # The official code widens an empty ramp by 0.001 to divide by it.
+        weight = (np.arange(geometry.pairs) - low) / (high - low if high != low else 1e-3)
+    elif ramp == "rotations":
+        rotations = geometry.context_length / geometry.wavelength
+        weight = (beta_fast - rotations) / (beta_fast - beta_slow)
+    else:
+        raise InputError(f"unknown YaRN ramp {ramp!r}; choose index or rotations.")
+    weight = np.clip(weight, 0, 1)
+    inv_freq = geometry.inv_freq * (1 - weight) + geometry.inv_freq / factor * weight
+    return RopeScaling(inv_freq, 0.1 * float(np.log(factor)) + 1, weight == 1)
+
+
+@register("dprope")
+def dprope(
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    threshold: float = 0.0,
+    n_hat: int | None = None,
+    intervals: int = 360,
+    convention: str = "released",
+) -> RopeScaling:
+    """The paper's method: interpolate the pairs whose angle distribution it disturbs less (equation 8).
+
+    Args:
+        threshold: t; interpolate where D_E > D_I + t.
+        n_hat: n̂, the number of dimensions to interpolate instead; excludes a threshold.
+        intervals: b, the histogram's intervals.
+        convention: "released" or "equation", see :mod:`core.disturbance`.
+    """
+    interpolation, extrapolation = strategy_disturbance(
+        geometry.inv_freq, geometry.context_length, factor, intervals, convention
+    )
+    return _interpolate(geometry, factor, select_interpolated(interpolation, extrapolation, threshold, n_hat))

@@ -1,0 +1,23 @@
+"""Bootstrap confidence intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import bootstrap
+
+RESAMPLES = 2000
+
+
+def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
+    """The mean of independent values with a bootstrap 95 % interval (percentiles of 2000 resamples).
+
+    Returns:
+        {"mean", "low", "high", "n"}; low and high equal the mean where there is one value.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    mean = float(values.mean())
+    low = high = mean
+    if len(values) > 1:
+        resampled = bootstrap((values,), np.mean, n_resamples=RESAMPLES, method="percentile", rng=seed)
+        low, high = (float(x) for x in resampled.confidence_interval)
+    return {"mean": mean, "low": low, "high": high, "n": len(values)}

@@ -1,0 +1,51 @@
+"""The loss of a language model at every position of one long text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from transformers import DynamicCache, PreTrainedModel
+
+CHUNK = 1024
+
+
+class NonFiniteLoss(ArithmeticError):
+    """The model produced a loss that is not a finite number."""
+
+
+@torch.inference_mode()
+def position_losses(
+    model: PreTrainedModel, tokens: torch.Tensor, progress: Callable[[int], object] = lambda positions: None
+) -> np.ndarray:
+    """−ln p(token m+1 | tokens 0 … m) in nats for every position m.
+
+    The text is read in chunks of 1024 tokens on top of a key-value cache, so that logits exist for one chunk at a
+    time; attention reaches back to the first token all the same.
+
+    Args:
+        model: a causal language model.
+        tokens: token ids, int64 [length + 1].
+        progress: called with the number of positions scored, after each chunk.
+
+    Returns:
+        float64 array [length].
+
+    Raises:
+        NonFiniteLoss: naming the first position.
+    """
+    tokens = tokens.to(model.device)
+    cache = DynamicCache(config=model.config)
+    losses = []
+    for start in range(0, len(tokens) - 1, CHUNK):
+        targets = tokens[start + 1 : start + 1 + CHUNK]
+        inputs = tokens[start : start + len(targets)]
+        logits = model(inputs[None], past_key_values=cache, use_cache=True).logits[0]
+        loss = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none").double().cpu().numpy()
+        if not np.isfinite(loss).all():
+            position = start + int(np.flatnonzero(~np.isfinite(loss))[0])
+            raise NonFiniteLoss(f"the loss at position {position} is not finite")
+        losses.append(loss)
+        progress(len(targets))
+    return np.concatenate(losses)

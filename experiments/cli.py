@@ -1,0 +1,61 @@
+"""What every command line shares: the method's options, and how bad input is reported."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from core.disturbance import CONVENTIONS
+from core.errors import InputError
+from core.rope import METHODS
+from experiments.records import RESULTS
+
+# The options of DPRoPE that a command line sets; each is passed on only when given.
+_METHOD_OPTIONS = ("n_hat", "threshold", "intervals", "convention")
+
+
+def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
+    """An argument parser whose help is the module's docstring."""
+    return argparse.ArgumentParser(
+        description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments
+    )
+
+
+def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None) -> None:
+    """--method, --factor and DPRoPE's own options."""
+    to.add_argument("--method", default=method, help=f"one of {', '.join(METHODS)}" + _default(method))
+    to.add_argument("--factor", type=float, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
+    group = to.add_argument_group("options of dprope")
+    group.add_argument("--n-hat", type=int, metavar="N", help="n̂: how many dimensions to interpolate (two per pair)")
+    group.add_argument("--threshold", type=float, metavar="T", help="t: interpolate where D_E > D_I + t (default 0)")
+    group.add_argument("--intervals", type=int, metavar="B", help="b: intervals of the histograms (default 360)")
+    group.add_argument("--convention", help=f"of the disturbance: {' or '.join(CONVENTIONS)} (default released)")
+
+
+def _default(value: str | None) -> str:
+    return f" (default {value})" if value else ""
+
+
+def add_results_argument(to: argparse.ArgumentParser) -> None:
+    """--results, where records go to or come from."""
+    to.add_argument("--results", type=Path, default=RESULTS, metavar="DIR", help="records (default results/)")
+
+
+def method_options(arguments: argparse.Namespace) -> dict:
+    """The method's options that were given."""
+    given = {name: getattr(arguments, name) for name in _METHOD_OPTIONS}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def run(main: Callable[[], None]) -> None:
+    """Call `main`; bad input becomes one sentence and exit status 2, an interrupt exit status 130."""
+    try:
+        main()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on from here.", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,126 @@
+"""Extend a model without training and score public-domain books: loss against position, up to L'.
+
+By default every method of the scale's comparison is run, each on the same books; one record per method.
+The same command again skips what is done and finishes what is not.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from core.errors import InputError
+from core.extend import extend
+from eval.intervals import mean_interval
+from eval.position_loss import NonFiniteLoss, position_losses
+from experiments import cli, journal, models, records, scales, texts
+
+BUCKET = 1024  # positions per point of the curve
+BLOCK = 128  # consecutive tokens that a bootstrap resamples together, as neighbouring losses depend on each other
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m experiments.extension")
+    parser.add_argument("--scale", default="smollm2", help=f"one of {', '.join(scales.SCALES)} (default smollm2)")
+    cli.add_method_arguments(parser)
+    parser.add_argument("--books", type=int, default=1, metavar="N", help=f"1 to {texts.AVAILABLE} (default 1)")
+    parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these files instead")
+    cli.add_results_argument(parser)
+    arguments = parser.parse_args()
+
+    scale = scales.get(arguments.scale)
+    factor = arguments.factor
+    if arguments.method:
+        comparison = [(arguments.method, cli.method_options(arguments))]
+    else:
+        comparison = scale.comparison(factor)
+    library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
+    measure(arguments.scale, comparison, factor, library, arguments.results)
+
+
+def measure(scale_name: str, comparison: list[tuple[str, dict]], factor: float, library, results: Path) -> None:
+    """Write one record per method of `comparison`, skipping those that exist."""
+    scale = scales.get(scale_name)
+    length = round(scale.geometry.context_length * factor)
+    if length % BUCKET:
+        raise InputError(f"L' = {length} is not a multiple of the bucket of {BUCKET} positions; choose another factor.")
+    loaded = models.load(scale_name)
+    samples = {_key(book): _tokens(loaded.tokenizer, book, length) for book in library}
+
+    runs = []
+    for method, options in comparison:
+        run = {
+            "scale": scale_name,
+            "experiment": "extension",
+            "method": method,
+            "factor": factor,
+            "options": options,
+            "model": loaded.provenance,
+            "data": {book.title: book.sha256 for book in library},
+            "length": length,
+        }
+        run["identity"] = records.identity(**run)
+        name = records.run_name(method, factor, options) + f"_books={len(library)}"
+        file = records.path(results, scale_name, "extension", name)
+        if records.is_done(file, run["identity"]):
+            print(f"done already: {file}")
+        else:
+            runs.append((name, file, run))
+
+    with tqdm(total=len(runs) * len(samples) * length, unit="token", unit_scale=True, desc="loss") as bar:
+        for name, file, run in runs:
+            bar.set_description(name)
+            extend(loaded.model, run["method"], factor, **run["options"])
+            parts = _journal(run)
+            for key, tokens in samples.items():
+                if key in parts:
+                    bar.update(length)
+                    continue
+                started = time.perf_counter()
+                try:
+                    losses = position_losses(loaded.model, tokens, bar.update)
+                except NonFiniteLoss as error:
+                    raise InputError(f"{name} on {key}: {error}; the run stopped there.") from error
+                blocks = losses.reshape(-1, BLOCK).mean(axis=1).round(6).tolist()
+                parts.add(key, {"blocks": blocks, "seconds": round(time.perf_counter() - started, 1)})
+            blocks = {book.title: parts[_key(book)]["blocks"] for book in library}
+            seconds = sum(parts[key]["seconds"] for key in samples)
+            records.write(file, run | scores(blocks) | {"seconds": round(seconds, 1)})
+
+
+def _journal(run: dict) -> journal.Journal:
+    """The run's journal: one for any choice of books, as each is scored by itself."""
+    same = {key: value for key, value in run.items() if key not in ("data", "identity")}
+    return journal.Journal(journal.RUNS / run["scale"] / "extension" / f"{records.identity(**same)}.jsonl")
+
+
+def scores(blocks: dict[str, list[float]]) -> dict:
+    """The scored part of a record: the mean loss of each bucket with its interval, and the blocks behind it."""
+    per_bucket = BUCKET // BLOCK
+    by_bucket = np.concatenate([np.reshape(b, (-1, per_bucket)) for b in blocks.values()], axis=1)
+    buckets = [
+        {"start": i * BUCKET, "end": (i + 1) * BUCKET, "tokens": values.size * BLOCK, **mean_interval(values)}
+        for i, values in enumerate(by_bucket)
+    ]
+    return {"buckets": buckets, "block": BLOCK, "blocks": blocks}
+
+
+def _key(book: texts.Book) -> str:
+    return f"{book.title} {book.sha256[:12]}"
+
+
+def _tokens(tokenizer, book: texts.Book, length: int) -> torch.Tensor:
+    """The book's first length + 1 tokens, without special tokens."""
+    # Seven characters a token is more than any English text needs, and spares tokenising the whole book.
+    tokens = tokenizer(book.text[: 7 * length], add_special_tokens=False, return_tensors="pt").input_ids[0]
+    if len(tokens) <= length:
+        raise InputError(f"{book.title!r} has {len(tokens)} tokens; scoring {length} positions needs a longer text.")
+    return tokens[: length + 1]
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,48 @@
+"""An append-only journal of a run's parts, so that a run killed at any moment goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from experiments.records import ROOT
+
+RUNS = ROOT / "runs"
+
+
+class Journal:
+    """A mapping from a part's key to its JSON value, kept on disk as one line per part.
+
+    The file is named after the run's identity, so a changed option or model opens another journal. A last line
+    that a kill tore is dropped.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = Path(file)
+        self.parts: dict[str, object] = {}
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        kept = 0
+        if self.file.exists():
+            with open(self.file, "rb") as handle:
+                for line in handle:
+                    if not line.endswith(b"\n"):
+                        break
+                    key, value = json.loads(line)
+                    self.parts[key] = value
+                    kept += len(line)
+            os.truncate(self.file, kept)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.parts
+
+    def __getitem__(self, key: str) -> object:
+        return self.parts[key]
+
+    def add(self, key: str, value: object) -> None:
+        """Append a part; it is on disk when this returns."""
+        with open(self.file, "a") as handle:
+            handle.write(json.dumps([key, value]) + "\n")
+            handle.flush()
+            os.fsync(handle.fileno())
+        self.parts[key] = value

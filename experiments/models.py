@@ -1,0 +1,97 @@
+"""Load a model to experiment on: a preset scale, a local checkpoint or a hub name."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import transformers
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from core.errors import InputError
+from experiments.records import file_sha256
+from experiments.scales import SCALES
+
+# transformers warns that `short_mscale` is not one of its own keys each time an extended model is loaded.
+transformers.logging.set_verbosity_error()
+
+
+@dataclass
+class Loaded:
+    """A model, its tokenizer, and what identifies the weights in a record."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    provenance: dict
+
+
+def device() -> str:
+    """The accelerator when there is one, else the CPU."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def load(name: str, dtype: str = "float32") -> Loaded:
+    """Load a causal language model by scale, path or hub name, in evaluation mode on the best device.
+
+    Raises:
+        InputError: nothing loadable under that name, or a configuration without a context length.
+    """
+    source, arguments = _resolve(name)
+    check_config(name)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, **arguments)
+        if "gguf_file" in arguments:  # unpack the quantised blocks into a plain dense model
+            quantization = {"quantization_config": transformers.GgufConfig(dequantize=True)}
+        else:
+            quantization = {}
+        model = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype), **arguments, **quantization)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot load the weights or tokenizer of {name}: {_first_line(error)}") from error
+    provenance = {"source": SCALES[name].model if name in SCALES else str(name), "sha256": _weights_sha256(source)}
+    return Loaded(model.eval().to(device()), tokenizer, provenance)
+
+
+def check_config(name: str) -> transformers.PreTrainedConfig:
+    """The configuration under `name`, without its weights; InputError if there is none or it states no length."""
+    source, arguments = _resolve(name)
+    try:
+        config = AutoConfig.from_pretrained(source, **arguments)
+        stated = {} if arguments else transformers.PreTrainedConfig.get_config_dict(source)[0]
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(
+            f"no checkpoint at {name!r}: give a directory with config.json and weights, a name on the Hugging Face "
+            f"hub, or one of {', '.join(SCALES)} ({_first_line(error)})"
+        ) from error
+    # A missing length would silently become the class's default, so look at what the file itself says.
+    length_key = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
+    stated = stated.get("text_config") or stated
+    if stated and not stated.get(length_key):
+        raise InputError(
+            f"{name}/config.json does not state the context length the model was pre-trained with; "
+            f"add {length_key!r} to it."
+        )
+    return config
+
+
+def _resolve(name: str) -> tuple[str, dict]:
+    """(what to hand to from_pretrained, its extra arguments)."""
+    model = SCALES[name].model if name in SCALES else str(name)
+    if not model.startswith("package:"):
+        return model, {}
+    package, file = model.removeprefix("package:").split("/", 1)
+    spec = importlib.util.find_spec(package)  # finds the package without importing it or what it needs
+    if spec is None:
+        raise InputError(f"the package {package} that carries {name}'s weights is not installed; run `make env`.")
+    return spec.submodule_search_locations[0], {"gguf_file": file}
+
+
+def _weights_sha256(source: str) -> dict[str, str]:
+    directory = Path(source)
+    files = sorted(p for p in directory.glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
+    return {p.name: file_sha256(p) for p in files}
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,103 @@
+"""Records: one JSON file per finished run, under results/<scale>/<experiment>/<run>.json.
+
+A record says what was run, on what, what came out and how long it took. It is written once, atomically. Tables
+and figures read records through :func:`load` and nothing else; this module needs neither torch nor a model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from core.errors import InputError
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results"
+_PACKAGES = ("torch", "transformers", "numpy")
+
+
+def run_name(method: str, factor: float, options: dict) -> str:
+    """A file name that tells runs apart: the method, its options that differ from the default, the factor."""
+    parts = [method, *(f"{key.replace('_', '-')}={value}" for key, value in sorted(options.items())), f"s={factor:g}"]
+    return "_".join(parts)
+
+
+def identity(**parts) -> str:
+    """A short hash of everything that must agree for two runs to be the same run."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def path(results: Path, scale: str, experiment: str, run: str) -> Path:
+    """Where a run's record belongs."""
+    return Path(results) / scale / experiment / f"{run}.json"
+
+
+def is_done(file: Path, run_identity: str) -> bool:
+    """Whether `file` records this very run."""
+    return file.exists() and json.loads(file.read_text())["identity"] == run_identity
+
+
+def write(file: Path, record: dict) -> Path:
+    """Write a record and what it ran on, atomically: a reader sees all of it or nothing."""
+    record = record | {"environment": environment()}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    partial.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    os.replace(partial, file)
+    return file
+
+
+def load(results: Path, scale: str, experiment: str) -> list[dict]:
+    """All records of an experiment at a scale, in the order of their names.
+
+    Raises:
+        InputError: there are none, naming the command that makes them.
+    """
+    files = sorted((Path(results) / scale / experiment).glob("*.json"))
+    if not files:
+        raise InputError(
+            f"no records under {Path(results) / scale / experiment}; "
+            f"make them with `python -m experiments.{experiment} --scale {scale}`."
+        )
+    return [json.loads(file.read_text()) for file in files]
+
+
+def file_sha256(file: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    with open(file, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def environment() -> dict:
+    """Versions, device and commit of this run."""
+    packages = {}
+    for name in _PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            pass
+    return {"python": platform.python_version(), "packages": packages, "device": _device(), "commit": _commit()}
+
+
+def _device() -> str:
+    torch = sys.modules.get("torch")  # a run that never imported torch ran on the CPU
+    if torch is not None and torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{os.cpu_count()} × {platform.machine()} CPU"
+
+
+def _commit() -> str:
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    commit = git("rev-parse", "HEAD")
+    # Records and rendered artifacts may differ; changed code is what makes a commit not the one that ran.
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "*.py", "*.lock")
+    return (commit or "unknown") + (" with changes" if changed else "")
