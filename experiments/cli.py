@@ -23,19 +23,19 @@ def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     )
 
 
-def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None) -> None:
+def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: bool = False) -> None:
     """--method, --factor and DPRoPE's own options."""
-    to.add_argument("--method", default=method, help=f"one of {', '.join(METHODS)}" + _default(method))
+    names = ", ".join(METHODS)
+    if several:
+        to.add_argument("--method", nargs="+", help=f"among {names} (default: the scale's comparison)")
+    else:
+        to.add_argument("--method", default=method, help=f"one of {names}" + (f" (default {method})" if method else ""))
     to.add_argument("--factor", type=float, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
     group = to.add_argument_group("options of dprope")
     group.add_argument("--n-hat", type=int, metavar="N", help="n̂: how many dimensions to interpolate (two per pair)")
     group.add_argument("--threshold", type=float, metavar="T", help="t: interpolate where D_E > D_I + t (default 0)")
     group.add_argument("--intervals", type=int, metavar="B", help="b: intervals of the histograms (default 360)")
     group.add_argument("--convention", help=f"of the disturbance: {' or '.join(CONVENTIONS)} (default released)")
-
-
-def _default(value: str | None) -> str:
-    return f" (default {value})" if value else ""
 
 
 def add_results_argument(to: argparse.ArgumentParser) -> None:

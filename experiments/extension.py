@@ -6,6 +6,7 @@ The same command again skips what is done and finishes what is not.
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tqdm import tqdm
 
 from core.errors import InputError
 from core.extend import extend
+from core.rope import scale
 from eval.intervals import mean_interval
 from eval.position_loss import NonFiniteLoss, position_losses
 from experiments import cli, journal, models, records, scales, texts
@@ -26,56 +28,61 @@ BLOCK = 128  # consecutive tokens that a bootstrap resamples together, as neighb
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.extension")
     parser.add_argument("--scale", default="smollm2", help=f"one of {', '.join(scales.SCALES)} (default smollm2)")
-    cli.add_method_arguments(parser)
+    cli.add_method_arguments(parser, several=True)
     parser.add_argument("--books", type=int, default=1, metavar="N", help=f"1 to {texts.AVAILABLE} (default 1)")
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these files instead")
     cli.add_results_argument(parser)
     arguments = parser.parse_args()
 
-    scale = scales.get(arguments.scale)
-    factor = arguments.factor
+    preset = scales.get(arguments.scale)
     if arguments.method:
-        comparison = [(arguments.method, cli.method_options(arguments))]
+        comparison = [(method, cli.method_options(arguments)) for method in arguments.method]
     else:
-        comparison = scale.comparison(factor)
+        comparison = preset.comparison(arguments.factor)
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
-    measure(arguments.scale, comparison, factor, library, arguments.results)
+    measure(arguments.scale, comparison, arguments.factor, library, arguments.results)
 
 
-def measure(scale_name: str, comparison: list[tuple[str, dict]], factor: float, library, results: Path) -> None:
+def measure(
+    scale_name: str, comparison: list[tuple[str, dict]], factor: float, library: list[texts.Book], results: Path
+) -> None:
     """Write one record per method of `comparison`, skipping those that exist."""
-    scale = scales.get(scale_name)
-    length = round(scale.geometry.context_length * factor)
+    geometry = scales.get(scale_name).geometry
+    length = round(geometry.context_length * factor)
     if length % BUCKET:
         raise InputError(f"L' = {length} is not a multiple of the bucket of {BUCKET} positions; choose another factor.")
-    loaded = models.load(scale_name)
-    samples = {_key(book): _tokens(loaded.tokenizer, book, length) for book in library}
-
     runs = []
     for method, options in comparison:
+        scale(geometry, method, factor, **options)  # refuse a bad method or option before the long work
         run = {
             "scale": scale_name,
             "experiment": "extension",
             "method": method,
             "factor": factor,
             "options": options,
-            "model": loaded.provenance,
-            "data": {book.title: book.sha256 for book in library},
+            "model": models.provenance(scale_name),
             "length": length,
         }
+        # The journal serves any choice of books, as each is scored by itself.
+        parts = journal.path(results, scale_name, "extension", records.identity(**run))
+        run["data"] = {book.title: book.sha256 for book in library}
         run["identity"] = records.identity(**run)
         name = records.run_name(method, factor, options) + f"_books={len(library)}"
         file = records.path(results, scale_name, "extension", name)
         if records.is_done(file, run["identity"]):
             print(f"done already: {file}")
         else:
-            runs.append((name, file, run))
+            runs.append((file, run, parts))
+    if not runs:
+        return
 
-    with tqdm(total=len(runs) * len(samples) * length, unit="token", unit_scale=True, desc="loss") as bar:
-        for name, file, run in runs:
-            bar.set_description(name)
+    loaded = models.load(scale_name)
+    samples = {_key(book): _tokens(loaded.tokenizer, book, length) for book in library}
+    with tqdm(total=len(runs) * len(samples) * length, unit="token", unit_scale=True) as bar:
+        for file, run, parts_file in runs:
+            bar.set_description(file.stem)
             extend(loaded.model, run["method"], factor, **run["options"])
-            parts = _journal(run)
+            parts = journal.Journal(parts_file)
             for key, tokens in samples.items():
                 if key in parts:
                     bar.update(length)
@@ -84,29 +91,35 @@ def measure(scale_name: str, comparison: list[tuple[str, dict]], factor: float, 
                 try:
                     losses = position_losses(loaded.model, tokens, bar.update)
                 except NonFiniteLoss as error:
-                    raise InputError(f"{name} on {key}: {error}; the run stopped there.") from error
+                    raise InputError(f"{file.stem} on {key}: {error}; the run stopped there.") from error
                 blocks = losses.reshape(-1, BLOCK).mean(axis=1).round(6).tolist()
                 parts.add(key, {"blocks": blocks, "seconds": round(time.perf_counter() - started, 1)})
             blocks = {book.title: parts[_key(book)]["blocks"] for book in library}
-            seconds = sum(parts[key]["seconds"] for key in samples)
-            records.write(file, run | scores(blocks) | {"seconds": round(seconds, 1)})
+            seconds = round(sum(parts[key]["seconds"] for key in samples), 1)
+            records.write(file, run | scores(blocks, geometry.context_length) | {"seconds": seconds})
 
 
-def _journal(run: dict) -> journal.Journal:
-    """The run's journal: one for any choice of books, as each is scored by itself."""
-    same = {key: value for key, value in run.items() if key not in ("data", "identity")}
-    return journal.Journal(journal.RUNS / run["scale"] / "extension" / f"{records.identity(**same)}.jsonl")
+def scores(blocks: dict[str, list[float]], context_length: int) -> dict:
+    """The scored part of a record, and the blocks behind it.
 
+    The mean loss with its interval, per bucket and for three ranges of positions: within L, and the two halves of
+    what lies beyond it.
+    """
+    per_block = np.array(list(blocks.values()))  # [books, blocks]
+    length = per_block.shape[1] * BLOCK
 
-def scores(blocks: dict[str, list[float]]) -> dict:
-    """The scored part of a record: the mean loss of each bucket with its interval, and the blocks behind it."""
-    per_bucket = BUCKET // BLOCK
-    by_bucket = np.concatenate([np.reshape(b, (-1, per_bucket)) for b in blocks.values()], axis=1)
-    buckets = [
-        {"start": i * BUCKET, "end": (i + 1) * BUCKET, "tokens": values.size * BLOCK, **mean_interval(values)}
-        for i, values in enumerate(by_bucket)
-    ]
-    return {"buckets": buckets, "block": BLOCK, "blocks": blocks}
+    def over(start: int, end: int) -> dict:
+        values = per_block[:, start // BLOCK : end // BLOCK].ravel()
+        return {"start": start, "end": end, "tokens": values.size * BLOCK, **mean_interval(values)}
+
+    middle = (context_length + length) // 2
+    limits = [0, context_length, middle, length]
+    return {
+        "buckets": [over(start, start + BUCKET) for start in range(0, length, BUCKET)],
+        "ranges": [over(start, end) for start, end in itertools.pairwise(limits)],
+        "block": BLOCK,
+        "blocks": blocks,
+    }
 
 
 def _key(book: texts.Book) -> str:

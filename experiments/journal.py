@@ -6,9 +6,10 @@ import json
 import os
 from pathlib import Path
 
-from experiments.records import ROOT
 
-RUNS = ROOT / "runs"
+def path(results: Path, scale: str, experiment: str, run_identity: str) -> Path:
+    """Where a run's journal belongs: beside the results, outside version control."""
+    return Path(results).resolve().parent / "runs" / scale / experiment / f"{run_identity}.jsonl"
 
 
 class Journal:

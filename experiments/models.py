@@ -20,11 +20,10 @@ transformers.logging.set_verbosity_error()
 
 @dataclass
 class Loaded:
-    """A model, its tokenizer, and what identifies the weights in a record."""
+    """A model and its tokenizer."""
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
-    provenance: dict
 
 
 def device() -> str:
@@ -49,8 +48,17 @@ def load(name: str, dtype: str = "float32") -> Loaded:
         model = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype), **arguments, **quantization)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot load the weights or tokenizer of {name}: {_first_line(error)}") from error
-    provenance = {"source": SCALES[name].model if name in SCALES else str(name), "sha256": _weights_sha256(source)}
-    return Loaded(model.eval().to(device()), tokenizer, provenance)
+    return Loaded(model.eval().to(device()), tokenizer)
+
+
+def provenance(name: str) -> dict:
+    """What identifies the weights in a record; needs no loading."""
+    source, _ = _resolve(name)
+    files = sorted(p for p in Path(source).glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
+    return {
+        "source": SCALES[name].model if name in SCALES else str(name),
+        "sha256": {file.name: file_sha256(file) for file in files},
+    }
 
 
 def check_config(name: str) -> transformers.PreTrainedConfig:
@@ -85,12 +93,6 @@ def _resolve(name: str) -> tuple[str, dict]:
     if spec is None:
         raise InputError(f"the package {package} that carries {name}'s weights is not installed; run `make env`.")
     return spec.submodule_search_locations[0], {"gguf_file": file}
-
-
-def _weights_sha256(source: str) -> dict[str, str]:
-    directory = Path(source)
-    files = sorted(p for p in directory.glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
-    return {p.name: file_sha256(p) for p in files}
 
 
 def _first_line(error: Exception) -> str:

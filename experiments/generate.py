@@ -1,0 +1,57 @@
+"""Let a model continue a prompt, greedily, extended on the fly or not.
+
+python -m experiments.generate --model DIR --prompt "Once upon a time"
+python -m experiments.generate --model smollm2 --method dprope --factor 2 --prompt-file BOOK.txt
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from transformers import TextStreamer
+
+from core.errors import InputError
+from core.extend import extend
+from experiments import cli, models
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m experiments.generate")
+    parser.add_argument("--model", required=True, metavar="PATH_OR_NAME", help="a checkpoint, hub name or scale")
+    cli.add_method_arguments(parser)
+    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt.add_argument("--prompt", metavar="TEXT")
+    prompt.add_argument("--prompt-file", type=Path, metavar="FILE", help="its whole text is the prompt")
+    parser.add_argument("--tokens", type=int, default=60, metavar="N", help="how many to generate (default 60)")
+    arguments = parser.parse_args()
+
+    if arguments.prompt_file and not arguments.prompt_file.is_file():
+        raise InputError(f"no prompt file at {arguments.prompt_file}.")
+    if arguments.tokens < 1:
+        raise InputError(f"--tokens is {arguments.tokens}; give at least 1.")
+    text = arguments.prompt if arguments.prompt_file is None else arguments.prompt_file.read_text(encoding="utf-8")
+    loaded = models.load(arguments.model)
+    inputs = loaded.tokenizer(text, add_special_tokens=False, return_tensors="pt").to(loaded.model.device)
+    if inputs.input_ids.shape[1] == 0:
+        raise InputError("the prompt is empty; give the model something to continue.")
+    if arguments.method:
+        extend(loaded.model, arguments.method, arguments.factor, **cli.method_options(arguments))
+
+    window = loaded.model.config.get_text_config().max_position_embeddings
+    length = inputs.input_ids.shape[1] + arguments.tokens
+    if length > window:
+        print(f"note: {length:,} tokens reach past the model's context of {window:,}.", file=sys.stderr)
+    print(text[-300:], end="", flush=True)
+    streamer = TextStreamer(loaded.tokenizer, skip_prompt=True, skip_special_tokens=True)
+    loaded.model.generate(
+        **inputs,
+        max_new_tokens=arguments.tokens,
+        do_sample=False,
+        streamer=streamer,
+        pad_token_id=loaded.tokenizer.eos_token_id,
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)

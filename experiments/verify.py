@@ -1,0 +1,75 @@
+"""Compare records measured on this machine with the committed ones, number by number.
+
+    python -m experiments.verify build/verify/results
+
+looks up each record's counterpart of the same name in results/ and prints the largest difference of any score
+(averages, intervals and single blocks alike; durations and environment are left out). Exit status 1 if one exceeds
+the tolerance.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import InputError
+from experiments import cli
+
+_NOT_COMPARED = {"seconds", "environment", "identity"}
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m experiments.verify")
+    parser.add_argument("measured", type=Path, help="the records measured here")
+    parser.add_argument("--tolerance", type=float, default=2e-3, help="largest absolute difference (default 0.002)")
+    cli.add_results_argument(parser)
+    arguments = parser.parse_args()
+
+    files = sorted(arguments.measured.rglob("*.json"))
+    if not files:
+        raise InputError(f"no records under {arguments.measured}; measure first.")
+    worst = 0.0
+    for file in files:
+        name = file.relative_to(arguments.measured)
+        committed = arguments.results / name
+        if not committed.exists():
+            print(f"{'new':>12}  {name}")
+            continue
+        difference = largest_difference(json.loads(file.read_text()), json.loads(committed.read_text()))
+        worst = max(worst, difference)
+        print(f"{difference:12.1e}  {name}")
+    agree = worst <= arguments.tolerance
+    verdict = "agree with" if agree else "DIFFER from"
+    print(f"{len(files)} records {verdict} the committed ones (tolerance {arguments.tolerance:g}).")
+    sys.exit(0 if agree else 1)
+
+
+def largest_difference(first: dict, second: dict) -> float:
+    """The largest absolute difference of corresponding numbers; infinite where the structure or a text differs."""
+    first, second = dict(_leaves(first)), dict(_leaves(second))
+    if first.keys() != second.keys():
+        return float("inf")
+    return max((_difference(first[key], second[key]) for key in first), default=0.0)
+
+
+def _difference(a: object, b: object) -> float:
+    numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (a, b))
+    return abs(a - b) if numbers else 0.0 if a == b else float("inf")
+
+
+def _leaves(node: object, key: tuple = ()) -> Iterator[tuple[tuple, object]]:
+    if isinstance(node, dict):
+        for name, value in node.items():
+            if name not in _NOT_COMPARED:
+                yield from _leaves(value, (*key, name))
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from _leaves(value, (*key, index))
+    else:
+        yield key, node
+
+
+if __name__ == "__main__":
+    cli.run(main)

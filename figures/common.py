@@ -1,0 +1,87 @@
+"""What every figure shares: its command line, sizes, colours, and the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from experiments import cli, records, scales
+
+OUTPUT = records.ROOT / "figures"
+COLUMN, PAGE = 3.3, 6.9  # widths in inches of a column and of a page of a two-column paper
+
+# Okabe and Ito's colour-blind safe palette; line styles tell the methods apart in grey.
+STYLES = {
+    "original": {"color": "#000000", "linestyle": (0, (1, 1))},
+    "pi": {"color": "#E69F00", "linestyle": "--"},
+    "ntk": {"color": "#009E73", "linestyle": (0, (5, 1, 1, 1))},
+    "yarn": {"color": "#0072B2", "linestyle": "-."},
+    "clex": {"color": "#CC79A7", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
+    "dprope": {"color": "#D55E00", "linestyle": "-"},
+}
+METHOD_NAMES = {
+    "original": "original",
+    "pi": "PI",
+    "ntk": "NTK-aware",
+    "yarn": "YaRN",
+    "clex": "CLEX",
+    "dprope": "DPRoPE",
+}
+
+
+def use_style() -> None:
+    """Small sans serif type, light grid, embedded fonts."""
+    plt.rcParams.update(
+        {
+            "font.size": 8,
+            "axes.titlesize": 8,
+            "axes.labelsize": 8,
+            "legend.fontsize": 7,
+            "xtick.labelsize": 7,
+            "ytick.labelsize": 7,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.color": "#dddddd",
+            "grid.linewidth": 0.5,
+            "axes.axisbelow": True,
+            "lines.linewidth": 1.2,
+            "legend.frameon": False,
+            "figure.constrained_layout.use": True,
+            "pdf.fonttype": 42,
+            "savefig.dpi": 300,
+        }
+    )
+
+
+def save(figure: Figure, name: str, output: Path) -> None:
+    """Write NAME.pdf and NAME.png without a date, so that the same records give the same files."""
+    output.mkdir(parents=True, exist_ok=True)
+    figure.savefig(output / f"{name}.pdf", metadata={"CreationDate": None})
+    figure.savefig(output / f"{name}.png", metadata={"Software": None})
+    plt.close(figure)
+    print(output / f"{name}.pdf", output / f"{name}.png")
+
+
+def run(name: str, doc: str, default_scale: str, build: Callable[[Path, str], Figure]) -> None:
+    """The command line of a figure: read records, write figures/<name>.pdf and .png."""
+
+    def main() -> None:
+        parser = cli.parser(doc, prog=f"python -m figures.{name}")
+        parser.add_argument("--scale", default=default_scale, help=f"whose records to show (default {default_scale})")
+        parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR", help="default figures/")
+        cli.add_results_argument(parser)
+        arguments = parser.parse_args()
+        scales.get(arguments.scale)
+        use_style()
+        save(build(arguments.results, arguments.scale), name, arguments.output)
+
+    assert "torch" not in sys.modules, "rendering must not need torch"
+    cli.run(main)

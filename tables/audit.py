@@ -1,0 +1,299 @@
+"""Check the paper against itself: re-add every average, re-derive every claim (tables/audit.tex).
+
+Reads nothing but the published numbers in results/paper/. A difference within what rounding to two decimals can
+produce counts as agreement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from experiments import cli
+from tables import common
+
+# Two decimals are printed: an average of rounded entries may differ by half a unit for each side.
+ROUNDING = 0.01
+_BLOCK = {"longbench": ["model"], "openllm": ["model"], "ruler": ["model"], "perplexity": ["model"]}
+_LOWER_IS_BETTER = {"perplexity", "disturbance"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing the paper prints, and what its own tables give.
+
+    Attributes:
+        where: the table or section.
+        what: the statement.
+        printed, derived: as text.
+        holds: whether they agree.
+    """
+
+    where: str
+    what: str
+    printed: str
+    derived: str
+    holds: bool
+
+
+def findings() -> list[Finding]:
+    """Every check, in the paper's order."""
+    return [*averages(), *bold_entries(), *repeated_rows(), *claims()]
+
+
+def averages() -> Iterator[Finding]:
+    """Each printed average against the mean of its row."""
+    sets = (
+        ("longbench", ["model", "method", "factor"], "Avg.", ["0-4k", "4-8k", "8k+"]),
+        ("longbench", ["model", "method", "factor"], "Avg.>4k", ["4-8k", "8k+"]),
+        ("openllm", ["model", "method", "factor"], "Avg.", ["TruthfulQA", "HellaSwag", "MMLU", "ARC-c"]),
+        ("ruler", ["model", "method", "factor"], "Avg.", ["4k", "8k", "16k"]),
+        ("n_hat_longbench", ["n_hat"], "Avg.", ["0-4k", "4-8k", "8k+"]),
+        ("intervals_longbench", ["intervals"], "Avg.", ["0-4k", "4-8k", "8k+"]),
+    )
+    for table, keys, average, parts in sets:
+        for row in _wide(table, keys).itertuples():
+            values = dict(zip(row._fields, row))
+            scores = values["metrics"]
+            derived = sum(scores[part] for part in parts) / len(parts)
+            name = ", ".join(f"{values[key]}" for key in keys if pd.notna(values[key]))
+            yield Finding(
+                table,
+                f"{average} of {name}" if len(keys) > 1 else f"{average} at {keys[0]}={name}",
+                f"{scores[average]:.2f}",
+                f"{derived:.3f}",
+                abs(scores[average] - derived) <= ROUNDING + 1e-9,
+            )
+
+
+def bold_entries() -> Iterator[Finding]:
+    """Whether what is printed in bold is the best of its column."""
+    columns = {"perplexity": "perplexity", "disturbance": "disturbance_e3"}
+    tables = (
+        "longbench",
+        "openllm",
+        "disturbance",
+        "n_hat_longbench",
+        "n_hat_openllm",
+        "intervals_longbench",
+        "intervals_openllm",
+        "ruler",
+        "perplexity",
+    )
+    for table in tables:
+        frame = common.paper(table)
+        score = columns.get(table, "score")
+        column = "metric" if "metric" in frame else "context_length"
+        for key, group in frame.groupby([*_BLOCK.get(table, []), column], sort=False):
+            best = group[score].min() if table in _LOWER_IS_BETTER else group[score].max()
+            marked = group.loc[group["bold"] == 1, score].tolist()
+            yield Finding(
+                table,
+                f"best of {', '.join(map(str, key))} in bold",
+                ", ".join(f"{x:.2f}" for x in marked) or "none",
+                ", ".join(f"{x:.2f}" for x in group.loc[group[score] == best, score]),
+                marked == group.loc[group[score] == best, score].tolist(),
+            )
+
+
+def repeated_rows() -> Iterator[Finding]:
+    """The ablations' default setting is LLaMA2-13B with s = 2: the same run must print the same scores."""
+    for table, main, key, default in (
+        ("n_hat_longbench", "longbench", "n_hat", 80),
+        ("n_hat_openllm", "openllm", "n_hat", 80),
+        ("intervals_longbench", "longbench", "intervals", 360),
+        ("intervals_openllm", "openllm", "intervals", 360),
+    ):
+        frame = common.paper(table)
+        for row in frame[frame[key] == default].itertuples():
+            elsewhere = _score(main, "LLaMA2-13B", "dprope", 2, row.metric)
+            yield Finding(
+                table,
+                f"{row.metric} at {key}={default} repeats {main}",
+                f"{row.score:.2f}",
+                f"{elsewhere:.2f}",
+                row.score == elsewhere,
+            )
+
+
+def claims() -> Iterator[Finding]:
+    """The abstract's and the text's numbers, re-derived from the tables."""
+
+    def near(where: str, what: str, printed: float, derived: float, unit: str = "", digits: int = 2) -> Finding:
+        agrees = abs(printed - derived) <= 0.5 * 10**-digits + 1e-9
+        return Finding(where, what, f"{printed:+.{digits}f}{unit}", f"{derived:+.{digits + 1}f}{unit}", agrees)
+
+    def true(where: str, what: str, holds: bool, derived: str) -> Finding:
+        return Finding(where, what, "stated", derived, holds)
+
+    moved = common.paper("disturbance").set_index(["method", "factor"])["disturbance_e3"]
+    for factor, length, printed in ((2, "8k", 72), (4, "16k", 32)):
+        reduction = 100 * (1 - moved["dprope", factor] / moved["pi", factor])
+        yield near("abstract", f"disturbance reduced against PI at {length}", printed, reduction, " %", 0)
+
+    long = {(m, s): _score("longbench", "LLaMA2-7B", m, s, "Avg.") for m in ("pi", "yarn", "dprope") for s in (2, 4)}
+    long["clex", 16] = _score("longbench", "LLaMA2-7B", "clex", 16, "Avg.")
+    gain = {key: 100 * (long["dprope", 4] / value - 1) for key, value in long.items()}
+    yield near("abstract, 4.2", "LongBench-E gain over PI(s=4), 7B, relative", 4.33, gain["pi", 4], " %")
+    yield true(
+        "abstract",
+        "4.33 % is the most over existing methods (7B, 16k)",
+        gain["pi", 4] >= max(gain["yarn", 4], gain["clex", 16]),
+        f"over YaRN {gain['yarn', 4]:.2f} %, over CLEX {gain['clex', 16]:.2f} %",
+    )
+
+    change = {
+        (model, method, factor): _score("openllm", model, method, factor, "Avg.")
+        - _score("openllm", model, "original", None, "Avg.")
+        for model in ("LLaMA2-7B", "LLaMA2-13B")
+        for method in ("pi", "yarn", "dprope")
+        for factor in (2, 4)
+    }
+    ours = [value for (_, method, _), value in change.items() if method == "dprope"]
+    yield near("abstract", "Open LLM average, ours, worst change", -0.12, min(ours))
+    yield near("abstract", "Open LLM average, ours, best change", +0.22, max(ours))
+    yield near("4.3", "Open LLM change, ours (s=2), 7B", -0.12, change["LLaMA2-7B", "dprope", 2])
+    yield near("4.3", "Open LLM change, YaRN (s=4), 7B", -0.53, change["LLaMA2-7B", "yarn", 4])
+    worst_pi = min(change["LLaMA2-7B", "pi", s] for s in (2, 4))
+    yield true(
+        "4.3",
+        "PI (7B) loses more than YaRN",
+        worst_pi < change["LLaMA2-7B", "yarn", 4],
+        f"PI {worst_pi:+.2f} as printed",
+    )
+    yield Finding(
+        "4.3", "table that the drops of 0.12 and 0.53 are read from", "longbench (by its reference)", "openllm", False
+    )
+    gains_13b = [change["LLaMA2-13B", "dprope", s] for s in (2, 4)]
+    yield true(
+        "4.3", "ours improves Open LLM at 13B", min(gains_13b) > 0, ", ".join(f"{value:+.2f}" for value in gains_13b)
+    )
+
+    for model in ("LLaMA2-7B", "LLaMA2-13B"):
+        for factor in (2, 4):
+            scores = {m: _score("longbench", model, m, factor, "Avg.") for m in ("pi", "yarn", "dprope")}
+            yield true(
+                "4.2",
+                f"ours has the best LongBench-E average, {model}, s={factor}",
+                max(scores, key=scores.get) == "dprope",
+                ", ".join(f"{m} {v:.2f}" for m, v in scores.items()),
+            )
+    for model, other in (("LLaMA2-7B", "pi"), ("LLaMA2-13B", "yarn")):
+        drop = {
+            method: _score("longbench", model, method, 4, "8k+") - _score("longbench", model, method, 4, "4-8k")
+            for method in ("dprope", other)
+        }
+        yield true(
+            "4.2",
+            f"{model}, s=4: ours keeps its level from 4-8k to 8k+ (loses less than half as much), {other} does not",
+            drop["dprope"] > drop[other] / 2,
+            f"ours {drop['dprope']:+.2f}, {other} {drop[other]:+.2f}",
+        )
+
+    n_hat = _series("n_hat_longbench", "n_hat", "Avg.")
+    top = n_hat.loc[[80, 88, 96]]
+    yield true(
+        "5.2", "n̂ = 80, 88, 96 differ little", float(top.max() - top.min()) < 0.1, f"range {top.max() - top.min():.2f}"
+    )
+    falling = n_hat.loc[[56, 64, 72, 80]]
+    yield true(
+        "5.2",
+        "the average falls as n̂ falls below 80",
+        falling.is_monotonic_increasing,
+        ", ".join(f"{x:.2f}" for x in falling),
+    )
+    intervals = _series("intervals_longbench", "intervals", "Avg.")
+    spread = intervals.loc[[90, 180, 360]].max() - intervals.loc[[90, 180, 360]].min()
+    drop = intervals.loc[[90, 180, 360]].min() - intervals.loc[720]
+    yield true(
+        "5.3", "b = 720 loses more than b = 90 … 360 differ", drop > spread, f"loses {drop:.2f}, range {spread:.2f}"
+    )
+    means = common.paper("intervals_openllm").groupby("intervals")["score"].mean()
+    spread = float(means.max() - means.min())
+    yield true("5.3", "b does not influence Open LLM (mean of four tasks)", spread < 0.22, f"range {spread:.2f}")
+
+    for model in ("LLaMA2-7B", "LLaMA2-13B"):
+        short = {m: _score("ruler", model, m, s, "4k") for m, s in _RULER}
+        far = {m: _score("ruler", model, m, s, "Avg.") for m, s in _RULER}
+        yield true(
+            "B.2",
+            f"RULER: all lose at 4k, ours retrieves best on average, {model}",
+            max(short, key=short.get) == "original" and max(far, key=far.get) == "dprope",
+            ", ".join(f"{m} {v:.2f}" for m, v in far.items()),
+        )
+    for row in common.paper("perplexity").drop_duplicates("model").itertuples():
+        label = row.printed_label
+        yield Finding(
+            "perplexity",
+            f"label of the {row.model} rows",
+            label,
+            row.model.removeprefix("LLaMA2-"),
+            label == row.model.removeprefix("LLaMA2-"),
+        )
+
+
+_RULER = (("original", None), ("pi", 4), ("yarn", 4), ("clex", 16), ("dprope", 4))
+
+
+def _wide(table: str, keys: list[str]) -> pd.DataFrame:
+    """One row per run, its metrics in a dictionary."""
+    frame = common.paper(table)
+    grouped = frame.groupby(keys, dropna=False, sort=False)[["metric", "score"]]
+    return grouped.apply(lambda rows: dict(zip(rows["metric"], rows["score"]))).rename("metrics").reset_index()
+
+
+def _score(table: str, model: str, method: str, factor: int | None, metric: str) -> float:
+    frame = common.paper(table)
+    same = frame["factor"].isna() if factor is None else frame["factor"] == factor
+    rows = frame[(frame["model"] == model) & (frame["method"] == method) & same & (frame["metric"] == metric)]
+    return float(rows["score"].item())
+
+
+def _series(table: str, key: str, metric: str) -> pd.Series:
+    frame = common.paper(table)
+    return frame[frame["metric"] == metric].set_index(key)["score"]
+
+
+def build(checked: list[Finding]) -> str:
+    """What does not add up, as LaTeX."""
+
+    def tex(text: str) -> str:
+        for plain, escaped in (("%", r"\%"), ("_", r"\_"), ("n̂", r"$\hat n$"), ("…", r"\ldots{}"), (">", "$>$")):
+            text = text.replace(plain, escaped)
+        return text
+
+    wrong = [f for f in checked if not f.holds]
+    frame = pd.DataFrame(
+        [[tex(f.where), tex(f.what), tex(f.printed), tex(f.derived)] for f in wrong],
+        columns=["Where", "What", "Printed", "Derived"],
+    )
+    caption = (
+        f"The paper checked against its own tables: {len(checked)} averages, bold entries, repeated rows and claims, "
+        f"of which these {len(wrong)} do not agree."
+    )
+    return common.latex(frame, caption, "tab:audit", r"lp{0.45\textwidth}p{0.16\textwidth}p{0.2\textwidth}", wide=True)
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m tables.audit")
+    parser.add_argument("--all", action="store_true", help="list what agrees, too")
+    parser.add_argument("--output", type=Path, default=common.OUTPUT, metavar="DIR", help="default tables/")
+    arguments = parser.parse_args()
+
+    checked = findings()
+    for finding in checked:
+        if arguments.all or not finding.holds:
+            mark = "ok   " if finding.holds else "DIFF "
+            print(f"{mark} {finding.where}: {finding.what}: printed {finding.printed}, derived {finding.derived}")
+    wrong = sum(not f.holds for f in checked)
+    print(f"\n{len(checked)} checks, {len(checked) - wrong} agree, {wrong} do not.")
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    (arguments.output / "audit.tex").write_text(build(checked))
+    print(arguments.output / "audit.tex")
+
+
+if __name__ == "__main__":
+    cli.run(main)

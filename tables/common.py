@@ -1,0 +1,80 @@
+"""What every table shares: its command line, number formats and LaTeX with booktabs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from experiments import cli, records, scales
+
+OUTPUT = records.ROOT / "tables"
+METHOD_NAMES = {
+    "original": "Original",
+    "pi": "PI",
+    "ntk": "NTK-aware",
+    "yarn": "YaRN",
+    "clex": "CLEX",
+    "dprope": "DPRoPE",
+}
+
+
+def method_name(record: dict) -> str:
+    """How a method and its options are called in print."""
+    name = METHOD_NAMES[record["method"]]
+    if record["method"] == "dprope":
+        n_hat = record["options"].get("n_hat")
+        name += r" ($t=0$)" if n_hat is None else rf" ($\hat n={n_hat}$)"
+    return name
+
+
+def paper(table: str) -> pd.DataFrame:
+    """The paper's published numbers: results/paper/<table>.csv."""
+    return pd.read_csv(records.RESULTS / "paper" / f"{table}.csv")
+
+
+def interval(score: dict, digits: int = 2) -> str:
+    """A mean with its 95 % interval in small print."""
+    return (
+        f"{score['mean']:.{digits}f} "
+        rf"{{\scriptsize[{score['low']:.{digits}f}, {score['high']:.{digits}f}]}}"
+    )
+
+
+def bold(text: str) -> str:
+    return rf"\textbf{{{text}}}"
+
+
+def latex(frame: pd.DataFrame, caption: str, label: str, column_format: str, wide: bool = False) -> str:
+    """A floating booktabs table; cells, headers and caption are LaTeX already."""
+    return frame.style.hide(axis="index").to_latex(
+        hrules=True,
+        column_format=column_format,
+        multicol_align="c",
+        caption=caption,
+        label=label,
+        position_float="centering",
+        environment="table*" if wide else "table",
+    )
+
+
+def run(name: str, doc: str, default_scale: str, build: Callable[[Path, str], str]) -> None:
+    """The command line of a table: read records, write tables/<name>.tex."""
+
+    def main() -> None:
+        parser = cli.parser(doc, prog=f"python -m tables.{name}")
+        parser.add_argument("--scale", default=default_scale, help=f"whose records to show (default {default_scale})")
+        parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR", help="default tables/")
+        cli.add_results_argument(parser)
+        arguments = parser.parse_args()
+        scales.get(arguments.scale)
+        text = build(arguments.results, arguments.scale)
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        file = arguments.output / f"{name}.tex"
+        file.write_text(text)
+        print(file)
+
+    assert "torch" not in sys.modules, "rendering must not need torch"
+    cli.run(main)
