@@ -31,10 +31,10 @@ def main() -> None:
     if arguments.tokens < 1:
         raise InputError(f"--tokens is {arguments.tokens}; give at least 1.")
     text = arguments.prompt if arguments.prompt_file is None else arguments.prompt_file.read_text(encoding="utf-8")
+    if not text:
+        raise InputError("the prompt is empty; give the model something to continue.")
     loaded = models.load(arguments.model)
     inputs = loaded.tokenizer(text, add_special_tokens=False, return_tensors="pt").to(loaded.model.device)
-    if inputs.input_ids.shape[1] == 0:
-        raise InputError("the prompt is empty; give the model something to continue.")
     if arguments.method:
         extend(loaded.model, arguments.method, arguments.factor, **cli.method_options(arguments))
 

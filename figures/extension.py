@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 
 from experiments import scales
 from figures import common
-from tables.extension import newest_comparison
+from tables.extension import comparison
 
 
 def build(results: Path, scale: str) -> Figure:
-    runs = newest_comparison(results, scale)
+    runs = comparison(results, scale)
     figure, axes = plt.subplots(figsize=(common.COLUMN, 2.6))
     for run in runs:
         buckets = run["buckets"]

@@ -14,11 +14,12 @@ from tables import common
 REFERENCE = "yarn"
 
 
-def newest_comparison(results: Path, scale: str) -> list[dict]:
-    """The records of the comparison that scored most books (all methods on the same text)."""
-    runs = records.load(results, scale, "extension")
-    most = max(len(run["data"]) for run in runs)
-    runs = [run for run in runs if len(run["data"]) == most]
+def comparison(results: Path, scale: str) -> list[dict]:
+    """The records to compare: all on the same text, the most methods there are and then the most books."""
+    groups: dict[str, list[dict]] = {}
+    for run in records.load(results, scale, "extension"):
+        groups.setdefault(records.identity(data=run["data"], factor=run["factor"]), []).append(run)
+    runs = max(groups.values(), key=lambda group: (len(group), len(group[0]["data"])))
     order = list(common.METHOD_NAMES)
     return sorted(runs, key=lambda run: (order.index(run["method"]), run["options"].get("n_hat") or 0))
 
@@ -26,7 +27,7 @@ def newest_comparison(results: Path, scale: str) -> list[dict]:
 def build(results: Path, scale: str) -> str:
     """LaTeX from the records of experiments.extension and experiments.disturbance."""
     preset = scales.get(scale)
-    runs = newest_comparison(results, scale)
+    runs = comparison(results, scale)
     factor = runs[0]["factor"]
     disturbance = {
         (row["method"], row["options"].get("n_hat")): row["average"]
@@ -43,7 +44,7 @@ def build(results: Path, scale: str) -> str:
     for i, span in enumerate(runs[0]["ranges"]):
         scores = [run["ranges"][i] for run in runs]
         best = min(score["mean"] for score in scores)
-        table[f"{span['start'] // 1024}k--{span['end'] // 1024}k"] = [
+        table[f"{span['start'] // 1024}--{span['end'] // 1024}k"] = [
             common.bold(common.interval(s, 3)) if s["mean"] == best else common.interval(s, 3) for s in scores
         ]
     if reference is not None:

@@ -27,7 +27,7 @@ def build(results: Path) -> str:
         ]
         lines.append(f"  s = {run['factor']:g}: " + ",  ".join(cells))
 
-    runs = extension.newest_comparison(results, "smollm2")
+    runs = extension.comparison(results, "smollm2")
     spans = [f"{span['start'] // 1024}k-{span['end'] // 1024}k" for span in runs[0]["ranges"]]
     lines += ["", f"{scales.get('smollm2').title} extended without training, nats per token at {', '.join(spans)}:"]
     for run in runs:

@@ -1,0 +1,103 @@
+"""Exact counting against a brute force in 400-bit arithmetic, position by position."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from mpmath import floor, mp, mpf, pi
+
+from core.angles import angle_counts, angle_distribution
+from core.errors import InputError
+
+
+def brute_force(theta: float, length: int, intervals: int) -> list[int]:
+    counts = [0] * intervals
+    with mp.workprec(400):
+        turns = intervals * mpf(theta) / (2 * pi)
+        for m in range(length):
+            counts[int(floor(m * turns)) % intervals] += 1
+    return counts
+
+
+# Frequencies that put many positions within rounding of an interval's boundary.
+near_boundaries = st.builds(lambda j, b: 2 * math.pi * j / b, st.integers(1, 40), st.sampled_from([2, 7, 90, 360]))
+frequencies = st.one_of(st.floats(0, 7), st.floats(-9, 0).map(lambda x: 10**x), near_boundaries)
+
+
+@settings(max_examples=150, deadline=None)
+@given(frequencies, st.integers(1, 400), st.sampled_from([2, 3, 7, 90, 360, 720]))
+@example(0.0, 5, 360)
+@example(1.0, 1, 2)
+@example(2 * math.pi, 50, 360)  # the float just below 2π: every position sits at a boundary
+@example(math.nextafter(2 * math.pi, 7), 50, 360)  # and just above
+def test_counts_are_those_of_a_brute_force(theta, length, intervals):
+    assert angle_counts([theta], length, intervals)[0].tolist() == brute_force(theta, length, intervals)
+
+
+def test_llama2_pairs_against_brute_force():
+    inv_freq = 10000.0 ** -(np.arange(0, 128, 2) / 128)
+    counts = angle_counts(inv_freq, 4096)
+    for pair in (0, 1, 6, 22, 46, 63):
+        assert counts[pair].tolist() == brute_force(inv_freq[pair], 4096, 360)
+
+
+@pytest.mark.parametrize("length", [10_000_000, 2**40, 2**60])
+def test_long_contexts_add_up_contain_their_halves_and_spread_evenly(length):
+    inv_freq = np.array([1.0, 0.1234567, 3e-4])
+    counts = angle_counts(inv_freq, length, 360)
+    assert counts.sum(axis=1).tolist() == [length] * 3
+    # Doubling θ and halving the length visits the even positions of the original.
+    even = angle_counts(2 * inv_freq, length // 2, 360)
+    assert (even <= counts).all()
+    # Equidistribution: an irrational rotation's star discrepancy at this length is far below 1e-4.
+    assert np.abs(counts[0] / length - 1 / 360).max() < 1e-6
+
+
+def test_ten_million_positions_exact_to_the_count():
+    """Against a chunked count in extended precision, with a margin that shows no position is ambiguous."""
+    theta, length, intervals = np.longdouble(0.9), 10_000_000, 360
+    two_pi = 2 * np.longdouble("3.14159265358979323846264338327950288")
+    expected = np.zeros(intervals, dtype=np.int64)
+    closest = 1.0
+    for start in range(0, length, 1_000_000):
+        m = np.arange(start, start + 1_000_000, dtype=np.longdouble)
+        turns = np.mod(m * theta, two_pi) * (intervals / two_pi)
+        fraction = turns - np.floor(turns)
+        closest = min(closest, float(np.minimum(fraction, 1 - fraction)[m > 0].min()))
+        expected += np.bincount(np.floor(turns).astype(np.int64) % intervals, minlength=intervals)
+    assert closest > 1e-9  # extended precision errs by about 1e-12 here
+    assert angle_counts([0.9], length, intervals)[0].tolist() == expected.tolist()
+
+
+def test_memory_does_not_grow_with_length():
+    inv_freq = 10000.0 ** -(np.arange(0, 128, 2) / 128)
+    tracemalloc.start()
+    angle_counts(inv_freq, 10_000_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6
+
+
+def test_rows_sum_to_one():
+    assert angle_distribution([1.0, 0.01], 4096, 90).sum(axis=1) == pytest.approx([1, 1], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("inv_freq", "length", "intervals", "says"),
+    [
+        ([1.0], 0, 360, "context length"),
+        ([1.0], 10.5, 360, "context length"),
+        ([1.0], 2**61, 360, "context length"),
+        ([1.0], 10, 1, "intervals"),
+        ([1.0], 10, 3.5, "intervals"),
+        ([-1.0], 10, 360, "inverse frequencies"),
+        ([math.nan], 10, 360, "inverse frequencies"),
+        ([[1.0]], 10, 360, "inverse frequencies"),
+    ],
+)
+def test_bad_input(inv_freq, length, intervals, says):
+    with pytest.raises(InputError, match=says):
+        angle_counts(inv_freq, length, intervals)

@@ -1,0 +1,101 @@
+"""KL disturbance against SciPy and hand-worked cases; the published table; selection."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import entropy
+
+from core.disturbance import disturbance, select_interpolated, strategy_disturbance
+from core.errors import InputError
+from core.rope import RopeGeometry
+
+LLAMA2 = RopeGeometry(128, 10000.0, 4096)
+positive_rows = arrays(np.float64, (3, 8), elements=st.floats(0.01, 1))
+
+
+def normalised(rows):
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+@given(positive_rows, positive_rows)
+def test_agrees_with_scipy_where_nothing_is_zero(extended, pretrained):
+    extended, pretrained = normalised(extended), normalised(pretrained)
+    released = disturbance(extended, pretrained, "released", epsilon=0)
+    equation = disturbance(extended, pretrained, "equation", epsilon=0)
+    assert released == pytest.approx(entropy(pretrained, extended, axis=1), abs=1e-12)
+    assert equation == pytest.approx(entropy(extended, pretrained, axis=1), abs=1e-12)
+    assert (released >= -1e-12).all()
+
+
+def test_hand_worked_case():
+    pretrained, extended = [[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]]
+    # KL(P_L || P_L') = 2 · 0.5 · ln 2; the unseen interval costs nothing in this direction.
+    assert disturbance(extended, pretrained, "released") == pytest.approx([np.log(2)], abs=1e-6)
+    # KL(P_L' || P_L): the unseen interval costs 0.5 · ln(0.5 / ε), so it is ε that sets the value.
+    for epsilon in (1e-3, 1e-8):
+        expected = 0.5 * np.log((0.25 + epsilon) / (0.5 + epsilon)) + 0.5 * np.log((0.5 + epsilon) / epsilon)
+        assert disturbance(extended, pretrained, "equation", epsilon) == pytest.approx([expected])
+
+
+def test_no_change_is_no_disturbance():
+    rows = normalised(np.random.default_rng(0).random((4, 16)))
+    for convention in ("released", "equation"):
+        assert disturbance(rows, rows, convention) == pytest.approx(np.zeros(4))
+
+
+def test_the_pairs_that_the_paper_draws():
+    interpolation, extrapolation = strategy_disturbance(LLAMA2.inv_freq, 4096, 2)
+    assert (interpolation[6], extrapolation[6]) == pytest.approx((0.0013, 0.149), rel=0.05)
+    assert (interpolation[22], extrapolation[22]) == pytest.approx((0.693, 0.073), rel=0.01)
+
+
+@pytest.mark.parametrize(("factor", "n_hat", "average"), [(2, 92, 6.71e-3), (4, 84, 22.95e-3)])
+def test_selection_at_t_0(factor, n_hat, average):
+    interpolation, extrapolation = strategy_disturbance(LLAMA2.inv_freq, 4096, factor)
+    chosen = select_interpolated(interpolation, extrapolation)
+    assert 2 * chosen.sum() == n_hat
+    assert np.where(chosen, interpolation, extrapolation).mean() == pytest.approx(average, abs=5e-6)
+    assert chosen[LLAMA2.wavelength > 4096].all()
+
+
+margins = arrays(np.float64, 12, elements=st.floats(-1, 1).map(lambda x: round(x, 1)))
+
+
+@given(margins, st.integers(0, 12))
+def test_n_hat_takes_the_largest_margins(extrapolation, pairs):
+    chosen = select_interpolated(np.zeros(12), extrapolation, n_hat=2 * pairs)
+    assert chosen.sum() == pairs
+    if 0 < pairs < 12:
+        assert extrapolation[chosen].min() >= extrapolation[~chosen].max()
+        tied = np.flatnonzero(extrapolation == extrapolation[chosen].min())
+        assert chosen[tied].tolist() == sorted(chosen[tied].tolist())  # the lower frequencies among equals
+
+
+@given(margins, st.floats(-1, 1))
+def test_threshold_is_equation_8(extrapolation, threshold):
+    chosen = select_interpolated(np.zeros(12), extrapolation, threshold=threshold)
+    assert chosen.tolist() == [bool(e > threshold) for e in extrapolation]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"n_hat": 3}, "even number"),
+        ({"n_hat": -2}, "from 0 to 4"),
+        ({"n_hat": 6}, "from 0 to 4"),
+        ({"n_hat": 2, "threshold": 0.1}, "choose one"),
+        ({"threshold": float("nan")}, "threshold"),
+    ],
+)
+def test_bad_selection(arguments, says):
+    with pytest.raises(InputError, match=says):
+        select_interpolated([0.0, 1.0], [1.0, 0.0], **arguments)
+
+
+def test_bad_distributions():
+    with pytest.raises(InputError, match="shape"):
+        disturbance(np.ones((1, 4)), np.ones((1, 5)))
+    with pytest.raises(InputError, match="convention"):
+        disturbance(np.ones((1, 4)), np.ones((1, 4)), "reverse")

@@ -1,0 +1,190 @@
+"""Extended in memory against a stock load of the export, across architectures, dtypes and casts."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from core.errors import InputError
+from core.extend import config_geometry, export, extend, rope_geometry
+from core.rope import RopeGeometry, scale
+from tests.models import byte_tokenizer, random_model
+
+TOKENS = torch.arange(300)[None].remainder(293) + 3  # past L' = 256, so that every length regime is met
+ARCHITECTURES = {
+    "LlamaConfig": {},
+    "MistralConfig": {},
+    "MixtralConfig": {"num_local_experts": 2},  # its head_dim defaults to None
+    "Qwen2Config": {},
+    "Qwen3Config": {"head_dim": 32},
+    "Phi3Config": {"partial_rotary_factor": 0.5},
+    "GPTNeoXConfig": {},  # rotates a quarter of the head
+    "StableLmConfig": {},
+    "CohereConfig": {},  # interleaved pairs
+    "Gemma2Config": {"head_dim": 16},
+    "Gemma3TextConfig": {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"]},
+    "Olmo2Config": {},
+    "FalconConfig": {"alibi": False},
+}
+
+
+def logits(model, tokens=TOKENS):
+    with torch.inference_mode():
+        return model(tokens).logits
+
+
+def rotaries(model):
+    return [module for module in model.modules() if hasattr(module, "rope_type")]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def test_stock_load_of_an_export_gives_identical_logits(tmp_path, architecture, dtype):
+    model = random_model(architecture, **ARCHITECTURES[architecture]).to(dtype)
+    before = logits(model)
+    extend(model, "yarn", 2)
+    assert not torch.equal(logits(model), before)
+    loaded = AutoModelForCausalLM.from_pretrained(export(model, tmp_path / "extended"), dtype=dtype).eval()
+    for tokens in (TOKENS, TOKENS[:, :50]):
+        assert torch.equal(logits(loaded, tokens), logits(model, tokens))
+    assert loaded.config.get_text_config().max_position_embeddings == 256
+
+
+@pytest.mark.parametrize("method", ["original", "pi", "ntk", "yarn", "dprope"])
+def test_the_model_rotates_by_the_scaled_frequencies(method):
+    model = random_model()
+    scaling = scale(rope_geometry(model), method, 4)
+    (rotary,) = rotaries(extend(model, method, 4))
+    position = torch.tensor([[0, 1, 77, 511]])
+    cos, sin = rotary(torch.zeros(1, dtype=torch.float32), position)
+    angles = np.outer([0, 1, 77, 511], scaling.inv_freq)
+    assert cos[0, :, : angles.shape[1]].numpy() == pytest.approx(scaling.attention_factor * np.cos(angles), abs=1e-4)
+    assert sin[0, :, angles.shape[1] :].numpy() == pytest.approx(scaling.attention_factor * np.sin(angles), abs=1e-4)
+
+
+def test_dprope_without_interpolation_is_the_original_model():
+    model = random_model()
+    before = logits(model, TOKENS[:, :120])
+    assert torch.equal(logits(extend(model, "dprope", 2, n_hat=0), TOKENS[:, :120]), before)
+
+
+def test_extending_again_starts_from_pre_training():
+    once, twice = random_model(), random_model()
+    extend(once, "pi", 2)
+    extend(extend(twice, "yarn", 4), "pi", 2)
+    assert torch.equal(logits(once), logits(twice))
+    assert rope_geometry(twice) == RopeGeometry(16, 10000.0, 128)
+
+
+@pytest.mark.parametrize(
+    "cast",
+    [
+        lambda m: m.to(torch.bfloat16),
+        lambda m: m.half(),
+        lambda m: m.bfloat16().float(),
+        lambda m: m.to("cpu", torch.float16),
+        lambda m: m.to_empty(device="cpu"),
+    ],
+    ids=["to", "half", "there-and-back", "device", "to_empty"],
+)
+def test_inv_freq_stays_float32_under_every_cast(cast):
+    model = extend(random_model(), "dprope", 2)
+    expected = [buffer.clone() for rotary in rotaries(model) for buffer in rotary.buffers()]
+    cast(model)
+    kept = [buffer for rotary in rotaries(model) for buffer in rotary.buffers()]
+    assert [buffer.dtype for buffer in kept] == [torch.float32] * len(kept)
+    assert all(torch.equal(a, b) for a, b in zip(kept, expected))
+
+
+def test_casting_to_bfloat16_moves_an_unguarded_model_but_not_ours():
+    """The guard is needed: at a late position a bfloat16 inverse frequency points elsewhere."""
+    position = torch.tensor([[4000]])
+    (guarded,) = rotaries(extend(random_model(max_position_embeddings=4096), "original", 2).to(torch.bfloat16))
+    (plain,) = rotaries(random_model(max_position_embeddings=4096).to(torch.bfloat16))
+    exact = torch.from_numpy(np.cos(4000 * rope_geometry(random_model()).inv_freq))
+    error = [(r(torch.zeros(1), position)[0][0, 0, :8].double() - exact).abs().max() for r in (guarded, plain)]
+    assert error[0] < 1e-3 and error[1] > 0.1
+
+
+def test_only_the_global_layers_of_a_mixed_model_change():
+    model = random_model("Gemma3TextConfig", **ARCHITECTURES["Gemma3TextConfig"])
+    (before,) = rotaries(model)
+    local = before.sliding_attention_inv_freq.clone()
+    (after,) = rotaries(extend(model, "pi", 2))
+    assert torch.equal(after.sliding_attention_inv_freq, local)
+    assert torch.allclose(after.full_attention_inv_freq * 2, before.full_attention_inv_freq)
+
+
+def test_partial_rotation_is_respected():
+    geometry = rope_geometry(random_model("GPTNeoXConfig"))
+    assert geometry.head_dim == 4
+    assert config_geometry(random_model("GPTNeoXConfig").config) == geometry
+
+
+def test_export_is_complete_and_says_what_engines_read(tmp_path):
+    model = extend(random_model(), "yarn", 2)
+    directory = export(model, tmp_path / "new" / "extended", byte_tokenizer())
+    written = json.loads((directory / "config.json").read_text())["rope_parameters"]
+    assert written["short_factor"] == written["long_factor"]
+    assert written["original_max_position_embeddings"] == 128
+    factor = pytest.approx(0.1 * np.log(2) + 1)
+    assert written["attention_factor"] == written["short_mscale"] == written["long_mscale"] == factor
+    assert json.loads((directory / "tokenizer_config.json").read_text())["model_max_length"] == 256
+    assert [p.name for p in (tmp_path / "new").iterdir()] == ["extended"]
+    assert stat.S_IMODE(os.stat(directory).st_mode) == 0o755
+
+
+def test_a_fresh_process_without_our_code_loads_the_export(tmp_path):
+    model = extend(random_model(), "dprope", 2)
+    directory = export(model, tmp_path / "extended")
+    code = (
+        "import sys, torch; from transformers import AutoModelForCausalLM as A\n"
+        "m = A.from_pretrained(sys.argv[1]).eval(); t = torch.arange(300)[None].remainder(293) + 3\n"
+        "assert not any(n == 'core' or n.startswith('core.') for n in sys.modules)\n"
+        "with torch.inference_mode(): torch.save(m(t).logits, sys.argv[2])"
+    )
+    subprocess.run([sys.executable, "-c", code, str(directory), str(tmp_path / "logits.pt")], check=True, cwd=tmp_path)
+    assert torch.equal(torch.load(tmp_path / "logits.pt"), logits(model))
+
+
+def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
+    model = extend(random_model(), "pi", 2)
+    monkeypatch.setattr("core.extend._verify_config", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        export(model, tmp_path / "extended")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_models_that_cannot_be_extended(tmp_path):
+    gpt2 = random_model("GPT2Config", n_embd=64, n_layer=2, n_head=4)
+    with pytest.raises(InputError, match="no rotary embedding"):
+        extend(gpt2, "pi", 2)
+    scaled = random_model(rope_parameters={"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0})
+    with pytest.raises(InputError, match="scaled already .*'linear'"):
+        extend(scaled, "pi", 2)
+    moved = random_model()
+    rotaries(moved)[0].inv_freq.mul_(0.5)
+    with pytest.raises(InputError, match="only plain RoPE"):
+        extend(moved, "pi", 2)
+    shapeless = random_model()
+    shapeless.config.max_position_embeddings = 0
+    with pytest.raises(InputError, match="max_position_embeddings"):
+        extend(shapeless, "pi", 2)
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(InputError, match="exists already"):
+        export(random_model(), tmp_path / "taken")
+
+
+def test_bad_options_leave_the_model_alone():
+    model = random_model()
+    before = logits(model)
+    for method, factor, options in (("dprope", 2, {"n_hat": 3}), ("pi", 1, {}), ("what", 2, {})):
+        with pytest.raises(InputError):
+            extend(model, method, factor, **options)
+    assert torch.equal(logits(model), before)

@@ -1,0 +1,48 @@
+"""The chunked loss against one plain forward pass over the whole text."""
+
+import numpy as np
+import pytest
+import torch
+
+from core.extend import extend
+from eval import position_loss
+from eval.intervals import mean_interval
+from eval.position_loss import NonFiniteLoss, position_losses
+from tests.models import random_model
+
+
+@pytest.mark.parametrize("length", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("architecture", ["LlamaConfig", "MistralConfig", "Qwen2Config"])
+def test_chunks_do_not_change_the_loss(monkeypatch, architecture, length):
+    monkeypatch.setattr(position_loss, "CHUNK", 64)
+    model = extend(random_model(architecture), "dprope", 2)
+    tokens = torch.randint(3, 300, (length + 1,), generator=torch.Generator().manual_seed(0))
+    seen = []
+    losses = position_losses(model, tokens, seen.append)
+    with torch.inference_mode():
+        log_probabilities = model(tokens[None, :-1]).logits[0].log_softmax(-1)
+    expected = -log_probabilities[torch.arange(length), tokens[1:]]
+    assert losses == pytest.approx(expected.numpy(), abs=1e-4)
+    assert sum(seen) == length
+
+
+def test_a_non_finite_loss_names_its_position(monkeypatch):
+    monkeypatch.setattr(position_loss, "CHUNK", 16)
+    model = random_model()
+    with torch.no_grad():
+        model.get_input_embeddings().weight[7] = float("nan")
+    tokens = torch.full((60,), 5)
+    tokens[32] = 7
+    with pytest.raises(NonFiniteLoss, match="position 32 "):
+        position_losses(model, tokens)
+
+
+def test_interval_of_a_mean():
+    values = np.random.default_rng(0).normal(3, 1, 400)
+    found = mean_interval(values)
+    assert found["mean"] == values.mean() and found["n"] == 400
+    # The normal interval of a mean is ±1.96 standard errors; the bootstrap's agrees at this size.
+    half = 1.96 * values.std(ddof=1) / 20
+    assert (found["low"], found["high"]) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.02)
+    assert mean_interval(values) == found  # seeded
+    assert mean_interval([2.0]) == {"mean": 2.0, "low": 2.0, "high": 2.0, "n": 1}

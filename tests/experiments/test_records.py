@@ -1,0 +1,56 @@
+"""Records and journals: atomic, resumable, told apart by everything that matters."""
+
+import json
+import os
+
+import pytest
+
+from core.errors import InputError
+from experiments import records
+from experiments.journal import Journal
+from experiments.verify import largest_difference
+
+
+def test_a_record_is_whole_or_absent(tmp_path, monkeypatch):
+    file = records.path(tmp_path, "tiny", "passkey", "pi_s=2")
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError):
+        records.write(file, {"identity": "a"})
+    assert not file.exists()
+    monkeypatch.undo()
+    records.write(file, {"identity": "a", "scores": [1.5]})
+    assert records.is_done(file, "a") and not records.is_done(file, "b")
+    (loaded,) = records.load(tmp_path, "tiny", "passkey")
+    assert loaded["scores"] == [1.5]
+    assert set(loaded["environment"]) == {"python", "packages", "device", "commit"}
+    with pytest.raises(InputError, match="python -m experiments.ruler --scale tiny"):
+        records.load(tmp_path, "tiny", "ruler")
+
+
+def test_names_and_identities_tell_runs_apart():
+    assert records.run_name("dprope", 2, {"n_hat": 80, "intervals": 90}) == "dprope_intervals=90_n-hat=80_s=2"
+    assert records.identity(a=1, b=2) == records.identity(b=2, a=1) != records.identity(a=1, b=3)
+
+
+def test_journal_drops_a_torn_last_line_and_goes_on(tmp_path):
+    journal = Journal(tmp_path / "runs" / "x.jsonl")
+    journal.add("one", {"loss": 0.1})
+    journal.add("two", [1, 2])
+    whole = journal.file.read_bytes()
+    for cut in range(1, len('["two", [1, 2]]\n')):
+        journal.file.write_bytes(whole[:-cut])
+        again = Journal(journal.file)
+        assert again.parts == {"one": {"loss": 0.1}}
+        again.add("two", [1, 2])
+        assert journal.file.read_bytes() == whole
+    assert Journal(journal.file)["two"] == [1, 2]
+
+
+def test_verification_sees_numbers_structure_and_texts():
+    record = {"scores": [{"mean": 1.0, "n": 3}], "method": "pi", "seconds": 9, "environment": {"device": "a"}}
+    same = json.loads(json.dumps(record)) | {"seconds": 1, "environment": {"device": "b"}}
+    assert largest_difference(record, same) == 0
+    same["scores"][0]["mean"] = 1.25
+    assert largest_difference(record, same) == 0.25
+    assert largest_difference(record, record | {"method": "yarn"}) == float("inf")
+    assert largest_difference(record, record | {"more": 1}) == float("inf")

@@ -1,0 +1,56 @@
+"""Small random models and a tokenizer for the tests; nothing is downloaded."""
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+SIZES = {
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "vocab_size": 300,
+    "max_position_embeddings": 128,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+GROUPED = {**SIZES, "num_key_value_heads": 2}
+
+
+def random_model(config_class: str = "LlamaConfig", seed: int = 0, **overrides):
+    """A seeded two-layer model of any architecture, weights large enough for positions to matter."""
+    sizes = SIZES if config_class in ("GPTNeoXConfig", "FalconConfig") else GROUPED
+    config = getattr(transformers, config_class)(**{**sizes, **overrides})
+    torch.manual_seed(seed)
+    model = AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                parameter.mul_(4)
+    return model
+
+
+def byte_tokenizer() -> PreTrainedTokenizerFast:
+    """A byte-level BPE tokenizer without merges: one token per byte, 259 tokens."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=259,
+        special_tokens=["<pad>", "<s>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([], trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", bos_token="<s>", eos_token="</s>", model_max_length=128
+    )
+
+
+def checkpoint(directory, **overrides):
+    """Save a random Llama and the byte tokenizer under `directory`; return it."""
+    random_model(**overrides).save_pretrained(directory)
+    byte_tokenizer().save_pretrained(directory)
+    return directory

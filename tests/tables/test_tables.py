@@ -1,0 +1,116 @@
+"""Tables show the records' numbers beside the paper's, and are LaTeX that compiles."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.records import RESULTS, ROOT
+from tables import disturbance, extension, summary
+
+TABLES = {"disturbance": "llama2-7b", "extension": "smollm2"}
+
+
+def body(tex: str) -> list[list[str]]:
+    """The rows between \\midrule and \\bottomrule, cells stripped of bold and small print."""
+    rows = tex[tex.index("\\midrule") + 8 : tex.index("\\bottomrule")].strip().split("\\\\")
+    plain = [re.sub(r"\s*\{\\scriptsize.*?\}", "", row.replace("\\textbf", "").strip()) for row in rows if row.strip()]
+    return [[cell.strip(" {}") for cell in row.split("&")] for row in plain]
+
+
+def test_disturbance_stands_beside_what_the_paper_published():
+    rows = {row[0]: row[1:] for row in body(disturbance.build(RESULTS, "llama2-7b"))}
+    paper = {"PI": ("24.08", "33.67"), "YaRN": ("25.55", "35.44"), "DPRoPE ($t=0$)": ("6.71", "22.92")}
+    for method, (at_8k, at_16k) in paper.items():
+        assert (rows[method][0], rows[method][4]) == (at_8k, at_16k)
+        for published, recomputed in ((at_8k, rows[method][1]), (at_16k, rows[method][5])):
+            assert float(recomputed) == pytest.approx(float(published), rel=0.004)
+    assert rows["PI"][2:4] == ["24.06", "190.78"] and rows["PI"][6:8] == ["33.62", "210.38"]
+    assert rows["Original"][0] == "--"
+
+
+def test_another_geometry_shows_no_published_number():
+    tex = disturbance.build(RESULTS, "smollm2")
+    assert "paper" not in tex.split("\\midrule")[0].split("\\toprule")[1] and "24.08" not in tex
+
+
+def test_extension_shows_the_records_and_marks_the_best(tmp_path):
+    """Hand-made records: two methods, one book, two blocks a range."""
+    directory = tmp_path / "smollm2" / "extension"
+    directory.mkdir(parents=True)
+    for method, losses in (("original", [1, 1, 3, 5, 7, 7]), ("yarn", [1.5, 1.5, 2, 2, 3, 3])):
+        spans = [(0, 8192), (8192, 12288), (12288, 16384)]
+        ranges = [
+            {"start": a, "end": b, "tokens": 256, "mean": float(np.mean(pair)), "low": min(pair), "high": max(pair)}
+            for (a, b), pair in zip(spans, np.reshape(losses, (3, 2)).tolist())
+        ]
+        record = {
+            "method": method,
+            "factor": 2.0,
+            "options": {},
+            "data": {"A Book": "hash"},
+            "length": 16384,
+            "ranges": ranges,
+            "block": 4096,
+            "blocks": {"A Book": losses},
+        }
+        (directory / f"{method}.json").write_text(json.dumps(record))
+    shutil.copytree(RESULTS / "smollm2" / "disturbance", tmp_path / "smollm2" / "disturbance")
+    tex = extension.build(tmp_path, "smollm2")
+    rows = body(tex)
+    assert [row[0] for row in rows] == ["Original", "YaRN"]
+    assert [row[2:5] for row in rows] == [["1.000", "4.000", "7.000"], ["1.500", "2.000", "3.000"]]
+    assert rows[0][5] == "3.000" and rows[1][5] == "--"  # blocks beyond 8192: mean of (1, 3, 4, 4)
+    assert re.findall(r"\\textbf\{(\d\.\d+)", tex) == ["1.000", "2.000", "3.000"]
+
+
+def test_every_method_of_the_comparison_is_recorded_on_the_same_text():
+    runs = extension.comparison(RESULTS, "smollm2")
+    assert [run["method"] for run in runs] == ["original", "pi", "ntk", "yarn", "dprope", "dprope"]
+    assert len({json.dumps(run["data"]) for run in runs}) == 1
+    for run in runs:
+        blocks = np.array(list(run["blocks"].values()))
+        assert run["ranges"][2]["mean"] == pytest.approx(blocks[:, 96:].mean())
+        assert not run["environment"]["commit"].endswith("with changes")
+
+
+def test_summary_reads_like_the_tables():
+    text = summary.build(RESULTS)
+    assert "PI 24.08 | 24.08" in text and "yarn_s=2" in text
+
+
+def test_committed_tables_are_what_the_records_give():
+    for name, scale in TABLES.items():
+        module = {"disturbance": disturbance, "extension": extension}[name]
+        assert (ROOT / "tables" / f"{name}.tex").read_text() == module.build(RESULTS, scale)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs a LaTeX installation")
+def test_tables_compile(tmp_path):
+    inputs = "".join(rf"\input{{{file.as_posix()}}}" for file in sorted((ROOT / "tables").glob("*.tex")))
+    document = (
+        r"\documentclass[10pt,twocolumn]{article}\usepackage[a4paper,margin=2cm]{geometry}"
+        r"\usepackage[utf8]{inputenc}\usepackage{booktabs,amsmath}\begin{document}" + inputs + r"\end{document}"
+    )
+    (tmp_path / "all.tex").write_text(document)
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull \\hbox" not in done.stdout
+
+
+def test_rendering_needs_no_torch():
+    names = [f"{kind}.{f.stem}" for kind in ("tables", "figures") for f in sorted(Path(ROOT, kind).glob("[a-z]*.py"))]
+    code = f"import sys, {', '.join(names)}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
