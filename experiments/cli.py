@@ -10,6 +10,7 @@ from pathlib import Path
 from core.disturbance import CONVENTIONS
 from core.errors import InputError
 from core.rope import METHODS
+from experiments import scales
 from experiments.records import RESULTS
 
 # The options of DPRoPE that a command line sets; each is passed on only when given.
@@ -41,6 +42,17 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
 def add_results_argument(to: argparse.ArgumentParser) -> None:
     """--results, where records go to or come from."""
     to.add_argument("--results", type=Path, default=RESULTS, metavar="DIR", help="records (default results/)")
+
+
+def rendering_arguments(module_doc: str, prog: str, default_scale: str, output: Path) -> argparse.Namespace:
+    """The parsed command line of a table or figure: scale, output directory and records."""
+    made = parser(module_doc, prog=prog)
+    made.add_argument("--scale", default=default_scale, help=f"whose records to show (default {default_scale})")
+    made.add_argument("--output", type=Path, default=output, metavar="DIR", help=f"default {output.name}/")
+    add_results_argument(made)
+    arguments = made.parse_args()
+    scales.get(arguments.scale)
+    return arguments
 
 
 def method_options(arguments: argparse.Namespace) -> dict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from core.errors import InputError
 from experiments.records import file_sha256
 from experiments.scales import SCALES
 
+if not torch.cuda.is_available():  # else DeepSpeed, which transformers imports when saving, warns of its own guess
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
 # transformers warns that `short_mscale` is not one of its own keys each time an extended model is loaded.
 transformers.logging.set_verbosity_error()
 

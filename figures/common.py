@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from experiments import cli, records, scales
+from experiments import cli, records
 
 OUTPUT = records.ROOT / "figures"
 COLUMN, PAGE = 3.3, 6.9  # widths in inches of a column and of a page of a two-column paper
@@ -73,12 +73,7 @@ def run(name: str, doc: str, default_scale: str, build: Callable[[Path, str], Fi
     """The command line of a figure: read records, write figures/<name>.pdf and .png."""
 
     def main() -> None:
-        parser = cli.parser(doc, prog=f"python -m figures.{name}")
-        parser.add_argument("--scale", default=default_scale, help=f"whose records to show (default {default_scale})")
-        parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR", help="default figures/")
-        cli.add_results_argument(parser)
-        arguments = parser.parse_args()
-        scales.get(arguments.scale)
+        arguments = cli.rendering_arguments(doc, f"python -m figures.{name}", default_scale, OUTPUT)
         use_style()
         save(build(arguments.results, arguments.scale), name, arguments.output)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments import cli, records, scales
+from experiments import cli, records
 
 OUTPUT = records.ROOT / "tables"
 METHOD_NAMES = {
@@ -48,7 +48,7 @@ def bold(text: str) -> str:
 
 def latex(frame: pd.DataFrame, caption: str, label: str, column_format: str, wide: bool = False) -> str:
     """A floating booktabs table; cells, headers and caption are LaTeX already."""
-    return frame.style.hide(axis="index").to_latex(
+    text = frame.style.hide(axis="index").to_latex(
         hrules=True,
         column_format=column_format,
         multicol_align="c",
@@ -57,18 +57,14 @@ def latex(frame: pd.DataFrame, caption: str, label: str, column_format: str, wid
         position_float="centering",
         environment="table*" if wide else "table",
     )
+    return text.replace("\\centering\n", "\\centering\n\\small\\setlength{\\tabcolsep}{4pt}\n", 1)
 
 
 def run(name: str, doc: str, default_scale: str, build: Callable[[Path, str], str]) -> None:
     """The command line of a table: read records, write tables/<name>.tex."""
 
     def main() -> None:
-        parser = cli.parser(doc, prog=f"python -m tables.{name}")
-        parser.add_argument("--scale", default=default_scale, help=f"whose records to show (default {default_scale})")
-        parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR", help="default tables/")
-        cli.add_results_argument(parser)
-        arguments = parser.parse_args()
-        scales.get(arguments.scale)
+        arguments = cli.rendering_arguments(doc, f"python -m tables.{name}", default_scale, OUTPUT)
         text = build(arguments.results, arguments.scale)
         arguments.output.mkdir(parents=True, exist_ok=True)
         file = arguments.output / f"{name}.tex"
