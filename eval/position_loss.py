@@ -42,10 +42,15 @@ def position_losses(
         targets = tokens[start + 1 : start + 1 + CHUNK]
         inputs = tokens[start : start + len(targets)]
         logits = model(inputs[None], past_key_values=cache, use_cache=True).logits[0]
-        loss = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none").double().cpu().numpy()
-        if not np.isfinite(loss).all():
-            position = start + int(np.flatnonzero(~np.isfinite(loss))[0])
-            raise NonFiniteLoss(f"the loss at position {position} is not finite")
-        losses.append(loss)
+        losses.append(token_losses(logits, targets, start))
         progress(len(targets))
     return np.concatenate(losses)
+
+
+def token_losses(logits: torch.Tensor, targets: torch.Tensor, start: int = 0) -> np.ndarray:
+    """The cross entropy of each row, float64 [rows]; NonFiniteLoss names the first position, counted from `start`."""
+    loss = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none").double().cpu().numpy()
+    if not np.isfinite(loss).all():
+        position = start + int(np.flatnonzero(~np.isfinite(loss))[0])
+        raise NonFiniteLoss(f"the loss at position {position} is not finite")
+    return loss

@@ -21,18 +21,10 @@ class Journal:
 
     def __init__(self, file: Path) -> None:
         self.file = Path(file)
-        self.parts: dict[str, object] = {}
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        kept = 0
+        self.parts, whole = _read(self.file)
         if self.file.exists():
-            with open(self.file, "rb") as handle:
-                for line in handle:
-                    if not line.endswith(b"\n"):
-                        break
-                    key, value = json.loads(line)
-                    self.parts[key] = value
-                    kept += len(line)
-            os.truncate(self.file, kept)
+            os.truncate(self.file, whole)
 
     def __contains__(self, key: str) -> bool:
         return key in self.parts
@@ -47,3 +39,23 @@ class Journal:
             handle.flush()
             os.fsync(handle.fileno())
         self.parts[key] = value
+
+
+def read(file: Path) -> dict[str, object]:
+    """The parts of a journal that another process may be writing; the file is left alone."""
+    return _read(file)[0]
+
+
+def _read(file: Path) -> tuple[dict[str, object], int]:
+    """The parts, and how many bytes their whole lines take."""
+    parts: dict[str, object] = {}
+    whole = 0
+    if file.exists():
+        with open(file, "rb") as handle:
+            for line in handle:
+                if not line.endswith(b"\n"):
+                    break
+                key, value = json.loads(line)
+                parts[key] = value
+                whole += len(line)
+    return parts, whole

@@ -12,6 +12,8 @@ import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError
+from core.extend import config_geometry
+from core.rope import RopeGeometry
 from experiments.records import file_sha256
 from experiments.scales import SCALES
 
@@ -84,6 +86,11 @@ def check_config(name: str) -> transformers.PreTrainedConfig:
             f"add {length_key!r} to it."
         )
     return config
+
+
+def geometry(name: str) -> RopeGeometry:
+    """The pre-training geometry under `name`, from its configuration alone."""
+    return SCALES[name].geometry if name in SCALES else config_geometry(check_config(name))
 
 
 def _resolve(name: str) -> tuple[str, dict]:

@@ -1,0 +1,79 @@
+"""Passkey retrieval: a five-digit key inside repeated filler (the paper's appendix B.3, after Mohtashami and Jaggi)."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+
+from transformers import PreTrainedTokenizerBase
+
+from core.errors import InputError
+
+# The paper's prompt (Figure 9), each line of it ending in a newline.
+_INTRODUCTION = (
+    "There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. "
+    "I will quiz you about the important information there.\n"
+)
+_FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
+_KEY = "\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
+_QUESTION = "\nWhat is the pass key? The pass key is"
+MAX_NEW_TOKENS = 12
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One prompt.
+
+    Attributes:
+        key: names the sample, "length/depth/seed".
+        prompt: the text.
+        tokens: its exact length in tokens of the tokenizer it was made for.
+        depth: where the key stands, 0 (first) … 1 (last), as a share of the fillers.
+        answer: the five digits.
+    """
+
+    key: str
+    prompt: str
+    tokens: int
+    depth: float
+    answer: str
+
+
+def sample(tokenizer: PreTrainedTokenizerBase, length: int, depth: float, seed: int) -> Sample:
+    """The longest prompt of at most `length` tokens, answer included, with the key at `depth`.
+
+    The digits are drawn from (length, depth, seed) alone, so a grid can grow without changing what is in it.
+
+    Raises:
+        InputError: a depth outside 0 … 1, or a length with no room for a single filler.
+    """
+    if not 0 <= depth <= 1:
+        raise InputError(f"the depth is {depth}; give a share from 0 (first) to 1 (last).")
+    answer = str(random.Random(f"{length} {depth} {seed}").randint(10000, 99999))
+
+    def prompt(fillers: int) -> str:
+        before = round(depth * fillers)
+        return _INTRODUCTION + _FILLER * before + _KEY.format(key=answer) + _FILLER * (fillers - before) + _QUESTION
+
+    def tokens(fillers: int) -> int:
+        return len(tokenizer(prompt(fillers), add_special_tokens=False).input_ids)
+
+    room = length - MAX_NEW_TOKENS
+    per_filler = max(len(tokenizer(_FILLER, add_special_tokens=False).input_ids), 1)
+    fillers = max((room - tokens(0)) // per_filler, 0)
+    while fillers and tokens(fillers) > room:
+        fillers -= 1
+    while tokens(fillers + 1) <= room:
+        fillers += 1
+    if fillers == 0:
+        raise InputError(
+            f"a passkey prompt does not fit in {length} tokens; the shortest takes {tokens(1) + MAX_NEW_TOKENS}."
+        )
+    return Sample(f"{length}/{depth:g}/{seed}", prompt(fillers), tokens(fillers), depth, answer)
+
+
+def score(prediction: str, answer: str) -> float:
+    """1 if the first run of digits in the prediction is the key, else 0."""
+    found = re.search(r"\d+", prediction)
+    return float(found is not None and found.group() == answer)

@@ -1,0 +1,81 @@
+"""Sliding-window perplexity (Press et al. 2022) of one long text.
+
+A window of `length` tokens moves by `stride`; each window scores only the tokens that no earlier one has scored, so
+that, after the first, every token is predicted from at least length − stride tokens before it. Two conventions of
+the average are in use:
+
+- ``"token"``: exp of the mean loss over all scored tokens, each weighing the same;
+- ``"window"``: exp of the mean over windows of each window's mean loss (the script published with YaRN), in which
+  the first window, which scores `length` tokens, weighs no more than the others, which score `stride`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel
+
+from core.errors import InputError
+from eval.position_loss import CHUNK, NonFiniteLoss, position_losses, token_losses
+
+CONVENTIONS = ("token", "window")
+
+
+def windows(tokens: int, length: int, stride: int) -> list[tuple[int, int, int]]:
+    """(begin, end, first scored position) of every window over a text of `tokens` tokens.
+
+    Positions begin … end−1 are read; the tokens at `first scored` … end−1 are scored (never the text's first token,
+    which nothing predicts). The last window ends with the text.
+
+    Raises:
+        InputError: a stride that is not below the window's length.
+    """
+    if not 1 <= stride < length:
+        raise InputError(f"the stride is {stride} and the window {length} tokens; the stride must be shorter.")
+    made, scored = [], 1
+    for begin in range(0, tokens, stride):
+        end = min(begin + length, tokens)
+        if end > scored:
+            made.append((begin, end, scored))
+        scored = end
+        if end == tokens:
+            break
+    return made
+
+
+@torch.inference_mode()
+def window_losses(
+    model: PreTrainedModel, tokens: torch.Tensor, spans: list[tuple[int, int, int]]
+) -> Iterator[np.ndarray]:
+    """The losses in nats of each window's scored tokens, float64 arrays.
+
+    Logits exist only where they are scored, and for 1024 positions at a time.
+
+    Args:
+        model: a causal language model.
+        tokens: the whole text's ids, int64 [tokens].
+        spans: as from :func:`windows`.
+
+    Raises:
+        NonFiniteLoss: naming the window.
+    """
+    for begin, end, first in spans:
+        window, scored = tokens[begin:end], end - first
+        try:
+            if scored > CHUNK:
+                yield position_losses(model, window)[-scored:]
+            else:
+                inputs, targets = window[None, :-1].to(model.device), window[-scored:].to(model.device)
+                logits = model(inputs, use_cache=False, logits_to_keep=scored).logits[0]
+                yield token_losses(logits, targets)
+        except NonFiniteLoss as error:
+            raise NonFiniteLoss(f"in the window at tokens {begin} to {end}, {error}") from error
+
+
+def perplexity(losses: list[np.ndarray], convention: str = "token") -> float:
+    """The perplexity of some windows' losses under a convention."""
+    if convention == "window":
+        return float(np.exp(np.mean([np.mean(loss, dtype=np.float64) for loss in losses])))
+    return float(np.exp(np.mean(np.concatenate(losses), dtype=np.float64)))

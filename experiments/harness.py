@@ -1,0 +1,165 @@
+"""What every evaluation shares: which model under which method, one load for all, a journal, shards, one record.
+
+An experiment states its run as a dictionary, names its parts (samples, books, windows) by keys, and gives a function
+that scores some of them; :func:`measure` skips what is journalled, divides the rest among the processes of
+`accelerate launch` or `torchrun`, and hands all parts back once they are done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from accelerate import PartialState
+from tqdm import tqdm
+
+from core.errors import InputError
+from core.extend import extend
+from core.rope import scale
+from experiments import cli, journal, models, records, scales
+
+Evaluate = Callable[[list[str]], Iterator[tuple[str, object]]]
+
+
+def parser(module_doc: str, experiment: str) -> argparse.ArgumentParser:
+    """A parser with the options that choose model, methods and records."""
+    made = cli.parser(module_doc, prog=f"python -m experiments.{experiment}")
+    made.add_argument("--scale", default="smollm2", help=f"one of {', '.join(scales.SCALES)} (default smollm2)")
+    made.add_argument("--model", metavar="PATH_OR_NAME", help="evaluate this checkpoint instead of the scale's model")
+    made.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32")
+    cli.add_method_arguments(made, several=True)
+    cli.add_results_argument(made)
+    return made
+
+
+def rank() -> tuple[int, int]:
+    """(this process, how many there are)."""
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+class Evaluation:
+    """The model and the methods that a command line asks for."""
+
+    def __init__(self, arguments: argparse.Namespace, experiment: str) -> None:
+        self.arguments, self.experiment = arguments, experiment
+        self.name = arguments.model or arguments.scale
+        if not arguments.model:
+            scales.get(arguments.scale)
+        # Records of a user's own model go under its name.
+        self.scale = Path(arguments.model).name if arguments.model else arguments.scale
+        self._extended: tuple | None = None
+
+    @functools.cached_property
+    def loaded(self) -> models.Loaded:
+        """The model, loaded when first needed, once."""
+        return models.load(self.name, self.arguments.dtype)
+
+    def comparison(self) -> list[tuple[str | None, dict]]:
+        """(method, options) to run; a method of None takes the checkpoint as it is."""
+        factor = self.arguments.factor
+        if self.arguments.method:
+            options = cli.method_options(self.arguments)
+            chosen = [(method, options) for method in self.arguments.method]
+        elif self.arguments.model:
+            return [(None, {})]
+        else:
+            chosen = scales.get(self.arguments.scale).comparison(factor)
+        for method, options in chosen:  # refuse a bad method or option before the long work
+            geometry = models.geometry(self.name)
+            scale(geometry, method, factor, **options)
+        return chosen
+
+    def extended(self, run: dict) -> models.Loaded:
+        """The loaded model with the run's method applied."""
+        if run["method"] is not None:
+            extend(self.loaded.model, run["method"], run["factor"], **run["options"])
+        return self.loaded
+
+    def runs(self, data: dict, suffix: str = "", **settings) -> Iterator[tuple[dict, Path]]:
+        """The runs that are still to do, each with its record's path.
+
+        Args:
+            data: what identifies the samples; settings: every other option that changes a score.
+            suffix: appended to the record's name where several settings of one method are kept.
+        """
+        for method, options in self.comparison():
+            run = {
+                "scale": self.scale,
+                "experiment": self.experiment,
+                "method": method,
+                "factor": self.arguments.factor if method else 1.0,
+                "options": options,
+                "model": models.provenance(self.name),
+                "dtype": self.arguments.dtype,
+                **settings,
+                "data": data,
+            }
+            run["identity"] = records.identity(**run)
+            name = records.run_name(method, run["factor"], options) if method else "model"
+            file = records.path(self.arguments.results, self.scale, self.experiment, name + suffix)
+            if records.is_done(file, run["identity"]):
+                if rank()[0] == 0:
+                    print(f"done already: {file}")
+                continue
+            yield run, file
+
+
+def measure(run: dict, file: Path, keys: list[str], evaluate: Evaluate, journal_of: str | None = None) -> dict | None:
+    """Score every key, resuming where an earlier call stopped; the parts by key, or None in a secondary process.
+
+    Args:
+        run, file: as from :meth:`Evaluation.runs`; the journal lies beside the results, named by the run's identity.
+        keys: the parts, each of them unique.
+        evaluate: scores some keys, one by one as they are done.
+        journal_of: another identity for the journal, where runs share parts.
+    """
+    if len(set(keys)) != len(keys):
+        raise InputError("two samples have the same name; give every sample its own.")
+    results = file.parents[2].resolve()
+    folder = results.parent / "runs" / run["scale"] / run["experiment"]
+    identity = journal_of or run["identity"]
+    process, count = rank()
+    state = PartialState() if count > 1 else None
+
+    # Every process reads what all wrote before any of them writes more.
+    done = _read(folder, identity)
+    if state:
+        state.wait_for_everyone()
+    own = journal.Journal(folder / f"{identity}.{process}.jsonl")
+    todo = [key for key in keys if key not in done][process::count]
+    with tqdm(total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0) as bar:
+        started = time.perf_counter()
+        for key, value in evaluate(todo):
+            now = time.perf_counter()
+            own.add(key, {"value": value, "seconds": round(now - started, 3)})
+            started = now
+            bar.update(1)
+    if state:
+        state.wait_for_everyone()
+    if process:
+        return None
+    done = _read(folder, identity)
+    return {key: done[key] for key in keys}
+
+
+def finish(run: dict, file: Path, parts: dict, scores: dict) -> Path:
+    """Write the record of a measured run."""
+    seconds = sum(part["seconds"] for part in parts.values())
+    return records.write(file, run | scores | {"seconds": round(seconds, 1)})
+
+
+def values(parts: dict) -> dict:
+    """The parts' values by key."""
+    return {key: part["value"] for key, part in parts.items()}
+
+
+def _read(folder: Path, identity: str) -> dict:
+    """The union of all processes' journals."""
+    parts: dict = {}
+    for file in sorted(folder.glob(f"{identity}.*.jsonl")):
+        parts |= journal.read(file)
+    return parts

@@ -1,0 +1,76 @@
+"""Sliding windows against a plain loop that calls the model on each window and upcasts all logits."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import InputError
+from core.extend import extend
+from eval import perplexity, position_loss
+from eval.position_loss import NonFiniteLoss
+from tests.models import random_model
+
+TOKENS = torch.randint(3, 300, (330,), generator=torch.Generator().manual_seed(1))
+
+
+@given(st.integers(2, 400), st.integers(2, 100), st.integers(1, 100))
+def test_every_token_but_the_first_is_scored_once(tokens, length, stride):
+    length = max(length, stride + 1)
+    spans = perplexity.windows(tokens, length, stride)
+    scored = [position for _, end, first in spans for position in range(first, end)]
+    assert scored == list(range(1, tokens))
+    for number, (begin, end, first) in enumerate(spans):
+        assert begin == number * stride and end - begin <= length and first > begin
+        assert first - begin >= length - stride or number == 0
+
+
+def test_a_stride_as_long_as_the_window_is_refused():
+    with pytest.raises(InputError, match="must be shorter"):
+        perplexity.windows(100, 32, 32)
+
+
+def plain(model, tokens, length, stride):
+    """Window by window: negative log-likelihoods of the new tokens."""
+    found, previous_end = [], 0
+    for begin in range(0, len(tokens), stride):
+        end = min(begin + length, len(tokens))
+        new = end - previous_end
+        with torch.inference_mode():
+            logits = model(tokens[None, begin:end]).logits[0].float()
+        nll = torch.nn.functional.cross_entropy(logits[:-1], tokens[begin + 1 : end], reduction="none")
+        found.append(nll[-new:].numpy() if begin else nll.numpy())
+        previous_end = end
+        if end == len(tokens):
+            return found
+
+
+@pytest.mark.parametrize("architecture", ["LlamaConfig", "Gemma2Config", "CohereConfig"])  # two with changed logits
+@pytest.mark.parametrize("chunk", [16, 1024])
+def test_agrees_with_the_plain_loop(monkeypatch, architecture, chunk):
+    monkeypatch.setattr(position_loss, "CHUNK", chunk)
+    monkeypatch.setattr(perplexity, "CHUNK", chunk)
+    model = extend(random_model(architecture, **({"head_dim": 16} if "Gemma" in architecture else {})), "yarn", 2)
+    spans = perplexity.windows(len(TOKENS), 200, 32)
+    ours = list(perplexity.window_losses(model, TOKENS, spans))
+    expected = plain(model, TOKENS, 200, 32)
+    assert [len(x) for x in ours] == [len(x) for x in expected]
+    assert np.concatenate(ours) == pytest.approx(np.concatenate(expected), abs=2e-4)
+
+
+def test_the_two_conventions_by_hand():
+    losses = [np.array([1.0, 3.0, 2.0, 2.0]), np.array([5.0])]
+    assert perplexity.perplexity(losses, "token") == pytest.approx(np.exp(13 / 5))
+    assert perplexity.perplexity(losses, "window") == pytest.approx(np.exp((2 + 5) / 2))
+
+
+def test_a_window_with_a_non_finite_loss_is_named():
+    model = random_model()
+    with torch.no_grad():
+        model.get_input_embeddings().weight[7] = float("nan")
+    tokens = TOKENS.clone()
+    tokens[tokens == 7] = 8
+    tokens[250] = 7
+    with pytest.raises(NonFiniteLoss, match="window at tokens 64 to 264"):
+        list(perplexity.window_losses(model, tokens, perplexity.windows(len(tokens), 200, 32)))
