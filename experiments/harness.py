@@ -38,7 +38,7 @@ def parser(module_doc: str, experiment: str) -> argparse.ArgumentParser:
 
 def rank() -> tuple[int, int]:
     """(this process, how many there are)."""
-    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 
 class Evaluation:
