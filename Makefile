@@ -58,11 +58,11 @@ $(FIGURES:%=fig_%): fig_%: env
 audit: env ## Re-add the paper's averages, re-derive its claims, list what does not add up
 	@$(PY) -m tables.audit
 
-verify: env ## Measure the geometry, and SmolLM2 with two methods, anew; compare with the committed records
+verify: env ## Measure the geometry, and SmolLM2 under DPRoPE, anew; compare with the committed records
 	@$(PY) -m experiments.disturbance --results $(VERIFY)/results
 	@$(PY) -m experiments.disturbance --scale smollm2 --results $(VERIFY)/results
 	@$(PY) -m experiments.angle_distribution --results $(VERIFY)/results
-	@$(PY) -m experiments.extension --method original dprope --results $(VERIFY)/results
+	@$(PY) -m experiments.extension --method dprope --results $(VERIFY)/results
 	@$(PY) -m experiments.verify $(VERIFY)/results
 rerun: env ## Measure every method of SmolLM2's comparison anew (BOOKS books) into build/rerun, and compare
 	$(PY) -m experiments.extension --books $(BOOKS) --results build/rerun/results

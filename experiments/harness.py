@@ -123,7 +123,7 @@ def measure(run: dict, file: Path, keys: list[str], evaluate: Evaluate, journal_
     folder = results.parent / "runs" / run["scale"] / run["experiment"]
     identity = journal_of or run["identity"]
     process, count = rank()
-    state = PartialState() if count > 1 else None
+    state = PartialState(cpu=models.device() == "cpu") if count > 1 else None
 
     # Every process reads what all wrote before any of them writes more.
     done = _read(folder, identity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def save(figure: Figure, name: str, output: Path) -> None:
     figure.savefig(output / f"{name}.pdf", metadata={"CreationDate": None})
     figure.savefig(output / f"{name}.png", metadata={"Software": None})
     plt.close(figure)
-    print(output / f"{name}.pdf", output / f"{name}.png")
+    print(*(os.path.relpath(output / f"{name}.{suffix}") for suffix in ("pdf", "png")))
 
 
 def run(name: str, doc: str, default_scale: str, build: Callable[[Path, str], Figure]) -> None:

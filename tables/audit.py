@@ -6,6 +6,7 @@ produce counts as agreement.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -319,7 +320,7 @@ def main() -> None:
     print(f"\n{len(checked)} checks, {len(checked) - wrong} agree, {wrong} do not.")
     arguments.output.mkdir(parents=True, exist_ok=True)
     (arguments.output / "audit.tex").write_text(build(checked))
-    print(arguments.output / "audit.tex")
+    print(os.path.relpath(arguments.output / "audit.tex"))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,6 +70,6 @@ def run(name: str, doc: str, default_scale: str, build: Callable[[Path, str], st
         arguments.output.mkdir(parents=True, exist_ok=True)
         file = arguments.output / f"{name}.tex"
         file.write_text(text)
-        print(file)
+        print(os.path.relpath(file))
 
     cli.run(main)

@@ -1,0 +1,403 @@
+"""LongBench-E (Bai et al. 2023) without a model: prompts, truncation, scores, length buckets, averages, samples.
+
+Everything follows the benchmark's own pred.py, eval.py and metrics.py, oddities included: a score that is "better"
+than the official one cannot be compared with published tables.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import json
+import re
+import string
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import yaml
+from rouge import Rouge
+
+from core.errors import InputError
+from eval.intervals import RESAMPLES, mean_interval
+
+if TYPE_CHECKING:  # a table may name tasks and buckets without importing torch
+    from transformers import PreTrainedTokenizerBase
+
+HUB = "Xnhyacinth/LongBench"
+BUCKETS = ("0-4k", "4-8k", "8k+")
+AVERAGES = {"Avg.": BUCKETS, "Avg.>4k": BUCKETS[1:]}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One of the thirteen tasks.
+
+    Attributes:
+        name: as the benchmark spells it.
+        kind: what the model has to do, in the benchmark's six categories.
+        max_new_tokens: how many tokens are generated.
+        metric: a name in :data:`METRICS`.
+        first_line: whether only the first line of a prediction is scored.
+        stops_at_newline: whether generation ends at a line feed, after at least one token.
+    """
+
+    name: str
+    kind: str
+    max_new_tokens: int
+    metric: str
+    first_line: bool = False
+    stops_at_newline: bool = False
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task("qasper", "single-document QA", 128, "F1"),
+        Task("multifieldqa_en", "single-document QA", 64, "F1"),
+        Task("hotpotqa", "multi-document QA", 32, "F1"),
+        Task("2wikimqa", "multi-document QA", 32, "F1"),
+        Task("gov_report", "summarisation", 512, "ROUGE-L"),
+        Task("multi_news", "summarisation", 512, "ROUGE-L"),
+        Task("trec", "few-shot", 64, "classification", first_line=True),
+        Task("triviaqa", "few-shot", 32, "F1", first_line=True),
+        Task("samsum", "few-shot", 128, "ROUGE-L", first_line=True, stops_at_newline=True),
+        Task("passage_count", "synthetic", 32, "count"),
+        Task("passage_retrieval_en", "synthetic", 32, "retrieval"),
+        Task("lcc", "code", 64, "edit similarity"),
+        Task("repobench-p", "code", 64, "edit similarity"),
+    )
+}
+
+# SHA-256 of each template in the benchmark's dataset2prompt.json, UTF-8, with its {context} and {input}.
+_TEMPLATE_SHA256 = {
+    "qasper": "0fbdd123fe7f83d6d6a9c583ca28cb29d68e523bf8fec01a0cf2dcd11037775d",
+    "multifieldqa_en": "20b4666a2de8a1f701bdb6c4e015fa9f8758d64b361d841f7766df6c9ceba770",
+    "hotpotqa": "9ec4ae308865bd0c62af20b3dc7b12b31f2b447f55684bd88c1aa40f2f636deb",
+    "2wikimqa": "9ec4ae308865bd0c62af20b3dc7b12b31f2b447f55684bd88c1aa40f2f636deb",
+    "gov_report": "91c25d585b189ced91c9280efcb4ecb5dcff9548cd4e3bfae66c68025b569e95",
+    "multi_news": "2af3f28c40b902e6535d4910510d51653613c49de9b2fc287c5958395061101d",
+    "trec": "0eff8bebdba99d91e9d7d91b6ab39455ac74648bea92c9255c9f68c62175b2db",
+    "triviaqa": "00a802e6377e72fca39b169cf6c28893bedf23ba7286b03ecd15867c3e27a7c4",
+    "samsum": "a68d884234907eefcaa0eacf7b2997f60fa46603988dceae6a44f9b49f045b3f",
+    "passage_count": "986550b6c61009c629a4535766d94b7b51e2b2b9e1ed169e4ecb54417466e964",
+    "passage_retrieval_en": "39b96b7fa52bdd2aa2bde34ea199158505201b9a0a2c3ce94e80249293f60431",
+    "lcc": "6a1f24cf0bb83cd90f1fca8f0dd24801626c2aaea29db834ddc83b950e71190e",
+    "repobench-p": "ee9ec182ea5ffeb70a7140d55baea97264a8612d88226d323afa90859c36240c",
+}
+
+
+def _task(name: str) -> Task:
+    if name not in TASKS:
+        raise InputError(f"unknown LongBench-E task {name!r}; choose one of {', '.join(TASKS)}.")
+    return TASKS[name]
+
+
+# ---- prompts
+
+
+class _TaskFile(yaml.SafeLoader):
+    """Reads an lm-eval task without importing the functions it names."""
+
+
+_TaskFile.add_constructor("!function", lambda loader, node: node.value)
+
+
+@functools.cache
+def _template(task: str) -> str:
+    """The benchmark's template of a task, with {context} and {input}, from the installed lm-eval.
+
+    lm-eval's wording is the benchmark's, but its white space is not; it is restored here and the result checked.
+    """
+    package = importlib.util.find_spec("lm_eval")
+    if package is None:
+        raise InputError("the package lm-eval that carries LongBench's prompts is not installed; run `make env`.")
+    file = Path(package.submodule_search_locations[0]) / "tasks" / "longbench" / f"{task}_e.yaml"
+    text = yaml.load(file.read_text(encoding="utf-8"), _TaskFile)["doc_to_text"] if file.is_file() else ""
+    text = text.replace("{{context}}", "{context}").replace("{{question}}", "{input}")
+    if task in ("triviaqa", "samsum"):
+        text = text.replace("{context}\n{input}", "{context}\n\n{input}")
+    text += {"synthetic": " ", "code": "\n"}.get(TASKS[task].kind, "")
+    if hashlib.sha256(text.encode()).hexdigest() != _TEMPLATE_SHA256[task]:
+        raise InputError(f"the installed lm-eval words {task} unlike LongBench; install the pinned one, `make env`.")
+    return text
+
+
+def prompt(task: str, sample: dict) -> str:
+    """The benchmark's prompt for a sample, to the byte, neither truncated nor in a chat template."""
+    return _template(_task(task).name).format(context=sample["context"], input=sample["input"])
+
+
+def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
+    """Cut `text` in the middle where it has more than `max_length` tokens, special tokens counted.
+
+    The first and the last max_length // 2 tokens are decoded on their own and joined, as the benchmark does. Tokenising
+    the result again may give a few tokens more or fewer than max_length.
+    """
+    if max_length < 2:
+        raise InputError(f"a prompt cannot be cut to {max_length} tokens; leave at least 2 for it.")
+    tokens = tokenizer(text, truncation=False).input_ids
+    if len(tokens) <= max_length:
+        return text
+    half = max_length // 2
+    return "".join(tokenizer.decode(part, skip_special_tokens=True) for part in (tokens[:half], tokens[-half:]))
+
+
+# ---- scores of one prediction against one reference
+
+
+def _normalised(text: str) -> list[str]:
+    """The words of `text` as SQuAD compares them: lower case, no punctuation, no articles."""
+    text = "".join(character for character in text.lower() if character not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+
+def _f1(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """F1 of the two bags of words."""
+    predicted, expected = _normalised(prediction), _normalised(answer)
+    common = (Counter(predicted) & Counter(expected)).total()
+    if common == 0:
+        return 0.0
+    precision, recall = common / len(predicted), common / len(expected)
+    return 2 * precision * recall / (precision + recall)
+
+
+def _rouge_l(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """F of summary-level ROUGE-L from the `rouge` package, whose sentences end at every full stop."""
+    try:
+        return Rouge(metrics=["rouge-l"]).get_scores([prediction], [answer], avg=True)["rouge-l"]["f"]
+    # The benchmark scores 0 whatever fails: a text of nothing but full stops (ValueError), or two sentences of together
+    # about 1000 words, which the package compares by recursion.
+    except (ValueError, RecursionError):
+        return 0.0
+
+
+def _classification(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """1 / (number of class names in the prediction) if the right one is among them."""
+    if not all_classes:
+        raise InputError("a classification task needs the class names; give the sample's all_classes.")
+    found = [name for name in all_classes if name in prediction]
+    # Removing from the list under iteration skips the name after a removed one. The benchmark does so, and a name that
+    # stays by it costs score: keep it.
+    for name in found:
+        if name in answer and name != answer:
+            found.remove(name)
+    return 1 / len(found) if answer in found else 0.0
+
+
+def _count(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """The share of the numbers in the prediction that are written as the answer is."""
+    numbers = re.findall(r"\d+", prediction)
+    return numbers.count(answer) / len(numbers) if numbers else 0.0
+
+
+def _retrieval(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """As :func:`_count`, with the number N of the reference's first "Paragraph N"."""
+    paragraph = re.search(r"Paragraph (\d+)", answer)
+    if paragraph is None:
+        raise InputError(f'the reference {answer!r} names no paragraph; it must hold "Paragraph" and a number.')
+    return _count(prediction, paragraph[1], None)
+
+
+def _edit_similarity(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """Similarity of the first line without `, # or //, in whole percent."""
+    lines = prediction.lstrip("\n").split("\n")
+    line = next((line for line in lines if not any(mark in line for mark in ("`", "#", "//"))), "")
+    # This is fuzzywuzzy's ratio, written out because the package gives other numbers where python-Levenshtein is
+    # installed. Like it, difflib gives 1 for two empty texts and 0 for one; the order of the two matters to it.
+    return round(100 * SequenceMatcher(None, line, answer).ratio()) / 100
+
+
+METRICS = {
+    "F1": _f1,
+    "ROUGE-L": _rouge_l,
+    "classification": _classification,
+    "count": _count,
+    "retrieval": _retrieval,
+    "edit similarity": _edit_similarity,
+}
+
+
+def score(task: str, prediction: str, answers: Iterable[str], all_classes: list[str] | None = None) -> float:
+    """The score of a prediction in 0…1: the best over the references.
+
+    Args:
+        task: a name in :data:`TASKS`.
+        prediction: the generated text as decoded, white space included.
+        answers: the references.
+        all_classes: the class names; only trec needs them.
+    """
+    metric = METRICS[_task(task).metric]
+    if TASKS[task].first_line:
+        prediction = prediction.lstrip("\n").split("\n")[0]
+    return max((metric(prediction, answer, all_classes) for answer in answers), default=0.0)
+
+
+# ---- samples
+
+
+_SCHEMA = {
+    "input": str,
+    "context": str,
+    "answers": list,
+    "length": int,
+    "all_classes": (list, NoneType),
+    "_id": str,
+}
+
+
+def load(task: str, data: str | Path | None = None) -> list[dict]:
+    """The samples of a task, each with input, context, answers, length (in words), all_classes and _id.
+
+    Args:
+        task: a name in :data:`TASKS`.
+        data: a directory with `<task>_e.jsonl` or else `<task>.jsonl` in the benchmark's schema (the folder of its
+            data.zip, for one); without it the samples come from the hub.
+
+    Raises:
+        InputError: no directory, file or hub; a line that is not a sample, by file and line number.
+    """
+    rows = _hub_rows(_task(task).name) if data is None else _file_rows(task, Path(data))
+    samples = [_checked(row, where) for where, row in rows]
+    if not samples:
+        raise InputError(f"there are no samples of {task} in {data or HUB}; a sample is one JSON object per line.")
+    return samples
+
+
+def _file_rows(task: str, directory: Path) -> Iterator[tuple[str, dict]]:
+    """Where each row stands, and the row."""
+    if not directory.is_dir():
+        raise InputError(f"no directory {directory}; give one that holds LongBench-E as JSONL files.")
+    # The benchmark's archive holds both; LongBench-E is the one with _e.
+    files = [directory / f"{task}_e.jsonl", directory / f"{task}.jsonl"]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        raise InputError(
+            f"{directory} holds neither {files[0].name} nor {files[1].name}; add one, or leave {task} out."
+        )
+    with open(file, "rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise InputError(f"{file}, line {number} is not JSON ({error}); mend or remove it.") from error
+            yield f"{file}, line {number}", row
+
+
+def _hub_rows(task: str) -> Iterator[tuple[str, dict]]:
+    """As :func:`_file_rows`, from the hub."""
+    from datasets import load_dataset  # a second of import that nothing else here needs
+
+    try:
+        rows = load_dataset(HUB, f"{task}_e", split="test")
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"cannot get {task}_e of {HUB} from the hub ({error}); give a directory with {task}_e.jsonl instead."
+        ) from error
+    for number, row in enumerate(rows):
+        yield f"{HUB}, {task}_e, row {number}", _unformatted(task, row) if "answer_prefix" in row else row
+
+
+def _unformatted(task: str, row: dict) -> dict:
+    """A row of the hub's parquet copy in the benchmark's own schema.
+
+    The copy (made for NVIDIA's kvpress) has the template filled in already and cut in three: `context`, `question`
+    and `answer_prefix`. Filling the template with those again, as lm-eval does, would give the instructions twice.
+    """
+    head, rest = _template(task).split("{context}")
+    middle, _, tail = rest.partition("{input}")
+    context, question = row["context"], row["question"]
+    # In few-shot tasks the prefix is the end of the input itself, cut off only where no white space followed it.
+    if not (TASKS[task].kind == "few-shot" and question.rstrip().endswith(row["answer_prefix"])):
+        question += row["answer_prefix"]
+    # The cut is somewhere between context and input.
+    for cut in range(len(middle), -1, -1):
+        if context.endswith(middle[:cut]) and question.startswith(middle[cut:]) and question.endswith(tail):
+            restored = {
+                "context": context[len(head) : len(context) - cut],
+                "input": question[len(middle) - cut : len(question) - len(tail)],
+            }
+            if prompt(task, restored) == context + question:
+                return {**row, **restored, "length": int(row["length"])}
+    raise InputError(
+        f"the sample {row['_id']} of {HUB} does not follow {task}'s template; give a directory of JSONL files instead."
+    )
+
+
+def _checked(row: dict, where: str) -> dict:
+    """The keys of the schema alone."""
+    if not isinstance(row, dict):
+        raise InputError(f"{where} is not a JSON object; a sample is one with the keys {', '.join(_SCHEMA)}.")
+    for key, kind in _SCHEMA.items():
+        if key not in row:
+            raise InputError(f"{where} has no {key!r}; a sample has the keys {', '.join(_SCHEMA)}.")
+        if not isinstance(row[key], kind):
+            raise InputError(f"{where} has a {key!r} of type {type(row[key]).__name__}; see LongBench's schema.")
+    if not row["answers"]:
+        raise InputError(f"{where} has no answers; give at least one reference.")
+    # Scores compare text; a count may stand there as a number.
+    return {**{key: row[key] for key in _SCHEMA}, "answers": [str(answer) for answer in row["answers"]]}
+
+
+# ---- averages
+
+
+def bucket(length: int) -> str:
+    """The length bucket of a sample whose `length` field says so many words (words, not tokens)."""
+    return BUCKETS[(length >= 4000) + (length >= 8000)]
+
+
+def aggregate(rows: Iterable[dict], seed: int = 0) -> dict:
+    """The benchmark's table from per-sample scores, ×100, unrounded, with bootstrap 95 % intervals.
+
+    Args:
+        rows: {"task", "id", "length", "score"}, one per sample: length in words, score in 0…1.
+        seed: of the resampling.
+
+    Returns:
+        "tasks": task → bucket → {"mean", "low", "high", "n"}, the mean over the n samples.
+        "buckets": bucket → the same and "tasks": the mean over the task means, every task weighing the same however
+            many samples it has; `tasks` counts them, n their samples.
+        "averages": "Avg.", the mean of the three bucket means, and "Avg.>4k", that of 4-8k and 8k+; buckets weigh the
+            same. This is the paper's table; the benchmark's code stops at tasks and buckets.
+
+        Only what has samples is there: a task or bucket without any is left out, and an average that would need it.
+        The intervals of buckets and averages resample the samples within each task and bucket, so they hold for these
+        tasks and say nothing about others.
+    """
+    scores: dict[str, dict[str, list[float]]] = {name: {} for name in BUCKETS}
+    for row in rows:
+        scores[bucket(row["length"])].setdefault(_task(row["task"]).name, []).append(100 * row["score"])
+    rng = np.random.default_rng(seed)
+    tasks, buckets, resampled = {task: {} for task in TASKS}, {}, {}
+    for name in BUCKETS:
+        groups = {task: np.array(scores[name][task]) for task in TASKS if task in scores[name]}
+        for task, group in groups.items():
+            tasks[task][name] = mean_interval(group, seed)
+        if groups:
+            draws = [rng.choice(group, (RESAMPLES, len(group))).mean(axis=1) for group in groups.values()]
+            resampled[name] = np.mean(draws, axis=0)
+            mean = float(np.mean([group.mean() for group in groups.values()]))
+            count = sum(map(len, groups.values()))
+            buckets[name] = {**_interval(mean, resampled[name], count), "tasks": len(groups)}
+    averages = {}
+    for name, over in AVERAGES.items():
+        if all(each in buckets for each in over):
+            mean = float(np.mean([buckets[each]["mean"] for each in over]))
+            count = sum(buckets[each]["n"] for each in over)
+            averages[name] = _interval(mean, np.mean([resampled[each] for each in over], axis=0), count)
+    return {"tasks": {task: found for task, found in tasks.items() if found}, "buckets": buckets, "averages": averages}
+
+
+def _interval(mean: float, resampled: np.ndarray, count: int) -> dict:
+    """As :func:`eval.intervals.mean_interval` gives it, from resampled means [RESAMPLES]."""
+    low, high = (float(x) for x in np.percentile(resampled, [2.5, 97.5]))
+    return {"mean": mean, "low": low, "high": high, "n": count}

@@ -1,0 +1,381 @@
+"""The four Open LLM benchmarks, through the tasks and the model class of EleutherAI's lm-eval.
+
+Prompts, few-shot examples, tokenisation, metrics and truncation are lm-eval's. Added here: documents from local
+files, scores one document at a time (so that a killed run goes on where it was), and a forward pass that computes
+what requests share only once.
+
+Without `data`, documents come from the Hugging Face hub as lm-eval loads them. With it they come from parquet files
+with the hub's columns, and nothing is downloaded:
+
+    <data>/truthfulqa/multiple_choice/validation.parquet
+    <data>/hellaswag/validation.parquet
+    <data>/mmlu/dev.parquet, test.parquet               all subjects, told apart by the column `subject`
+    <data>/arc_challenge/train.parquet, test.parquet
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import lm_eval.tasks
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import torch
+from datasets import Dataset
+from lm_eval.api.task import ConfigurableTask
+from lm_eval.defaults import DEFAULT_OTHER_SEED
+from lm_eval.models.huggingface import HFLM
+from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+
+from core.errors import InputError
+from eval.intervals import RESAMPLES, mean_interval
+
+# lm-eval warns of every local data set, and of a model that was loaded by someone else.
+logging.getLogger("lm_eval").setLevel(logging.ERROR)
+
+CHUNK = 16  # documents whose requests are looked at together, and the most that a kill makes a run repeat
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One column of the paper's table.
+
+    Attributes:
+        title: what the paper calls it.
+        task: lm-eval's task, or what its tasks' names start with where there is one per subject.
+        folder: where lm-eval keeps that task.
+        shots: few-shot examples in the prompt.
+        metric: lm-eval's name of the reported metric.
+        files: local file of every split that is read.
+        columns: what the files must hold.
+    """
+
+    title: str
+    task: str
+    folder: str
+    shots: int
+    metric: str
+    files: dict[str, str]
+    columns: tuple[str, ...]
+
+
+TASKS: dict[str, Benchmark] = {
+    "truthfulqa": Benchmark(
+        title="TruthfulQA",
+        task="truthfulqa_mc2",
+        folder="truthfulqa",
+        shots=0,  # six questions and answers are part of the task's own prompt
+        metric="acc",  # the probability mass of the true answers (mc2)
+        files={"validation": "truthfulqa/multiple_choice/validation.parquet"},
+        columns=("question", "mc2_targets"),
+    ),
+    "hellaswag": Benchmark(
+        title="HellaSwag",
+        task="hellaswag",
+        folder="hellaswag",
+        shots=0,
+        metric="acc_norm",
+        files={"validation": "hellaswag/validation.parquet"},
+        columns=("activity_label", "ctx_a", "ctx_b", "endings", "label"),
+    ),
+    "mmlu": Benchmark(
+        title="MMLU",
+        task="mmlu_",
+        folder="mmlu/default",
+        shots=5,
+        metric="acc",
+        files={"dev": "mmlu/dev.parquet", "test": "mmlu/test.parquet"},
+        columns=("subject", "question", "choices", "answer"),
+    ),
+    "arc_challenge": Benchmark(
+        title="ARC-c",
+        task="arc_challenge",
+        folder="arc",
+        shots=25,
+        metric="acc_norm",
+        files={"train": "arc_challenge/train.parquet", "test": "arc_challenge/test.parquet"},
+        columns=("question", "choices", "answerKey"),
+    ),
+}
+
+
+class NonFiniteScore(ArithmeticError):
+    """The model's log-likelihoods of a document are not finite numbers, or give no finite score."""
+
+
+def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[str, ConfigurableTask]:
+    """lm-eval's task objects of a benchmark, by key prefix: one, or for MMLU one per subject.
+
+    Local files change where documents come from and nothing else; of MMLU they may hold fewer than the 57 subjects.
+
+    Args:
+        name: a key of TASKS.
+        data: a directory laid out as above; None for the hub.
+        shots: fewer examples than the paper's, for a window that they do not fit in.
+
+    Raises:
+        InputError: an unknown name, too many shots, or documents that cannot be had or read.
+    """
+    if name not in TASKS:
+        raise InputError(f"unknown benchmark {name!r}; choose one of {', '.join(TASKS)}.")
+    benchmark = TASKS[name]
+    shots = benchmark.shots if shots is None else shots
+    if not 0 <= shots <= benchmark.shots:
+        raise InputError(f"{benchmark.title} is run with 0 to {benchmark.shots} shots; {shots} were asked for.")
+
+    # The index of all of lm-eval's 14,000 tasks takes 15 s to build.
+    folder = Path(lm_eval.tasks.__file__).parent / benchmark.folder
+    manager = lm_eval.tasks.TaskManager(include_defaults=False, include_path=folder)
+    if benchmark.task in manager.all_subtasks:
+        members = {name: benchmark.task}
+    else:
+        subjects = [
+            task.removeprefix(benchmark.task) for task in manager.all_subtasks if task.startswith(benchmark.task)
+        ]
+        members = {f"{name}/{subject}": benchmark.task + subject for subject in subjects}
+
+    if data is None:
+        overrides = {key: {} for key in members}
+    else:
+        overrides = _local(name, Path(data), members)
+    try:
+        group = [{"task": members[key], "num_fewshot": shots, **options} for key, options in overrides.items()]
+        loaded = manager.load({"group": name, "task": group})["tasks"]
+    except (OSError, ValueError) as error:
+        if data is not None:
+            raise
+        raise InputError(
+            f"cannot load {benchmark.title} from the Hugging Face hub ({error}); give a directory of local files."
+        ) from error
+    tasks = {key: loaded[members[key]] for key in overrides}
+    for key, task in tasks.items():
+        if shots and len(task.sampler.df) < shots:
+            raise InputError(f"{key} has {len(task.sampler.df)} few-shot examples; {shots} shots need as many.")
+    return tasks
+
+
+def documents(name: str, data: Path | None = None, limit: int | None = None, seed: int = 0) -> list[str]:
+    """The keys of the documents to score, such as "hellaswag/17" or "mmlu/abstract_algebra/17".
+
+    The number is the document's row in the split that lm-eval scores. With a limit, the benchmark (for MMLU, one
+    subject after another) is cut into `limit` equal parts and one document drawn from each, so that the sample has
+    no document twice and no part of the benchmark is missing from it.
+
+    Raises:
+        InputError: as :func:`load`, or a limit below 1.
+    """
+    keys = [key for key, _, _ in _rows(load(name, data))]
+    if limit is None or limit >= len(keys):
+        return keys
+    if limit < 1:
+        raise InputError(f"a limit of {limit} documents leaves nothing to score; give 1 or more.")
+    edges = np.linspace(0, len(keys), limit + 1).astype(int)
+    return [keys[row] for row in np.random.default_rng(seed).integers(edges[:-1], edges[1:])]
+
+
+def evaluate(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    name: str,
+    keys: Iterable[str],
+    data: Path | None = None,
+    batch_size: int = 8,
+    shots: int | None = None,
+    progress: Callable[[int], object] = lambda documents: None,
+) -> Iterator[tuple[str, dict]]:
+    """Score documents one by one, in the benchmark's order.
+
+    A document's score does not depend on which others are asked for: its few-shot examples are those that
+    ``lm_eval.simple_evaluate`` gives it, with its default seed, in a run over the whole benchmark. (lm-eval's sampler
+    draws for one document after another, so its own scores of a selection differ where examples are sampled: ARC.)
+
+    Args:
+        model: a causal language model. As in lm-eval, a prompt that is longer than its configuration's
+            max_position_embeddings loses its beginning.
+        name: a key of TASKS.
+        keys: what of :func:`documents` to score.
+        data, shots: see :func:`load`.
+        batch_size: answers of one document that are read side by side; changes memory, not scores.
+        progress: called with the number of documents scored, after each chunk of 16.
+
+    Yields:
+        (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt before any cut}).
+
+    Raises:
+        InputError: as :func:`load`, or a key that the benchmark does not have.
+        NonFiniteScore: naming the document.
+    """
+    # lm-eval's option; in bfloat16 a log-likelihood of −40 would be rounded to a quarter of a nat, and choices tie.
+    lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
+    rows = _rows(load(name, data, shots))
+    wanted = set(keys)
+    if unknown := wanted - {key for key, _, _ in rows}:
+        raise InputError(f"{TASKS[name].title} has no document {min(unknown)!r}.")
+    pending = _requests(rows, wanted)
+    while chunk := list(islice(pending, CHUNK)):
+        answers = iter(lm.loglikelihood([request for *_, requests in chunk for request in requests], disable_tqdm=True))
+        for key, task, requests in chunk:
+            results = list(islice(answers, len(requests)))
+            if not np.isfinite([log_likelihood for log_likelihood, _ in results]).all():
+                raise NonFiniteScore(f"the log-likelihood of an answer to {key} is not finite")
+            score = float(task.process_results(requests[0].doc, results)[TASKS[name].metric])
+            if not np.isfinite(score):  # mc2 of answers that are all too improbable for float64
+                raise NonFiniteScore(f"the score of {key} is not finite")
+            yield key, {"score": score, "tokens": len(lm.tok_encode(requests[0].args[0]))}
+        progress(len(chunk))
+
+
+def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
+    """Scores of benchmarks in percent, each with a bootstrap 95 % interval over its documents.
+
+    MMLU is lm-eval's own aggregate, the mean over subjects weighted by their scored documents, which is the mean over
+    documents. "average" is the mean over the four benchmarks, present when all four are; its resamples draw each
+    benchmark's documents anew.
+
+    Args:
+        rows: {"task", "key", "score"}, the score in [0, 1].
+
+    Returns:
+        {benchmark or "average": {"mean", "low", "high", "n"}}, in the order of TASKS.
+    """
+    scores = defaultdict(list)
+    for row in rows:
+        scores[row["task"]].append(row["score"])
+    samples = {name: 100 * np.array(scores[name], dtype=np.float64) for name in TASKS if name in scores}
+    table = {name: mean_interval(sample, seed) for name, sample in samples.items()}
+    if len(samples) == len(TASKS):
+        rng = np.random.default_rng(seed)
+        means = [
+            np.mean([rng.choice(sample, len(sample)).mean() for sample in samples.values()]) for _ in range(RESAMPLES)
+        ]
+        low, high = np.percentile(means, [2.5, 97.5])
+        table["average"] = {
+            "mean": float(np.mean([cell["mean"] for cell in table.values()])),
+            "low": float(low),
+            "high": float(high),
+            "n": sum(cell["n"] for cell in table.values()),
+        }
+    return table
+
+
+class SharedPrefixLM(HFLM):
+    """lm-eval's Hugging Face model, with what requests share computed once.
+
+    HFLM reads the whole prompt again for every answer and computes logits at every position. Here a prompt is read
+    once for all its answers, on top of what it shares with the prompt before it (MMLU's examples, TruthfulQA's
+    preamble), and logits are computed for the answers only. The log-likelihoods are the same up to rounding.
+    """
+
+    @torch.inference_mode()
+    def _loglikelihood_tokens(
+        self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
+    ) -> list[tuple[float, bool]]:
+        """(log-likelihood in nats, whether it is the greedy one) of each ((strings), context, continuation)."""
+        answers = {}
+        by_context = defaultdict(list)
+        for i, (_, context, continuation) in enumerate(requests):
+            assert 0 < len(continuation) <= self.max_length
+            # Too long a text loses its beginning; its last token is predicted but never read.
+            kept = (context + continuation)[-(self.max_length + 1) :]
+            by_context[tuple(kept[: -len(continuation)])].append((i, continuation))
+
+        # Full layers even for sliding-window attention (the mask sees to the window), as only those can be cropped.
+        cache, held = DynamicCache(), ()
+        for context in sorted(by_context):  # neighbours share the most
+            stem = context[:-1]  # the last token's logits score the first of the answer, so it is read with them
+            shared = next((i for i, (a, b) in enumerate(zip(held, stem)) if a != b), min(len(held), len(stem)))
+            if shared:
+                cache.crop(shared - len(held))
+            else:
+                cache = DynamicCache()
+            if shared < len(stem):
+                self.model(self._tensor([stem[shared:]]), past_key_values=cache, use_cache=True, logits_to_keep=1)
+            held = stem
+            group = sorted(by_context[context], key=lambda request: len(request[1]))  # least padding
+            for start in range(0, len(group), self.batch_size):
+                batch = group[start : start + self.batch_size]
+                width = len(batch[-1][1])
+                # Padding follows the answer, where causal attention hides it.
+                inputs = [[context[-1], *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch]
+                branches = copy.deepcopy(cache)
+                branches.batch_repeat_interleave(len(batch))
+                logits = self.model(self._tensor(inputs), past_key_values=branches, use_cache=True).logits
+                log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
+                for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]
+                    tokens, scored = self._tensor(answer), scored[: len(answer)]
+                    greedy = bool((scored.argmax(-1) == tokens).all())
+                    answers[i] = float(scored.gather(1, tokens[:, None]).sum()), greedy
+        return [answers[i] for i in range(len(requests))]
+
+    def _tensor(self, tokens: Sequence) -> torch.Tensor:
+        return torch.tensor(tokens, dtype=torch.long, device=self.device)
+
+
+def _local(name: str, data: Path, members: dict[str, str]) -> dict[str, dict]:
+    """Per key prefix, what lm-eval's task of that prefix takes its documents from."""
+    if not data.is_dir():
+        raise InputError(f"no directory {data}; give one that holds {', '.join(TASKS[name].files.values())}.")
+    tables = {split: _read(data / file, TASKS[name].columns) for split, file in TASKS[name].files.items()}
+    if name in members:
+        parts = {name: tables}
+    else:
+        subjects = sorted(set(tables["test"]["subject"].to_pylist()))
+        if unknown := [subject for subject in subjects if f"{name}/{subject}" not in members]:
+            raise InputError(f"{data / TASKS[name].files['test']} has a subject that is not MMLU's: {unknown[0]!r}.")
+        parts = {
+            f"{name}/{subject}": {
+                split: table.filter(pyarrow.compute.field("subject") == subject) for split, table in tables.items()
+            }
+            for subject in subjects
+        }
+    return {prefix: {"custom_dataset": _source(tables)} for prefix, tables in parts.items()}
+
+
+def _source(tables: dict[str, pyarrow.Table]) -> Callable[..., dict[str, Dataset]]:
+    splits = {split: Dataset(table) for split, table in tables.items()}
+    # lm-eval opens HellaSwag's training split even when no example is taken from it.
+    splits.setdefault("train", Dataset(next(iter(tables.values())).slice(0, 0)))
+    return lambda **_: splits
+
+
+def _read(file: Path, columns: tuple[str, ...]) -> pyarrow.Table:
+    if not file.is_file():
+        raise InputError(f"no file {file}; put a parquet copy of the benchmark's split there.")
+    try:
+        table = pyarrow.parquet.read_table(file)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(f"{file} cannot be read as parquet; put a sound copy there ({error}).") from error
+    if missing := [column for column in columns if column not in table.column_names]:
+        raise InputError(f"{file} has no column {missing[0]!r}; it needs {', '.join(columns)}.")
+    if not table.num_rows:
+        raise InputError(f"{file} has no rows; put a complete copy there.")
+    return table
+
+
+def _rows(tasks: dict[str, ConfigurableTask]) -> list[tuple[str, ConfigurableTask, int]]:
+    """(key, task, row) of every document of a benchmark, in order."""
+    return [(f"{prefix}/{row}", task, row) for prefix, task in tasks.items() for row in range(len(task.task_docs))]
+
+
+def _requests(
+    rows: list[tuple[str, ConfigurableTask, int]], wanted: set[str]
+) -> Iterator[tuple[str, ConfigurableTask, list]]:
+    """(key, task, lm-eval's requests, one per answer) of the wanted documents."""
+    for key, task, row in rows:
+        shots = task.config.num_fewshot
+        if row == 0:
+            task.set_fewshot_seed(DEFAULT_OTHER_SEED)
+        if key not in wanted:
+            task.sampler.sample(shots)  # its turn in the sampler's sequence, which the documents after it rely on
+            continue
+        doc = task.task_docs[row]
+        context = task.fewshot_context(doc, num_fewshot=shots, gen_prefix=task.doc_to_prefix(doc))
+        metadata = (task.config.task, row, task.config.repeats)
+        yield key, task, task.construct_requests(doc=doc, ctx=context, metadata=metadata)

@@ -1,0 +1,75 @@
+"""LongBench-E: 13 long-context tasks, by prompt length in words (the paper's main table).
+
+    python -m experiments.longbench_e --model PATH_OR_NAME --data DIR
+    python -m experiments.longbench_e --scale llama2-7b --method dprope --factor 2 --n-hat 80
+
+--data is a directory of JSONL files in the benchmark's schema, <task>_e.jsonl or <task>.jsonl; without it the hub's
+copy is used. Prompts longer than the window minus 500 tokens are cut in the middle, as the benchmark does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import InputError
+from eval import longbench
+from eval.generation import Request, generate
+from experiments import cli, harness, records
+
+MARGIN = 500  # tokens that the benchmark leaves below the window
+
+
+def main() -> None:
+    parser = harness.parser(__doc__, "longbench_e")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="JSONL files in the benchmark's schema")
+    parser.add_argument("--tasks", nargs="+", default=list(longbench.TASKS), metavar="TASK", help="default: all 13")
+    parser.add_argument("--limit", type=int, metavar="N", help="the first N samples of each task")
+    parser.add_argument("--window", type=int, metavar="TOKENS", help="default: the (extended) model's context length")
+    arguments = parser.parse_args()
+
+    samples = {}
+    for task in arguments.tasks:
+        if task not in longbench.TASKS:
+            raise InputError(f"unknown task {task!r}; choose among {', '.join(longbench.TASKS)}.")
+        for number, sample in enumerate(longbench.load(task, arguments.data)[: arguments.limit]):
+            samples[f"{task}/{number}"] = (task, sample)
+    evaluation = harness.Evaluation(arguments, "longbench_e")
+    data = {"samples": len(samples), "sha256": records.identity(samples={k: s for k, (_, s) in samples.items()})}
+
+    for run, file in evaluation.runs(data, tasks=arguments.tasks, window=arguments.window):
+
+        def evaluate(keys: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
+            loaded = evaluation.extended(run)
+            window = arguments.window or loaded.model.config.get_text_config().max_position_embeddings
+            requests = [_request(loaded.tokenizer, key, *samples[key], window - MARGIN) for key in keys]
+            for key, tokens in generate(loaded.model, requests):
+                task, sample = samples[key]
+                prediction = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
+                value = longbench.score(task, prediction, sample["answers"], sample["all_classes"])
+                yield key, {"score": value, "prediction": prediction}
+
+        parts = harness.measure(run, file, list(samples), evaluate)
+        if parts is not None:
+            rows = [
+                {"task": task, "id": key, "length": sample["length"], "score": parts[key]["value"]["score"]}
+                for key, (task, sample) in samples.items()
+            ]
+            print(harness.finish(run, file, parts, {"scores": longbench.aggregate(rows)}))
+
+
+def _request(tokenizer, key: str, name: str, sample: dict, room: int) -> Request:
+    task = longbench.TASKS[name]
+    prompt = longbench.truncate_middle(tokenizer, longbench.prompt(name, sample), room)
+    line_feed = tokenizer.encode("\n", add_special_tokens=False)[-1]
+    return Request(
+        key,
+        tuple(tokenizer(prompt).input_ids),
+        task.max_new_tokens,
+        stop=frozenset([line_feed]) if task.stops_at_newline else frozenset(),
+        min_new_tokens=1 if task.stops_at_newline else 0,
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,56 @@
+"""TruthfulQA, HellaSwag, MMLU and ARC-c through lm-eval's own tasks (the paper's Open LLM table).
+
+    python -m experiments.open_llm --model PATH_OR_NAME --limit 300
+    python -m experiments.open_llm --scale smollm2 --method dprope --data DIR --limit 300
+
+--data is a directory of parquet files in the hub's schema (hellaswag/validation.parquet, mmlu/test.parquet, …);
+without it lm-eval reads the hub.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import InputError
+from eval import open_llm
+from experiments import cli, harness, records
+
+
+def main() -> None:
+    parser = harness.parser(__doc__, "open_llm")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="parquet files in the hub's schema")
+    parser.add_argument("--tasks", nargs="+", default=list(open_llm.TASKS), metavar="TASK", help="default: all four")
+    parser.add_argument("--limit", type=int, metavar="N", help="a seeded sample of N documents of each")
+    parser.add_argument("--batch-size", type=int, default=8, metavar="N", help="answers read side by side (default 8)")
+    arguments = parser.parse_args()
+    for task in arguments.tasks:
+        if task not in open_llm.TASKS:
+            raise InputError(f"unknown task {task!r}; choose among {', '.join(open_llm.TASKS)}.")
+
+    keys = {task: open_llm.documents(task, arguments.data, arguments.limit) for task in arguments.tasks}
+    flat = [key for task in arguments.tasks for key in keys[task]]
+    evaluation = harness.Evaluation(arguments, "open_llm")
+    data = {task: {"documents": len(keys[task]), "sha256": records.identity(keys=keys[task])} for task in keys}
+
+    for run, file in evaluation.runs(data):
+
+        def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
+            loaded = evaluation.extended(run)
+            for task, all_of_it in keys.items():
+                own = set(all_of_it).intersection(todo)
+                if own:
+                    yield from open_llm.evaluate(
+                        loaded.model, loaded.tokenizer, task, own, arguments.data, arguments.batch_size
+                    )
+
+        parts = harness.measure(run, file, flat, evaluate)
+        if parts is not None:
+            rows = [
+                {"task": task, "key": key, "score": parts[key]["value"]["score"]} for task in keys for key in keys[task]
+            ]
+            print(harness.finish(run, file, parts, {"scores": open_llm.aggregate(rows)}))
+
+
+if __name__ == "__main__":
+    cli.run(main)

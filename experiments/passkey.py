@@ -1,0 +1,90 @@
+"""Passkey retrieval over prompt lengths, depths and keys (the paper's Figure 4).
+
+    python -m experiments.passkey --model PATH_OR_NAME --lengths 2048 4096 8192
+
+The default lengths reach a quarter past the extended context, as the paper's 20k do for 16k.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from core.errors import InputError
+from eval import passkey
+from eval.generation import Request, generate
+from eval.intervals import mean_interval
+from experiments import cli, harness, models
+
+
+def main() -> None:
+    parser = harness.parser(__doc__, "passkey")
+    parser.add_argument("--lengths", type=int, nargs="+", metavar="TOKENS", help="default: five, up to 1.25 L'")
+    parser.add_argument("--depths", type=int, default=5, metavar="N", help="evenly spaced, 0 to 1 (default 5)")
+    parser.add_argument("--keys", type=int, default=3, metavar="N", help="per length and depth (default 3)")
+    arguments = parser.parse_args()
+    if arguments.depths < 1 or arguments.keys < 1:
+        raise InputError("give at least one depth and one key.")
+
+    evaluation = harness.Evaluation(arguments, "passkey")
+    longest = models.geometry(evaluation.name).context_length * arguments.factor
+    lengths = arguments.lengths or [round(longest * share / 4) for share in range(1, 6)]
+    depths = [i / max(arguments.depths - 1, 1) for i in range(arguments.depths)]
+    keys = [f"{n}/{depth:g}/{seed}" for n in lengths for depth in depths for seed in range(arguments.keys)]
+
+    for run, file in evaluation.runs({}, lengths=lengths, depths=depths, keys=arguments.keys):
+
+        def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
+            loaded = evaluation.extended(run)
+            samples = {}
+            for key in todo:
+                length, depth, seed = key.split("/")
+                samples[key] = passkey.sample(loaded.tokenizer, int(length), float(depth), int(seed))
+            requests = [
+                Request(key, tuple(_tokens(loaded.tokenizer, sample)), passkey.MAX_NEW_TOKENS)
+                for key, sample in samples.items()
+            ]
+            for key, tokens in generate(loaded.model, requests):
+                prediction = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
+                yield (
+                    key,
+                    {
+                        "score": passkey.score(prediction, samples[key].answer),
+                        "tokens": samples[key].tokens,
+                        "prediction": prediction,
+                    },
+                )
+
+        parts = harness.measure(run, file, keys, evaluate)
+        if parts is not None:
+            print(harness.finish(run, file, parts, {"scores": scores(harness.values(parts))}))
+
+
+def _tokens(tokenizer, sample: passkey.Sample) -> list[int]:
+    return tokenizer(sample.prompt, add_special_tokens=False).input_ids
+
+
+def scores(values: dict[str, dict]) -> dict:
+    """Accuracy by length, and by length and depth, with intervals; prompt lengths in tokens."""
+    cells: dict[tuple[int, float], list[dict]] = defaultdict(list)
+    for key, value in values.items():
+        length, depth, _ = key.split("/")
+        cells[int(length), float(depth)].append(value)
+    by_length: dict[int, list[dict]] = defaultdict(list)
+    for (length, _), found in cells.items():
+        by_length[length] += found
+    return {
+        "by_length": [
+            {"length": length, "tokens": max(v["tokens"] for v in found)} | _accuracy(found)
+            for length, found in by_length.items()
+        ],
+        "by_depth": [{"length": length, "depth": depth} | _accuracy(found) for (length, depth), found in cells.items()],
+    }
+
+
+def _accuracy(found: list[dict]) -> dict:
+    return mean_interval([value["score"] for value in found])
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,90 @@
+"""Sliding-window perplexity, S = 256, at several evaluation lengths (the paper's perplexity table).
+
+    python -m experiments.perplexity --model PATH_OR_NAME --lengths 4096 8192 --text BOOK.txt
+
+Both conventions of the average are recorded: token-weighted, and the mean of window means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from core.errors import InputError
+from eval import perplexity
+from eval.intervals import RESAMPLES
+from experiments import cli, harness, models, texts
+
+
+def main() -> None:
+    parser = harness.parser(__doc__, "perplexity")
+    parser.add_argument("--lengths", type=int, nargs="+", metavar="TOKENS", help="windows (default: L and L')")
+    parser.add_argument("--stride", type=int, default=256, metavar="S", help="default 256")
+    parser.add_argument("--books", type=int, default=1, metavar="N", help=f"1 to {texts.AVAILABLE} (default 1)")
+    parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these files instead")
+    parser.add_argument("--tokens", type=int, metavar="N", help="the first N tokens of each text (default: all)")
+    arguments = parser.parse_args()
+
+    evaluation = harness.Evaluation(arguments, "perplexity")
+    trained = models.geometry(evaluation.name).context_length
+    lengths = arguments.lengths or [trained, round(trained * arguments.factor)]
+    library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
+    data = {book.title: book.sha256 for book in library}
+    settings = {"lengths": lengths, "stride": arguments.stride, "tokens": arguments.tokens}
+
+    for run, file in evaluation.runs(data, **settings):
+        tokenizer = evaluation.loaded.tokenizer
+        tokens = {
+            book.title: tokenizer(book.text, add_special_tokens=False, return_tensors="pt").input_ids[0][
+                : arguments.tokens
+            ]
+            for book in library
+        }
+        spans = {}
+        for title, ids in tokens.items():
+            for length in lengths:
+                if len(ids) <= length:
+                    raise InputError(f"{title!r} has {len(ids)} tokens, no more than the window of {length}.")
+                for span in perplexity.windows(len(ids), length, arguments.stride):
+                    spans[f"{title}/{length}/{span[0]}"] = (title, span)
+
+        def evaluate(
+            keys: list[str], run: dict = run, tokens: dict = tokens, spans: dict = spans
+        ) -> Iterator[tuple[str, dict]]:
+            model = evaluation.extended(run).model
+            for key in keys:
+                title, span = spans[key]
+                (losses,) = perplexity.window_losses(model, tokens[title], [span])
+                yield key, {"sum": float(losses.sum()), "tokens": len(losses)}
+
+        parts = harness.measure(run, file, list(spans), evaluate)
+        if parts is not None:
+            print(harness.finish(run, file, parts, {"scores": scores(harness.values(parts), lengths)}))
+
+
+def scores(values: dict[str, dict], lengths: list[int]) -> list[dict]:
+    """Perplexity at each length under both conventions, with bootstrap intervals over windows."""
+    found = []
+    for length in lengths:
+        own = [value for key, value in values.items() if key.rsplit("/", 2)[1] == str(length)]
+        sums, counts = (np.array([value[name] for value in own], dtype=np.float64) for name in ("sum", "tokens"))
+        drawn = np.random.default_rng(0).integers(0, len(own), (RESAMPLES, len(own)))
+        token = np.exp(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
+        window = np.exp((sums / counts)[drawn].mean(axis=1))
+        found.append(
+            {"length": length, "windows": len(own), "tokens": int(counts.sum())}
+            | {"token": _interval(np.exp(sums.sum() / counts.sum()), token)}
+            | {"window": _interval(np.exp((sums / counts).mean()), window)}
+        )
+    return found
+
+
+def _interval(value: float, resampled: np.ndarray) -> dict:
+    low, high = np.percentile(resampled, [2.5, 97.5])
+    return {"mean": float(value), "low": float(low), "high": float(high)}
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,420 @@
+"""LongBench-E against hand-worked cases, the digests of the official prompts and slow versions written here."""
+
+import bisect
+import hashlib
+import importlib.util
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import datasets
+import numpy as np
+import pytest
+import yaml
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
+
+from core.errors import InputError
+from eval import longbench
+from eval.longbench import TASKS, aggregate, bucket, load, prompt, score, truncate_middle
+from tests.models import byte_tokenizer
+
+SAMPLE = {"input": "Why?", "context": "It {is} so.", "answers": ["x"], "length": 3, "all_classes": None, "_id": "7"}
+
+
+@pytest.fixture
+def fresh_templates():
+    longbench._template.cache_clear()
+    yield
+    longbench._template.cache_clear()
+
+
+# ---- tasks and prompts
+
+
+def test_tasks_are_the_benchmarks():
+    """Against lm-eval's own copy of the generation lengths, and the benchmark's groups."""
+    package = Path(importlib.util.find_spec("lm_eval").submodule_search_locations[0])
+    for task in TASKS.values():
+        file = package / "tasks" / "longbench" / f"{task.name}_e.yaml"
+        settings = yaml.load(file.read_text(), longbench._TaskFile)
+        assert settings["generation_kwargs"]["max_gen_toks"] == task.max_new_tokens
+    assert len(TASKS) == 13 and all(name == task.name for name, task in TASKS.items())
+    assert [t.name for t in TASKS.values() if t.first_line] == ["trec", "triviaqa", "samsum"]
+    assert [t.name for t in TASKS.values() if t.stops_at_newline] == ["samsum"]
+    assert len({t.kind for t in TASKS.values()}) == 6 and {t.metric for t in TASKS.values()} == set(longbench.METRICS)
+
+
+def test_prompts_are_official_to_the_byte():
+    """One digest of all thirteen official templates, joined by NUL, each with {context} and {input} left in."""
+    placeholders = {"context": "{context}", "input": "{input}"}
+    templates = "\0".join(prompt(task, placeholders) for task in TASKS)
+    digest = "e3b1389c3422ea9dde9bfdf74e3307de0670e20ddb34ff14a2b3bbae03a5b337"
+    assert hashlib.sha256(templates.encode()).hexdigest() == digest
+
+
+@pytest.mark.parametrize(
+    ("task", "ending"),
+    [
+        ("trec", "It {is} so.\nWhy?"),
+        ("triviaqa", "It {is} so.\n\nWhy?"),
+        ("samsum", "It {is} so.\n\nWhy?"),
+        ("passage_count", ": "),
+        ("passage_retrieval_en", ": "),
+        ("lcc", "It {is} so.Next line of code:\n"),
+        ("repobench-p", "It {is} so.Why?Next line of code:\n"),
+        ("qasper", "Question: Why?\n\nAnswer:"),
+    ],
+)
+def test_white_space_and_braces_of_prompts(task, ending):
+    assert prompt(task, SAMPLE).endswith(ending)
+    assert prompt(task, SAMPLE).count("It {is} so.") == 1
+
+
+def test_another_lm_eval_is_refused(monkeypatch, tmp_path, fresh_templates):
+    files = tmp_path / "tasks" / "longbench"
+    files.mkdir(parents=True)
+    (files / "trec_e.yaml").write_text('doc_to_text: "{{context}} {{question}}"\nprocess_results: !function a.b\n')
+    spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
+    for task in ("trec", "lcc"):  # reworded, gone
+        with pytest.raises(InputError, match=f"words {task} unlike LongBench"):
+            prompt(task, SAMPLE)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match="not installed"):
+        prompt("trec", SAMPLE)
+
+
+def test_unknown_task():
+    for call in (lambda: prompt("narrativeqa", SAMPLE), lambda: score("x", "", [""]), lambda: load("qasper_e")):
+        with pytest.raises(InputError, match="choose one of qasper, "):
+            call()
+
+
+# ---- truncation
+
+
+def word_tokenizer() -> PreTrainedTokenizerFast:
+    """One token per word, <s> in front; decoding puts single spaces."""
+    words = {word: i for i, word in enumerate(["<s>", "?", *map(str, range(40))])}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", unk_token="?")
+
+
+@pytest.mark.parametrize("max_length", [2, 3, 4, 5, 10, 29, 30, 31, 32])
+def test_the_middle_goes(max_length):
+    words = [str(i) for i in range(30)]
+    half = max_length // 2
+    # 31 tokens with <s>, which counts among the first half and is not decoded.
+    cut = " ".join(words[: half - 1]) + " ".join(words[30 - half :])
+    text = "  ".join(words)
+    assert truncate_middle(word_tokenizer(), text, max_length) == (text if max_length >= 31 else cut)
+
+
+def test_the_middle_of_bytes_goes():
+    tokenizer = byte_tokenizer()
+    text = "".join(map(chr, range(32, 127)))
+    assert truncate_middle(tokenizer, text, 95) is text
+    assert truncate_middle(tokenizer, text, 41) == text[:20] + text[-20:]
+    # A character cut in two cannot be decoded: é is two bytes.
+    assert truncate_middle(tokenizer, "aé" + "b" * 9, 4) == "a\N{REPLACEMENT CHARACTER}bb"
+    with pytest.raises(InputError, match="at least 2"):
+        truncate_middle(tokenizer, text, 1)
+
+
+# ---- scores
+
+
+@pytest.mark.parametrize(
+    ("task", "prediction", "answers", "expected"),
+    [
+        # F1 of the words: case, punctuation, articles and white space aside
+        ("qasper", "The cat,\n sat!", ["a cat sat down"], 0.8),  # 2 of 2, 2 of 3
+        ("qasper", "U.S. forces", ["us"], 2 / 3),
+        ("qasper", "cat cat", ["cat"], 2 / 3),  # a bag, not a set
+        ("qasper", "cat cat", ["cat cat dog"], 0.8),  # 2 of 2, 2 of 3
+        ("qasper", "the", ["a"], 0),  # nothing is left to compare
+        ("qasper", "", [""], 0),
+        ("qasper", "dog", ["cat", "a dog barks", "the dog"], 1),  # the best reference
+        ("qasper", "dog", [], 0),
+        # only the first line of triviaqa, trec and samsum counts, after line feeds but not after spaces
+        ("hotpotqa", "Paris\nLondon", ["Paris"], 2 / 3),
+        ("triviaqa", "\n\nParis\nLondon", ["Paris"], 1),
+        ("triviaqa", " \nParis", ["Paris"], 0),
+        # the numbers in the prediction, as written
+        ("passage_count", "3 of 30", ["3"], 1 / 2),
+        ("passage_count", "3, 3", ["3"], 1),
+        ("passage_count", "03", ["3"], 0),
+        ("passage_count", "three", ["3"], 0),
+        ("passage_retrieval_en", "Paragraph 13", ["Paragraph 13"], 1),
+        ("passage_retrieval_en", "it is 3\nor 13, or 4", ["Paragraph 13"], 1 / 3),
+        ("passage_retrieval_en", "Paragraph", ["Paragraph 13"], 0),
+    ],
+)
+def test_words_and_numbers(task, prediction, answers, expected):
+    assert score(task, prediction, answers) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("task", "prediction", "answers", "expected"),
+    [
+        ("gov_report", "a b c d", ["a c e"], 4 / 7),  # the subsequence a c: 2 of 4, 2 of 3
+        ("gov_report", "x y. z", ["z x"], 0.8),  # every sentence gives its own subsequence: 2 of 3, 2 of 2
+        ("gov_report", "x x x y", ["x"], 2 / 3),  # distinct words: 1 of 2, 1 of 1
+        ("gov_report", "A b", ["a b"], 1 / 2),  # case counts
+        ("gov_report", "a\nb", ["a b"], 1),
+        ("samsum", "a\nb", ["a b"], 2 / 3),  # first line
+        ("gov_report", "", ["a b"], 0),
+        ("gov_report", "...", ["a b"], 0),
+        ("gov_report", "a b", ["", "a b"], 1),
+    ],
+)
+def test_rouge(task, prediction, answers, expected):
+    assert score(task, prediction, answers) == pytest.approx(expected, abs=1e-7)
+
+
+def test_rouge_of_shuffled_words():
+    """The longest common subsequence with 0 1 2 … is the longest increasing one, found by patience sorting."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        words = rng.permutation(30)[: rng.integers(1, 30)]
+        piles: list[int] = []
+        for word in words:
+            pile = bisect.bisect_left(piles, word)
+            piles[pile : pile + 1] = [word]
+        expected = 2 * len(piles) / (len(words) + 30)
+        text = " ".join(map(str, words))
+        assert score("multi_news", text, [" ".join(map(str, range(30)))]) == pytest.approx(expected, abs=1e-7)
+
+
+def test_rouge_of_endless_sentences_is_0_as_in_the_benchmark():
+    ours, theirs = (" ".join(["same", *(f"{letter}{i}" for i in range(600))]) for letter in "ab")
+    assert score("gov_report", ours, [theirs]) == 0
+    assert score("gov_report", ours, [theirs, "same"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("prediction", "answer", "classes", "expected"),
+    [
+        ("Food", "Food", ["Food", "Date"], 1),
+        ("Type: Food or Date", "Food", ["Food", "Date"], 1 / 2),
+        ("Date", "Food", ["Food", "Date"], 0),
+        ("food", "Food", ["Food", "Date"], 0),
+        ("\nFood\nDate", "Food", ["Food", "Date"], 1),
+        # A name within the right one is not held against it …
+        ("Other number", "Other number", ["number", "Other number"], 1),
+        # … unless the name before it was just removed from the list under iteration.
+        ("Other number", "Other number", ["Other", "number", "Other number"], 1 / 2),
+        ("Other number", "Other number", ["Other number", "Other", "number"], 1 / 2),
+        # The other way round it is: the right name within a wrong one.
+        ("Other number", "number", ["number", "Other number"], 1 / 2),
+    ],
+)
+def test_classification(prediction, answer, classes, expected):
+    before = list(classes)
+    assert score("trec", prediction, [answer], classes) == expected
+    assert classes == before
+
+
+@pytest.mark.parametrize(
+    ("prediction", "answer", "expected"),
+    [
+        ("\n\nreturn x\nreturn y", "return x", 1),
+        ("# a\n`b`\nc // d\nreturn x", "return x", 1),
+        ("   \nreturn x", "return x", 0.18),  # a line of spaces counts: 2·1/11
+        ("abc", "abd", 0.67),  # 2·2/6, to whole percent
+        ("abcdefgh", "aijklmno", 0.12),  # 2·1/16 = 12.5 %, rounded to even
+        ("tide", "diet", 0.25),  # difflib is not symmetric: the examples of its documentation
+        ("diet", "tide", 0.5),
+        ("", "x", 0),
+        ("# x", "", 1),  # equal, both empty
+        ("c" + "ab" * 120, "ab" * 120, 0),  # difflib ignores characters frequent in a long text
+        ("ab" * 120, "ab" * 120, 1),
+    ],
+)
+@pytest.mark.parametrize("task", ["lcc", "repobench-p"])
+def test_edit_similarity(task, prediction, answer, expected):
+    assert score(task, prediction, [answer]) == expected
+
+
+def test_unusable_references():
+    with pytest.raises(InputError, match="names no paragraph"):
+        score("passage_retrieval_en", "3", ["3"])
+    with pytest.raises(InputError, match="all_classes"):
+        score("trec", "Food", ["Food"])
+
+
+# ---- samples
+
+
+def write(file: Path, *rows) -> None:
+    file.write_text("".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows))
+
+
+def test_load_a_directory(tmp_path):
+    write(tmp_path / "qasper.jsonl", {**SAMPLE, "_id": "of LongBench"})
+    assert [row["_id"] for row in load("qasper", tmp_path)] == ["of LongBench"]
+    # The archive of the benchmark holds both; the one with _e is LongBench-E.
+    write(tmp_path / "qasper_e.jsonl", {**SAMPLE, "language": "en"}, "\n", {**SAMPLE, "_id": "8"})
+    assert load("qasper", str(tmp_path)) == [SAMPLE, {**SAMPLE, "_id": "8"}]
+    write(tmp_path / "passage_count.jsonl", {**SAMPLE, "answers": [13]})
+    assert load("passage_count", tmp_path) == [{**SAMPLE, "answers": ["13"]}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([SAMPLE, "{\n"], "trec.jsonl, line 2 is not JSON"),
+        ([SAMPLE, "[1]\n"], "trec.jsonl, line 2 is not a JSON object"),
+        ([{k: v for k, v in SAMPLE.items() if k != "answers"}], "trec.jsonl, line 1 has no 'answers'"),
+        (["\n", {**SAMPLE, "length": "3"}], "trec.jsonl, line 2 has a 'length' of type str"),
+        ([{**SAMPLE, "answers": "x"}], "'answers' of type str"),
+        ([{**SAMPLE, "answers": []}], "has no answers"),
+        ([], "there are no samples of trec"),
+    ],
+)
+def test_load_names_what_is_wrong(tmp_path, rows, message):
+    write(tmp_path / "trec.jsonl", *rows)
+    with pytest.raises(InputError, match=message):
+        load("trec", tmp_path)
+
+
+def test_load_without_directory_or_file(tmp_path):
+    with pytest.raises(InputError, match="no directory"):
+        load("trec", tmp_path / "nowhere")
+    with pytest.raises(InputError, match="neither trec_e.jsonl nor trec.jsonl"):
+        load("trec", tmp_path)
+    (tmp_path / "trec.jsonl").write_bytes(b'{"input": "\xff"}\n')
+    with pytest.raises(InputError, match="line 1 is not JSON"):
+        load("trec", tmp_path)
+
+
+# Where the hub's copy cuts a filled-in template: the beginning of its question (None: that of the input) and its
+# answer prefix.
+HUB_CUTS = {
+    "qasper": ("Question: ", "Answer:"),
+    "multifieldqa_en": ("Question: ", "Answer:"),
+    "hotpotqa": ("Question: ", "Answer:"),
+    "2wikimqa": ("Question: ", "Answer:"),
+    "gov_report": ("Now, ", "Summary:"),
+    "multi_news": ("Now, ", "Summary:"),
+    "trec": (None, "Type:"),
+    "triviaqa": (None, "Answer:"),
+    "samsum": (None, "Summary:"),
+    "passage_count": ("Please enter", "The final answer is: "),
+    "passage_retrieval_en": (None, "The answer is: "),
+    "lcc": (None, "Next line of code:\n"),
+    "repobench-p": (None, "Next line of code:\n"),
+}
+
+
+def hub_row(task: str, sample: dict) -> dict:
+    """The sample as the hub's copy has it, from the prompt alone."""
+    begin, prefix = HUB_CUTS[task]
+    text = prompt(task, sample)
+    head = prompt(task, {"context": "\0", "input": ""}).index("\0")
+    after = head + len(sample["context"])
+    cut = text.index(begin or sample["input"], after)
+    question = text[cut:].removesuffix(prefix)
+    row = {key: value for key, value in sample.items() if key != "input"}
+    return {**row, "context": text[:cut], "question": question, "answer_prefix": prefix, "length": str(row["length"])}
+
+
+@pytest.mark.parametrize("context", ["It {is} so.", "ends in N", "Now, a context.\n\n", "\n"])
+@pytest.mark.parametrize("task", TASKS)
+def test_load_from_the_hub_undoes_its_formatting(monkeypatch, task, context):
+    endings = {"trec": ["\nType:"], "triviaqa": ["\nAnswer:"], "samsum": ["\nSummary:", "\nSummary: "]}
+    without = task in ("gov_report", "multi_news", "passage_count", "lcc")  # their templates have no {input}
+    inputs = [""] if without else [f"Why?{ending}" for ending in endings.get(task, [""])]
+    samples = [{**SAMPLE, "context": context, "input": text} for text in inputs]
+    asked = []
+
+    def load_dataset(*arguments, **options):
+        asked.append((arguments, options))
+        return [hub_row(task, sample) for sample in samples]
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    assert load(task) == samples
+    assert asked == [(("Xnhyacinth/LongBench", f"{task}_e"), {"split": "test"})]
+
+
+def test_a_hub_that_fails_or_changed(monkeypatch):
+    def unreachable(*_, **__):
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    with pytest.raises(InputError, match=r"\(no route\); give a directory"):
+        load("qasper")
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: [SAMPLE])
+    assert load("qasper") == [SAMPLE]  # the benchmark's own schema
+    row = {**hub_row("qasper", SAMPLE), "question": "Why? "}
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: [row])
+    with pytest.raises(InputError, match="sample 7 .* does not follow qasper's template"):
+        load("qasper")
+
+
+# ---- averages
+
+
+def rows(task: str, length: int, *scores: float) -> list[dict]:
+    return [{"task": task, "id": f"{length}-{i}", "length": length, "score": x} for i, x in enumerate(scores)]
+
+
+def test_buckets_count_words():
+    lengths = {0: "0-4k", 3999: "0-4k", 4000: "4-8k", 7999: "4-8k", 8000: "8k+", 90000: "8k+"}
+    assert {length: bucket(length) for length in lengths} == lengths
+
+
+def test_averages_by_hand():
+    table = aggregate(
+        [
+            *rows("qasper", 10, 0, 1),
+            *rows("lcc", 3999, 1, 1, 1),
+            *rows("qasper", 4000, 0.5),
+            *rows("lcc", 9000, 0.2, 0.4),
+        ]
+    )
+    assert list(table["tasks"]) == ["qasper", "lcc"]
+    cells = {(task, name): cell for task, row in table["tasks"].items() for name, cell in row.items()}
+    assert {place: (cell["mean"], cell["n"]) for place, cell in cells.items()} == {
+        ("qasper", "0-4k"): (50, 2),
+        ("qasper", "4-8k"): (50, 1),
+        ("lcc", "0-4k"): (100, 3),
+        ("lcc", "8k+"): (pytest.approx(30), 2),
+    }
+    # Tasks weigh the same: 75, where the mean over the five samples is 80. Resampled, qasper is 0, 50 or 100.
+    assert table["buckets"]["0-4k"] == {"mean": 75, "low": 50, "high": 100, "n": 5, "tasks": 2}
+    assert table["buckets"]["4-8k"] == {"mean": 50, "low": 50, "high": 50, "n": 1, "tasks": 1}
+    assert table["buckets"]["8k+"] == pytest.approx({"mean": 30, "low": 20, "high": 40, "n": 2, "tasks": 1})
+    averages = table["averages"]
+    assert averages["Avg."]["mean"] == pytest.approx((75 + 50 + 30) / 3) and averages["Avg."]["n"] == 8
+    assert averages["Avg.>4k"] == pytest.approx({"mean": 40, "low": 35, "high": 45, "n": 3})
+    assert json.loads(json.dumps(table)) == table
+
+
+def test_what_has_no_samples_is_left_out():
+    table = aggregate(rows("lcc", 5000, 1) + rows("lcc", 9000, 0))
+    assert list(table["buckets"]) == ["4-8k", "8k+"] and list(table["averages"]) == ["Avg.>4k"]
+    assert aggregate([]) == {"tasks": {}, "buckets": {}, "averages": {}}
+    with pytest.raises(InputError, match="unknown LongBench-E task"):
+        aggregate(rows("musique", 1, 1))
+
+
+def test_intervals_are_the_normal_ones_of_large_samples():
+    rng = np.random.default_rng(0)
+    samples = {
+        (task, length): rng.beta(2, 3, n) for task, n in (("lcc", 300), ("trec", 150)) for length in (1, 4000, 8000)
+    }
+    table = aggregate(row for (task, length), x in samples.items() for row in rows(task, length, *x))
+    errors = {}
+    for length in (1, 4000, 8000):
+        groups = [samples[task, length] for task in ("lcc", "trec")]
+        errors[length] = 100 * np.sqrt(sum(x.var() / len(x) for x in groups)) / 2
+        found = table["buckets"][bucket(length)]
+        assert (found["high"] - found["low"]) / 2 == pytest.approx(1.96 * errors[length], rel=0.1)
+    average = table["averages"]["Avg."]
+    error = np.sqrt(sum(x**2 for x in errors.values())) / 3
+    assert (average["high"] - average["low"]) / 2 == pytest.approx(1.96 * error, rel=0.1)
+    assert aggregate(row for (task, length), x in samples.items() for row in rows(task, length, *x)) == table  # seeded

@@ -1,0 +1,114 @@
+"""Runs are resumed after a kill, divided among processes, and told apart by every option."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from experiments import passkey
+from experiments.records import ROOT
+from tests.models import checkpoint
+
+ARGUMENTS = ["--method", "pi", "--lengths", "512", "640", "--depths", "3", "--keys", "4"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return checkpoint(tmp_path_factory.mktemp("model") / "toy", max_position_embeddings=512)
+
+
+def command(model, results, *more, launcher=()):
+    start = launcher or (sys.executable,)
+    return [*start, "-m", "experiments.passkey", "--model", model, "--results", results, *ARGUMENTS, *more]
+
+
+def finished(results):
+    return {file.name: json.loads(file.read_text()) for file in (results / "toy" / "passkey").glob("*.json")}
+
+
+def journal(results):
+    lines = []
+    for file in (results.parent / "runs" / "toy" / "passkey").glob("*.jsonl"):
+        lines += [json.loads(line) for line in file.read_text().splitlines()]
+    return lines
+
+
+@pytest.fixture(scope="module")
+def whole(model, tmp_path_factory):
+    """One uninterrupted run in one process."""
+    results = tmp_path_factory.mktemp("whole") / "results"
+    subprocess.run(command(model, results), cwd=ROOT, check=True, capture_output=True)
+    return results
+
+
+def test_a_record_says_what_was_run_and_how_it_scored(whole):
+    (record,) = finished(whole).values()
+    assert record["method"] == "pi" and record["lengths"] == [512, 640] and record["keys"] == 4
+    assert record["model"]["sha256"].keys() == {"model.safetensors"}
+    by_length = record["scores"]["by_length"]
+    assert [row["n"] for row in by_length] == [12, 12] and [row["length"] for row in by_length] == [512, 640]
+    assert all(row["low"] <= row["mean"] <= row["high"] for row in by_length)
+    assert len({key for key, _ in journal(whole)}) == len(journal(whole)) == 24
+
+
+def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice(model, whole, tmp_path):
+    results = tmp_path / "results"
+    # A small cache makes many small batches, so that the kill falls between journalled parts.
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    program = "import eval.generation as g; g.generate.__wrapped__.__defaults__ = (700, *g.generate.__wrapped__.__defaults__[1:])\n"
+    program += "from experiments import cli, passkey; cli.run(passkey.main)"
+    arguments = command(model, results)[3:]
+    killed = subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], cwd=ROOT, env=environment, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while len(journal(results)) < 3 and time.monotonic() < deadline and killed.poll() is None:
+        time.sleep(0.002)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert not finished(results), "the run was over before it was killed"
+    kept = journal(results)
+    assert kept
+
+    (file,) = (results.parent / "runs" / "toy" / "passkey").glob("*.jsonl")
+    with open(file, "a") as handle:
+        handle.write('["512/0/0", {"value"')  # what a kill in the middle of a write leaves
+    subprocess.run(command(model, results), cwd=ROOT, check=True, capture_output=True)
+    (resumed,), (expected,) = finished(results).values(), finished(whole).values()
+    assert resumed["scores"] == expected["scores"]
+    assert journal(results)[: len(kept)] == kept
+    assert len({key for key, _ in journal(results)}) == len(journal(results)) == 24
+
+
+def test_two_processes_score_as_one(model, whole, tmp_path):
+    results = tmp_path / "results"
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    done = subprocess.run(
+        [str(part) for part in command(model, results, launcher=launcher)],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    (shared,), (expected,) = finished(results).values(), finished(whole).values()
+    assert shared["scores"] == expected["scores"] and shared["identity"] == expected["identity"]
+    files = sorted((results.parent / "runs" / "toy" / "passkey").glob("*.jsonl"))
+    assert [len(file.read_text().splitlines()) for file in files] == [12, 12]
+
+
+def test_a_finished_run_is_skipped_and_a_changed_option_is_another_run(model, whole, monkeypatch, capsys):
+    loads = []
+    monkeypatch.setattr("experiments.models.load", lambda *arguments: loads.append(arguments) or pytest.skip.Exception)
+    monkeypatch.setattr(sys, "argv", ["passkey", *map(str, command(model, whole)[3:])])
+    passkey.main()
+    assert "done already" in capsys.readouterr().out and not loads
+    monkeypatch.setattr(sys, "argv", ["passkey", *map(str, command(model, whole, "--dtype", "bfloat16")[3:])])
+    with pytest.raises(AttributeError):  # it goes on to load the model
+        passkey.main()
+    assert loads == [(str(model), "bfloat16")]
