@@ -1,11 +1,15 @@
 """Every measured number in the README is the one in the records."""
 
+import re
+
 import pytest
+from transformers import AutoModelForCausalLM
 
 from experiments import records
 from experiments.records import RESULTS, ROOT
 from tables import audit
 from tables.extension import comparison, paired_difference
+from tests.models import checkpoint
 
 README = (ROOT / "README.md").read_text()
 
@@ -58,3 +62,13 @@ def test_audit_counts():
     found = audit.findings()
     agree = sum(finding.holds for finding in found)
     assert f"{len(found)} checks, of which {agree} agree" in README
+
+
+def test_the_three_lines_extend_and_export_a_model(tmp_path, monkeypatch):
+    checkpoint(tmp_path / "model")
+    (lines,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(lines.splitlines()) == 3
+    monkeypatch.chdir(tmp_path)
+    exec(lines.replace("Qwen/Qwen2.5-0.5B", str(tmp_path / "model")), {})  # noqa: S102 (the README is ours)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "qwen-extended")
+    assert loaded.config.max_position_embeddings == 256
