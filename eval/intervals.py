@@ -21,3 +21,9 @@ def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
         resampled = bootstrap((values,), np.mean, n_resamples=RESAMPLES, method="percentile", rng=seed)
         low, high = (float(x) for x in resampled.confidence_interval)
     return {"mean": mean, "low": low, "high": high, "n": len(values)}
+
+
+def resampled_interval(value: float, resampled: np.ndarray, n: int) -> dict:
+    """Any statistic of n samples with its 95 % interval, from its values on resamples [RESAMPLES]."""
+    low, high = np.percentile(resampled, [2.5, 97.5])
+    return {"mean": float(value), "low": float(low), "high": float(high), "n": n}

@@ -25,7 +25,7 @@ import yaml
 from rouge import Rouge
 
 from core.errors import InputError
-from eval.intervals import RESAMPLES, mean_interval
+from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 
 if TYPE_CHECKING:  # a table may name tasks and buckets without importing torch
     from transformers import PreTrainedTokenizerBase
@@ -387,17 +387,11 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict:
             resampled[name] = np.mean(draws, axis=0)
             mean = float(np.mean([group.mean() for group in groups.values()]))
             count = sum(map(len, groups.values()))
-            buckets[name] = {**_interval(mean, resampled[name], count), "tasks": len(groups)}
+            buckets[name] = {**resampled_interval(mean, resampled[name], count), "tasks": len(groups)}
     averages = {}
     for name, over in AVERAGES.items():
         if all(each in buckets for each in over):
             mean = float(np.mean([buckets[each]["mean"] for each in over]))
             count = sum(buckets[each]["n"] for each in over)
-            averages[name] = _interval(mean, np.mean([resampled[each] for each in over], axis=0), count)
+            averages[name] = resampled_interval(mean, np.mean([resampled[each] for each in over], axis=0), count)
     return {"tasks": {task: found for task, found in tasks.items() if found}, "buckets": buckets, "averages": averages}
-
-
-def _interval(mean: float, resampled: np.ndarray, count: int) -> dict:
-    """As :func:`eval.intervals.mean_interval` gives it, from resampled means [RESAMPLES]."""
-    low, high = (float(x) for x in np.percentile(resampled, [2.5, 97.5]))
-    return {"mean": mean, "low": low, "high": high, "n": count}

@@ -35,7 +35,7 @@ from lm_eval.models.huggingface import HFLM
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError
-from eval.intervals import RESAMPLES, mean_interval
+from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
 logging.getLogger("lm_eval").setLevel(logging.ERROR)
@@ -255,13 +255,8 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
         means = [
             np.mean([rng.choice(sample, len(sample)).mean() for sample in samples.values()]) for _ in range(RESAMPLES)
         ]
-        low, high = np.percentile(means, [2.5, 97.5])
-        table["average"] = {
-            "mean": float(np.mean([cell["mean"] for cell in table.values()])),
-            "low": float(low),
-            "high": float(high),
-            "n": sum(cell["n"] for cell in table.values()),
-        }
+        mean = np.mean([cell["mean"] for cell in table.values()])
+        table["average"] = resampled_interval(mean, np.array(means), sum(cell["n"] for cell in table.values()))
     return table
 
 

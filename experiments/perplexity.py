@@ -14,7 +14,7 @@ import numpy as np
 
 from core.errors import InputError
 from eval import perplexity
-from eval.intervals import RESAMPLES
+from eval.intervals import RESAMPLES, resampled_interval
 from experiments import cli, harness, models, texts
 
 
@@ -75,15 +75,10 @@ def scores(values: dict[str, dict], lengths: list[int]) -> list[dict]:
         window = np.exp((sums / counts)[drawn].mean(axis=1))
         found.append(
             {"length": length, "windows": len(own), "tokens": int(counts.sum())}
-            | {"token": _interval(np.exp(sums.sum() / counts.sum()), token)}
-            | {"window": _interval(np.exp((sums / counts).mean()), window)}
+            | {"token": resampled_interval(np.exp(sums.sum() / counts.sum()), token, len(own))}
+            | {"window": resampled_interval(np.exp((sums / counts).mean()), window, len(own))}
         )
     return found
-
-
-def _interval(value: float, resampled: np.ndarray) -> dict:
-    low, high = np.percentile(resampled, [2.5, 97.5])
-    return {"mean": float(value), "low": float(low), "high": float(high)}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,71 @@
+"""RULER: 13 retrieval, tracing, aggregation and question answering tasks at set lengths (the paper's RULER table).
+
+    python -m experiments.ruler --model PATH_OR_NAME --lengths 4096 8192 --samples 20
+
+Prompts are made by NVIDIA's own generator with the model's tokenizer, in the base-model template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.errors import InputError
+from eval import ruler
+from eval.generation import Request, generate
+from experiments import cli, harness, models
+
+
+def main() -> None:
+    parser = harness.parser(__doc__, "ruler")
+    parser.add_argument("--lengths", type=int, nargs="+", metavar="TOKENS", help="default: L, 2L and 4L")
+    parser.add_argument("--tasks", nargs="+", default=list(ruler.TASKS), metavar="TASK", help="default: all 13")
+    parser.add_argument("--samples", type=int, default=500, metavar="N", help="per task and length (default 500)")
+    parser.add_argument("--seed", type=int, default=42, help="of the generator (default 42)")
+    arguments = parser.parse_args()
+    for task in arguments.tasks:
+        if task not in ruler.TASKS:
+            raise InputError(f"unknown task {task!r}; choose among {', '.join(ruler.TASKS)}.")
+
+    evaluation = harness.Evaluation(arguments, "ruler")
+    trained = models.geometry(evaluation.name).context_length
+    lengths = arguments.lengths or [trained, 2 * trained, 4 * trained]
+    settings = {"lengths": lengths, "tasks": arguments.tasks, "samples": arguments.samples, "seed": arguments.seed}
+    keys = [
+        f"{length}/{task}/{index}"
+        for length in lengths
+        for task in arguments.tasks
+        for index in range(arguments.samples)
+    ]
+    made: dict[str, dict] = {}  # the same samples for every method
+
+    for run, file in evaluation.runs({}, **settings):
+
+        def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
+            loaded = evaluation.extended(run)
+            for length, task in dict.fromkeys(tuple(key.split("/")[:2]) for key in todo):
+                own = [key for key in todo if key.startswith(f"{length}/{task}/")]
+                if not made.keys() >= set(own):
+                    drawn = ruler.samples(task, int(length), loaded.tokenizer, arguments.samples, arguments.seed)
+                    made.update({f"{length}/{task}/{sample['index']}": sample for sample in drawn})
+                requests = [_request(loaded.tokenizer, key, task, made[key]) for key in own]
+                for key, tokens in generate(loaded.model, requests):
+                    prediction = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
+                    score = ruler.score(task, prediction, made[key]["references"])
+                    yield key, {"score": score, "tokens": made[key]["length"], "prediction": prediction}
+
+        parts = harness.measure(run, file, keys, evaluate)
+        if parts is not None:
+            rows = []
+            for key, value in harness.values(parts).items():
+                length, task, index = key.split("/")
+                rows.append({"task": task, "length": int(length), "index": int(index), "score": value["score"]})
+            print(harness.finish(run, file, parts, {"scores": ruler.aggregate(rows)}))
+
+
+def _request(tokenizer, key: str, task: str, sample: dict) -> Request:
+    prompt = tuple(tokenizer(sample["prompt"], add_special_tokens=False).input_ids)
+    return Request(key, prompt, ruler.TASKS[task].tokens_to_generate)
+
+
+if __name__ == "__main__":
+    cli.run(main)

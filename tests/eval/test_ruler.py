@@ -1,0 +1,377 @@
+"""RULER against the package's own entry points (its prepare.py and evaluate.py), and hand-worked cases."""
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
+
+from core.errors import InputError
+from eval import ruler
+from eval.ruler import TASKS, aggregate, samples, score
+
+NEEDLE = "One of the special magic {} for {} is: {}."
+RETRIEVAL = [name for name, task in TASKS.items() if task.category == "retrieval"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    """2048 byte pairs learned from a stretch of the essays; like LLaMA's, it puts a token before every text."""
+    essays = json.loads((ruler._directory() / "data/synthetic/json/PaulGrahamEssays.json").read_text())["text"]
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=2048, special_tokens=["<s>"], initial_alphabet=alphabet, show_progress=False
+    )
+    backend.train_from_iterator([essays[:300_000]], trainer)
+    backend.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", 0)])
+    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
+
+
+def tokens(tokenizer, text):
+    return len(tokenizer(text, add_special_tokens=False).input_ids)
+
+
+# ---- against the package
+
+
+def test_tasks_are_the_packages():
+    from long_context_eval.data.synthetic import constants as data
+    from long_context_eval.eval.synthetic import constants as metrics
+
+    recipes = ruler._recipes()
+    assert list(TASKS) == list(recipes)
+    for name, task in TASKS.items():
+        script = recipes[name]["task"]
+        assert task.tokens_to_generate == data.TASKS[script]["tokens_to_generate"]
+        assert metrics.TASKS[script]["metric_fn"].__name__ == f"string_match_{task.metric}"
+
+
+def test_same_samples_as_the_packages_entry_point(tokenizer, tmp_path):
+    """Its prepare.py, unmodified, in its own processes: the six million words, the essays, vt's quirks."""
+    saved = tmp_path / "tokenizer"
+    tokenizer.save_pretrained(saved)
+    # The package imports tenacity to retry calls of a server; here nothing calls one.
+    (tmp_path / "tenacity.py").write_text(
+        "retry = lambda **options: lambda function: function\nstop_after_attempt = wait_fixed = wait_random = lambda *n: 0"
+    )
+    ruler._find_sentence_model()
+    import nltk
+
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(tmp_path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NLTK_DATA": os.pathsep.join(nltk.data.path),
+    }
+    length, count = 1536, 4
+    processes = {}
+    for task in ("niah_multikey_1", "vt"):
+        command = [sys.executable, str(ruler._directory() / "data" / "prepare.py"), f"--save_dir={tmp_path}"]
+        command += [f"--task={task}", f"--tokenizer_path={saved}", "--tokenizer_type=hf"]
+        command += [f"--max_seq_length={length}", f"--num_samples={count}"]
+        processes[task] = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    for task, process in processes.items():
+        log, _ = process.communicate(timeout=180)
+        file = tmp_path / task / "validation.jsonl"
+        assert file.exists(), log.decode()
+        theirs = [json.loads(line) for line in file.read_text().splitlines()]
+        ours = samples(task, length, tokenizer, count)
+        assert [(row["input"], row["outputs"]) for row in theirs] == [(s["prompt"], s["references"]) for s in ours]
+
+
+def test_same_scores_as_the_packages_entry_point(tmp_path):
+    """Its evaluate.py, unmodified: how it cleans a prediction, and the metric."""
+    cases = {
+        "niah_multivalue": [
+            ("  12, 34 and\t56\x00", ["12", "34", "56", "78"]),
+            ("", ["1"]),
+            ("a\tb", ["a\tb", "a\nb"]),
+            (" edge ", [" edge", "edge"]),
+        ],
+        "qa_2": [("\n YES indeed", ["yes", "maybe"]), ("no", ["yes"]), ("Paris\x1f", ["paris\n", "London"])],
+    }
+    for task, rows in cases.items():
+        lines = [
+            {"input": "", "pred": prediction, "outputs": references, "others": {}, "index": index}
+            for index, (prediction, references) in enumerate(rows)
+        ]
+        (tmp_path / f"{task}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "nltk/tokenizers/punkt").mkdir(parents=True)  # it would download this model, and never use it
+    subprocess.run(
+        [sys.executable, str(ruler._directory() / "eval" / "evaluate.py"), f"--data_dir={tmp_path}"],
+        env=os.environ | {"NLTK_DATA": str(tmp_path / "nltk"), "PYTHONDONTWRITEBYTECODE": "1"},
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    theirs = json.loads((tmp_path / "per_sample_scores.json").read_text())
+    for task, rows in cases.items():
+        assert [100 * score(task, *row) for row in rows] == pytest.approx(theirs[task])
+
+
+# ---- samples
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_prompts_fill_the_length_and_hold_the_answer(task, tokenizer):
+    length = 4096
+    for index, sample in enumerate(samples(task, length, tokenizer, 3)):
+        assert sample["index"] == index
+        assert sample["length"] == tokens(tokenizer, sample["prompt"])
+        assert length / 2 < sample["length"] + TASKS[task].tokens_to_generate <= length
+        assert sample["references"]
+        if task != "qa_2":  # some of its answers are yes and no
+            assert all(reference in sample["prompt"] for reference in sample["references"])
+        assert "{" not in sample["prompt"].splitlines()[-1]  # every place of the template is filled
+
+
+@pytest.mark.parametrize("task", RETRIEVAL)
+def test_needles_are_in_the_haystack(task, tokenizer):
+    values = {"niah_single_3": "uuids", "niah_multikey_3": "uuids"}.get(task, "numbers")
+    for sample in samples(task, 2048, tokenizer, 3):
+        haystack, question = sample["prompt"].rsplit("\n", 1)
+        asked = re.search(
+            r"are all the special magic \w+ for (.*?) mentioned|is the special magic \w+ for (.*?) m", question
+        )
+        keys = re.split(r", and |, ", next(filter(None, asked.groups())))
+        # One key for one reference, one key for its several values, or several keys in the order of the references.
+        keys = keys * len(sample["references"]) if len(keys) == 1 else keys
+        for key, value in zip(keys, sample["references"], strict=True):
+            assert NEEDLE.format(values, key, value) in haystack
+        prefix = question.split("?")[1]
+        assert prefix.endswith(("provided text are", "provided text is")) and all(key in prefix for key in keys)
+
+
+def test_vt_references_follow_the_chain(tokenizer):
+    for sample in samples("vt", 2048, tokenizer, 3):
+        example, text = sample["prompt"].split("\n\n\n\n")
+        first, *hops = sample["references"]
+        value = re.search(rf"VAR {first} = (\d{{5}})", text)[1]
+        for before, after in zip(sample["references"], hops):
+            assert f"VAR {after} = VAR {before} " in text
+        assert text.endswith(f"5 variables are assgined the value {value}, they are: ")
+        assert "they are: " in example
+
+
+def test_cwe_and_fwe_references_are_the_most_frequent(tokenizer):
+    for sample in samples("cwe", 2048, tokenizer, 3):
+        listed = sample["prompt"].rsplit("Below is a numbered list", 1)[1]
+        words = Counter(re.findall(r"\d+\. (.*?)(?= \d+\. |\n)", listed))
+        assert {word for word, _ in words.most_common(10)} == set(sample["references"])
+        assert words.most_common(11)[10][1] < words.most_common(10)[9][1]
+    for length in (512, 2048):
+        for sample in samples("fwe", length, tokenizer, 3):
+            text = sample["prompt"].split("coded words. ")[1].split("\nQuestion")[0]
+            counts = Counter(word for word in text.split() if word != "...").most_common(4)
+            assert [word for word, _ in counts[:3]] == sample["references"]
+            assert counts[2][1] > counts[3][1]
+
+
+def test_deterministic_and_a_larger_count_appends(tokenizer, tmp_path):
+    saved = tmp_path / "tokenizer"
+    tokenizer.save_pretrained(saved)
+    for task, length in (("niah_multikey_3", 1024), ("vt", 1536), ("cwe", 1536), ("fwe", 512), ("qa_1", 4096)):
+        three = samples(task, length, tokenizer, 3)
+        assert samples(task, length, str(saved), 8)[:3] == three
+        assert samples(task, length, tokenizer, 3, seed=7) != three
+
+
+def test_leaves_the_process_as_it_was(tokenizer, capfd, monkeypatch, tmp_path):
+    monkeypatch.setattr(ruler.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    random.seed(5), np.random.seed(5)
+    expected = random.random(), np.random.rand()
+    random.seed(5), np.random.seed(5)
+    argv, path = list(sys.argv), list(sys.path)
+    monkeypatch.setitem(sys.modules, "tokenizer", random)  # a module of the caller's under the same name
+    for task in ("niah_single_2", "vt", "cwe"):
+        samples(task, 1536, tokenizer, 2)
+    assert (random.random(), np.random.rand()) == expected
+    assert (sys.argv, sys.path, sys.modules["tokenizer"]) == (argv, path, random)
+    assert "constants" not in sys.modules
+    assert not list(tmp_path.iterdir())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_overshooting_samples_are_replaced_alone(tokenizer):
+    """fwe's script fills the whole length with the prompt; the samples that do leave room stay as they are."""
+    length, count = 512, 12
+    generated = TASKS["fwe"].tokens_to_generate
+    raw = [row["input"] for row in ruler._generate(TASKS["fwe"], length, tokenizer, count, 42)]
+    fits = [tokens(tokenizer, prompt) + generated <= length for prompt in raw]
+    assert True in fits and False in fits
+    for sample, prompt, fit in zip(samples("fwe", length, tokenizer, count), raw, fits, strict=True):
+        assert (sample["prompt"] == prompt) == fit
+        assert sample["length"] + generated <= length
+
+
+_PARTS = st.lists(st.text("ab-", min_size=1, max_size=4), min_size=1, max_size=6)
+
+
+@given(_PARTS, _PARTS)
+def test_words_are_the_sorted_pairs(adjectives, nouns):
+    words = ruler._Words(adjectives, nouns)
+    listed = sorted({f"{adjective}-{noun}" for adjective in adjectives for noun in nouns})
+    assert [words[i] for i in range(len(words))] == listed
+
+
+# ---- lengths that are too short, and other errors
+
+
+@pytest.mark.parametrize("task", ["niah_single_1", "niah_single_2", "niah_multikey_3", "vt", "cwe", "fwe", "qa_1"])
+def test_too_short_names_a_length_that_is_not(task, tokenizer):
+    with pytest.raises(InputError, match=rf"{task} does not fit in 160 tokens .* \(\d+ are enough") as error:
+        samples(task, 160, tokenizer, 1)
+    enough = named(error)
+    assert samples(task, enough, tokenizer, 1)
+    with pytest.raises(InputError):
+        samples(task, enough - 48, tokenizer, 1)
+
+
+def test_needles_without_hay_are_refused(tokenizer):
+    """The essays come in steps of 500 words; below the first the script asks for a needle in nothing."""
+    with pytest.raises(InputError, match=r"niah_single_2 does not fit in 512"):
+        samples("niah_single_2", 512, tokenizer, 1)
+
+
+def test_a_later_question_that_does_not_fit(tokenizer):
+    """Each HotpotQA question brings its own ten documents: the first may fit where another does not."""
+    with pytest.raises(InputError) as error:
+        samples("qa_2", 64, tokenizer, 1)
+    enough = named(error)
+    with pytest.raises(InputError, match="qa_2 does not fit") as error:
+        samples("qa_2", enough, tokenizer, 4)
+    assert named(error) > enough
+
+
+def named(error) -> int:
+    return int(re.search(r"(\d+) are enough", str(error.value))[1])
+
+
+def test_unusable_requests(tokenizer, tmp_path):
+    with pytest.raises(InputError, match="unknown RULER task 'niah'; choose from niah_single_1"):
+        samples("niah", 4096, tokenizer, 1)
+    with pytest.raises(InputError, match="unknown RULER task"):
+        score("niah", "", ["1"])
+    with pytest.raises(InputError, match="at least 1"):
+        samples("vt", 4096, tokenizer, 0)
+    with pytest.raises(InputError, match="qa_1 has 5928 questions"):
+        samples("qa_1", 4096, tokenizer, 5929)
+    with pytest.raises(InputError, match="no tokenizer at"):
+        samples("vt", 4096, tmp_path / "nowhere", 1)
+
+
+def test_a_missing_package_is_named(tokenizer, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "wonderwords", None)
+        with pytest.raises(InputError, match=r"not installed \(wonderwords\); run `make env`"):
+            samples("niah_single_1", 1024, tokenizer, 1)
+        with pytest.raises(InputError, match="wonderwords"):
+            samples("cwe", 2048, tokenizer, 1)
+    with monkeypatch.context() as patch:
+        import nltk
+
+        patch.setattr(ruler.importlib.util, "find_spec", lambda name: None)
+        patch.setattr(nltk.data, "path", [])
+        with pytest.raises(InputError, match="llama-index-core, for NLTK's punkt_tab"):
+            samples("niah_single_1", 1024, tokenizer, 1)
+    monkeypatch.setitem(sys.modules, "long_context_eval.data.synthetic.constants", None)
+    with pytest.raises(InputError, match="nvidia-long-context-eval"):
+        samples("vt", 1024, tokenizer, 1)
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
+@pytest.mark.parametrize("task", ["niah_single_1", "fwe"])
+def test_interrupts_and_tokenizer_failures_are_not_swallowed(task, failure, tokenizer):
+    """The scripts catch everything; a script that then tries again would never end."""
+
+    class Failing:
+        calls = 0
+
+        def tokenize(self, text):
+            self.calls += 1
+            if self.calls == last:
+                raise failure("enough")
+            return tokenizer.tokenize(text)
+
+    counting = Failing()
+    last = None
+    samples(task, 1024, counting, 3)
+    for last in (2, counting.calls - 4):  # while it looks for a size, and while it makes a sample
+        with pytest.raises(failure, match="enough"):
+            samples(task, 1024, Failing(), 3)
+
+
+# ---- scores
+
+
+def test_score_by_hand():
+    assert score("niah_multivalue", "They are 11, 22 and 33.", ["11", "22", "33", "44"]) == 0.75
+    assert score("vt", "abcde XYZ", ["ABCDE", "xyz"]) == 1.0
+    assert score("cwe", "", ["a", "b"]) == 0.0
+    assert score("qa_1", "in Paris, France", ["London", "paris"]) == 1.0
+    assert score("qa_1", "nowhere", ["London", "paris"]) == 0.0
+
+
+def test_aggregate_by_hand():
+    rows = [
+        {"task": task, "length": length, "index": index, "score": value}
+        for length, task, values in (
+            (4096, "vt", [1.0, 0.5, 0.0]),
+            (4096, "qa_1", [1.0]),
+            (8192, "vt", [0.2, 0.2, 0.2]),
+            (8192, "qa_1", [0.0]),
+        )
+        for index, value in enumerate(values)
+    ]
+    result = aggregate(rows)
+    assert list(result["tasks"]) == ["4096", "8192"]
+    vt = result["tasks"]["4096"]["vt"]
+    assert (vt["mean"], vt["n"]) == (50.0, 3) and vt["low"] < 50 < vt["high"]
+    assert result["tasks"]["4096"]["qa_1"] == {"mean": 100.0, "low": 100.0, "high": 100.0, "n": 1}
+    # Every task counts alike, whatever its number of samples; only vt varies, and with half its weight.
+    four = result["lengths"]["4096"]
+    assert (four["mean"], four["n"], four["tasks"]) == (75.0, 4, 2)
+    assert (four["low"], four["high"]) == pytest.approx((50 + vt["low"] / 2, 50 + vt["high"] / 2), abs=5)
+    assert result["lengths"]["8192"] == pytest.approx({"mean": 10.0, "low": 10.0, "high": 10.0, "n": 4, "tasks": 2})
+    average = result["average"]
+    assert (average["mean"], average["n"]) == (42.5, 8)
+    assert (average["low"], average["high"]) == pytest.approx(((four["low"] + 10) / 2, (four["high"] + 10) / 2))
+
+    assert aggregate(rows[::-1]) == result
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_aggregate_interval_is_the_bootstraps():
+    """Two independent tasks of 50 samples each: the standard error of their mean, from the variances."""
+    rng = np.random.default_rng(1)
+    values = {"vt": rng.random(50), "qa_1": rng.random(50)}
+    rows = [
+        {"task": task, "length": 512, "index": i, "score": x} for task, xs in values.items() for i, x in enumerate(xs)
+    ]
+    interval = aggregate(rows)["lengths"]["512"]
+    error = 100 * np.sqrt(sum(x.var() / 50 for x in values.values())) / 2
+    assert (interval["high"] - interval["low"]) / (2 * 1.96) == pytest.approx(error, rel=0.06)
+
+
+def test_aggregate_refuses():
+    row = {"task": "vt", "length": 4096, "index": 0, "score": 1.0}
+    with pytest.raises(InputError, match="sample 0 of vt at 4096 tokens was scored twice"):
+        aggregate([row, row])
+    with pytest.raises(InputError, match="no RULER scores"):
+        aggregate([])
+    with pytest.raises(InputError, match="unknown RULER task"):
+        aggregate([row | {"task": "x"}])
