@@ -9,7 +9,7 @@ PY      := $(VENV)/bin/python
 SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
 
 TABLES  := disturbance extension
-FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension
+FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension passkey
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test env env-gpu lock tables figures audit verify rerun bench summary clean
@@ -53,6 +53,7 @@ $(TABLES:%=table_%): table_%: env
 ## fig_disturbance_strategies: Interpolation against extrapolation per pair
 ## fig_disturbance: PI, YaRN and ours per pair
 ## fig_extension: SmolLM2 extended without training, loss against position
+## fig_passkey: Figure 4, passkey accuracy against length, and by depth
 $(FIGURES:%=fig_%): fig_%: env
 	@$(PY) -m figures.$* $(SHOWN)
 audit: env ## Re-add the paper's averages, re-derive its claims, list what does not add up

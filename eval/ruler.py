@@ -208,7 +208,7 @@ def _fill(task: Task, length: int, tokenizer, count: int, seed: int) -> list[dic
     def made_for(budget: int) -> list[dict]:
         return [
             {
-                "index": index,  # ours: the needle tasks' own is not a stable number of the sample
+                "index": index,  # ours: some versions of the needle script write the needle's place here
                 "prompt": row["input"],
                 "references": list(row["outputs"]),
                 "length": len(tokenizer.tokenize(row["input"])),

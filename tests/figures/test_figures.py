@@ -7,9 +7,10 @@ import pytest
 
 from core.angles import angle_distribution
 from core.rope import RopeGeometry
+from experiments import records
 from experiments.records import RESULTS
 from figures import angle_distribution as figure_1
-from figures import common, disturbance, disturbance_strategies, extension, frequency, interpolation
+from figures import common, disturbance, disturbance_strategies, extension, frequency, interpolation, passkey
 from tables.extension import comparison
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
@@ -21,6 +22,7 @@ ALL = {
     "disturbance_strategies": "llama2-7b",
     "disturbance": "llama2-7b",
     "extension": "smollm2",
+    "passkey": "smollm2",
 }
 
 
@@ -80,3 +82,15 @@ def test_the_illustration_marks_unseen_positions_and_angles():
     upper, lower = interpolation.build(RESULTS, "llama2-7b").axes
     count = {line.get_label(): len(line.get_xdata()) for line in (*upper.lines, *lower.lines)}
     assert count["unseen position"] == count["unseen angle"] == count["pre-trained"] == 12
+
+
+def test_passkey_draws_the_recorded_accuracies():
+    runs = sorted(records.load(RESULTS, "smollm2", "passkey"), key=lambda run: run["method"] != "original")
+    figure = passkey.build(RESULTS, "smollm2")
+    for run, drawn in zip(runs, figure.axes[0].containers, strict=True):
+        found = run["scores"]["by_length"]
+        assert list(drawn[0].get_ydata()) == [row["mean"] for row in found]
+        assert list(drawn[0].get_xdata()) == [row["length"] / 1024 for row in found]
+    heat = figure.axes[1].images[0].get_array()
+    assert heat.shape == (3, 4)
+    assert sorted(heat.ravel().tolist()) == sorted(cell["mean"] for cell in runs[0]["scores"]["by_depth"])
