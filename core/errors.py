@@ -1,8 +1,9 @@
-"""The one exception a user is meant to read."""
+"""The exceptions a user is meant to read; command lines print them as one sentence and exit with status 2."""
 
 
 class InputError(ValueError):
-    """Something the caller gave cannot be used; the message says what, and what to do instead.
+    """Something the caller gave cannot be used; the message says what, and what to do instead."""
 
-    Command lines print it as one sentence and exit with status 2.
-    """
+
+class NonFiniteError(ArithmeticError):
+    """The model produced a loss or logits that are not finite numbers; the message names the sample."""

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
+from accelerate.utils.memory import should_reduce_batch_size
 from transformers import Cache, DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
+from core.errors import NonFiniteError
+
 PREFILL_CHUNK = 2048
 CACHE_TOKENS = 32768  # of all prompts decoded together, padding included; LLaMA2-7B in bf16 needs 16 GB for it
-
-
-class NonFiniteLogits(ArithmeticError):
-    """The model produced logits that are not finite numbers."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def generate(
         progress: called with the number of requests done, after each batch.
 
     Raises:
-        NonFiniteLogits: naming the sample.
+        NonFiniteError: naming the sample.
     """
     ordered = sorted(requests, key=lambda request: request.prompt)
     prefix = _Prefix(model, max((len(request.prompt) for request in ordered), default=0))
@@ -78,8 +77,8 @@ def _continue_all(model, prefix: _Prefix, batch: list[Request], progress) -> Ite
     """One batch; out of memory, each half of it."""
     try:
         done = _decode(model, prefix, batch)
-    except torch.OutOfMemoryError:
-        if len(batch) == 1:
+    except RuntimeError as error:
+        if len(batch) == 1 or not should_reduce_batch_size(error):
             raise
         done = None  # leave the handler first, so that the failed batch's tensors are freed
     if done is None:
@@ -112,7 +111,7 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
         for row, index in enumerate(alive):
             request = batch[index]
             if not torch.isfinite(logits[row]).all():
-                raise NonFiniteLogits(f"{request.key}: the logits after {len(made[index])} new tokens are not finite")
+                raise NonFiniteError(f"{request.key}: the logits after {len(made[index])} new tokens are not finite")
             if len(made[index]) < request.min_new_tokens:
                 logits[row, list(ends | request.stop)] = -torch.inf
         chosen = logits.argmax(-1).tolist()

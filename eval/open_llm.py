@@ -28,13 +28,14 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import torch
+from accelerate.utils.memory import should_reduce_batch_size
 from datasets import Dataset
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.defaults import DEFAULT_OTHER_SEED
 from lm_eval.models.huggingface import HFLM
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
-from core.errors import InputError
+from core.errors import InputError, NonFiniteError
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
@@ -104,10 +105,6 @@ TASKS: dict[str, Benchmark] = {
         columns=("question", "choices", "answerKey"),
     ),
 }
-
-
-class NonFiniteScore(ArithmeticError):
-    """The model's log-likelihoods of a document are not finite numbers, or give no finite score."""
 
 
 def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[str, ConfigurableTask]:
@@ -210,7 +207,7 @@ def evaluate(
 
     Raises:
         InputError: as :func:`load`, or a key that the benchmark does not have.
-        NonFiniteScore: naming the document.
+        NonFiniteError: naming the document.
     """
     # lm-eval's option; in bfloat16 a log-likelihood of −40 would be rounded to a quarter of a nat, and choices tie.
     lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
@@ -224,10 +221,10 @@ def evaluate(
         for key, task, requests in chunk:
             results = list(islice(answers, len(requests)))
             if not np.isfinite([log_likelihood for log_likelihood, _ in results]).all():
-                raise NonFiniteScore(f"the log-likelihood of an answer to {key} is not finite")
+                raise NonFiniteError(f"the log-likelihood of an answer to {key} is not finite")
             score = float(task.process_results(requests[0].doc, results)[TASKS[name].metric])
             if not np.isfinite(score):  # mc2 of answers that are all too improbable for float64
-                raise NonFiniteScore(f"the score of {key} is not finite")
+                raise NonFiniteError(f"the score of {key} is not finite")
             yield key, {"score": score, "tokens": len(lm.tok_encode(requests[0].args[0]))}
         progress(len(chunk))
 
@@ -294,20 +291,31 @@ class SharedPrefixLM(HFLM):
                 self.model(self._tensor([stem[shared:]]), past_key_values=cache, use_cache=True, logits_to_keep=1)
             held = stem
             group = sorted(by_context[context], key=lambda request: len(request[1]))  # least padding
-            for start in range(0, len(group), self.batch_size):
-                batch = group[start : start + self.batch_size]
-                width = len(batch[-1][1])
-                # Padding follows the answer, where causal attention hides it.
-                inputs = [[context[-1], *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch]
-                branches = copy.deepcopy(cache)
-                branches.batch_repeat_interleave(len(batch))
-                logits = self.model(self._tensor(inputs), past_key_values=branches, use_cache=True).logits
-                log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
-                for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]
-                    tokens, scored = self._tensor(answer), scored[: len(answer)]
-                    greedy = bool((scored.argmax(-1) == tokens).all())
-                    answers[i] = float(scored.gather(1, tokens[:, None]).sum()), greedy
+            while group:
+                try:
+                    answers |= self._score(context[-1], group[: self.batch_size], cache)
+                except RuntimeError as error:
+                    if self.batch_size == 1 or not should_reduce_batch_size(error):
+                        raise
+                    self.batch_size_per_gpu = self.batch_size // 2  # for good: the next prompt is about as long
+                else:
+                    group = group[self.batch_size :]
         return [answers[i] for i in range(len(requests))]
+
+    def _score(self, last: int, batch: list[tuple[int, list[int]]], cache: DynamicCache) -> dict[int, tuple]:
+        """{request: (log-likelihood, whether it is greedy)} of answers that follow `last`, which follows the cache."""
+        width = len(batch[-1][1])
+        # Padding follows the answer, where causal attention hides it.
+        inputs = [[last, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch]
+        branches = copy.deepcopy(cache)
+        branches.batch_repeat_interleave(len(batch))
+        logits = self.model(self._tensor(inputs), past_key_values=branches, use_cache=True).logits
+        log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
+        found = {}
+        for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]
+            tokens, scored = self._tensor(answer), scored[: len(answer)]
+            found[i] = float(scored.gather(1, tokens[:, None]).sum()), bool((scored.argmax(-1) == tokens).all())
+        return found
 
     def _tensor(self, tokens: Sequence) -> torch.Tensor:
         return torch.tensor(tokens, dtype=torch.long, device=self.device)

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from core.errors import InputError
-from eval.position_loss import CHUNK, NonFiniteLoss, position_losses, token_losses
+from core.errors import InputError, NonFiniteError
+from eval.position_loss import CHUNK, position_losses, token_losses
 
 CONVENTIONS = ("token", "window")
 
@@ -59,7 +59,7 @@ def window_losses(
         spans: as from :func:`windows`.
 
     Raises:
-        NonFiniteLoss: naming the window.
+        NonFiniteError: naming the window.
     """
     for begin, end, first in spans:
         window, scored = tokens[begin:end], end - first
@@ -70,8 +70,8 @@ def window_losses(
                 inputs, targets = window[None, :-1].to(model.device), window[-scored:].to(model.device)
                 logits = model(inputs, use_cache=False, logits_to_keep=scored).logits[0]
                 yield token_losses(logits, targets)
-        except NonFiniteLoss as error:
-            raise NonFiniteLoss(f"in the window at tokens {begin} to {end}, {error}") from error
+        except NonFiniteError as error:
+            raise NonFiniteError(f"in the window at tokens {begin} to {end}, {error}") from error
 
 
 def perplexity(losses: list[np.ndarray], convention: str = "token") -> float:

@@ -8,11 +8,9 @@ import numpy as np
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
+from core.errors import NonFiniteError
+
 CHUNK = 1024
-
-
-class NonFiniteLoss(ArithmeticError):
-    """The model produced a loss that is not a finite number."""
 
 
 @torch.inference_mode()
@@ -33,7 +31,7 @@ def position_losses(
         float64 array [length].
 
     Raises:
-        NonFiniteLoss: naming the first position.
+        NonFiniteError: naming the first position.
     """
     tokens = tokens.to(model.device)
     cache = DynamicCache(config=model.config)
@@ -48,9 +46,9 @@ def position_losses(
 
 
 def token_losses(logits: torch.Tensor, targets: torch.Tensor, start: int = 0) -> np.ndarray:
-    """The cross entropy of each row, float64 [rows]; NonFiniteLoss names the first position, counted from `start`."""
+    """The cross entropy of each row, float64 [rows]; NonFiniteError names the first position, counted from `start`."""
     loss = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none").double().cpu().numpy()
     if not np.isfinite(loss).all():
         position = start + int(np.flatnonzero(~np.isfinite(loss))[0])
-        raise NonFiniteLoss(f"the loss at position {position} is not finite")
+        raise NonFiniteError(f"the loss at position {position} is not finite")
     return loss

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core.disturbance import CONVENTIONS
-from core.errors import InputError
+from core.errors import InputError, NonFiniteError
 from core.rope import METHODS
 from experiments import scales
 from experiments.records import RESULTS
@@ -62,11 +62,14 @@ def method_options(arguments: argparse.Namespace) -> dict:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Call `main`; bad input becomes one sentence and exit status 2, an interrupt exit status 130."""
+    """Call `main`; bad input and non-finite numbers become one sentence and exit status 2, an interrupt 130."""
     try:
         main()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except NonFiniteError as error:
+        print(f"error: {error}; the run stopped there, and what was done before is kept.", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on from here.", file=sys.stderr)

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from core.errors import InputError
+from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from core.rope import scale
 from eval.intervals import mean_interval
-from eval.position_loss import NonFiniteLoss, position_losses
+from eval.position_loss import position_losses
 from experiments import cli, journal, models, records, scales, texts
 
 BUCKET = 1024  # positions per point of the curve
@@ -90,8 +90,8 @@ def measure(
                 started = time.perf_counter()
                 try:
                     losses = position_losses(loaded.model, tokens, bar.update)
-                except NonFiniteLoss as error:
-                    raise InputError(f"{file.stem} on {key}: {error}; the run stopped there.") from error
+                except NonFiniteError as error:
+                    raise NonFiniteError(f"{file.stem} on {key}: {error}") from error
                 blocks = losses.reshape(-1, BLOCK).mean(axis=1).round(6).tolist()
                 parts.add(key, {"blocks": blocks, "seconds": round(time.perf_counter() - started, 1)})
             blocks = {book.title: parts[_key(book)]["blocks"] for book in library}

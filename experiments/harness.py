@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from accelerate import PartialState
+from accelerate.utils.memory import should_reduce_batch_size
 from tqdm import tqdm
 
 from core.errors import InputError
@@ -133,11 +134,18 @@ def measure(run: dict, file: Path, keys: list[str], evaluate: Evaluate, journal_
     todo = [key for key in keys if key not in done][process::count]
     with tqdm(total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0) as bar:
         started = time.perf_counter()
-        for key, value in evaluate(todo):
-            now = time.perf_counter()
-            own.add(key, {"value": value, "seconds": round(now - started, 3)})
-            started = now
-            bar.update(1)
+        try:
+            for key, value in evaluate(todo):
+                now = time.perf_counter()
+                own.add(key, {"value": value, "seconds": round(now - started, 3)})
+                started = now
+                bar.update(1)
+        except RuntimeError as error:
+            if not should_reduce_batch_size(error):
+                raise
+            raise InputError(
+                "out of memory with a single sample; take shorter samples, --dtype bfloat16, or a larger device."
+            ) from error
     if state:
         state.wait_for_everyone()
     if process:

@@ -36,6 +36,13 @@ def device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def attention(dtype: str) -> str | None:
+    """FlashAttention-2 where it is installed, there is a GPU and the dtype is one of its two; else transformers'
+    default, which is SDPA for every model that has it."""
+    usable = transformers.utils.is_flash_attn_2_available() and dtype in ("bfloat16", "float16")
+    return "flash_attention_2" if usable else None
+
+
 def load(name: str, dtype: str = "float32") -> Loaded:
     """Load a causal language model by scale, path or hub name, in evaluation mode on the best device.
 
@@ -50,7 +57,13 @@ def load(name: str, dtype: str = "float32") -> Loaded:
             quantization = {"quantization_config": transformers.GgufConfig(dequantize=True)}
         else:
             quantization = {}
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype), **arguments, **quantization)
+        model = AutoModelForCausalLM.from_pretrained(
+            source,
+            dtype=getattr(torch, dtype),
+            attn_implementation=attention(dtype),
+            **arguments,
+            **quantization,
+        )
     except (OSError, ValueError) as error:
         raise InputError(f"cannot load the weights or tokenizer of {name}: {_first_line(error)}") from error
     return Loaded(model.eval().to(device()), tokenizer)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from core.errors import InputError
 from eval import passkey
 from eval.generation import Request, generate
-from eval.intervals import mean_interval
+from eval.intervals import accuracy_interval
 from experiments import cli, harness, models
 
 
@@ -83,7 +83,7 @@ def scores(values: dict[str, dict]) -> dict:
 
 
 def _accuracy(found: list[dict]) -> dict:
-    return mean_interval([value["score"] for value in found])
+    return accuracy_interval([value["score"] for value in found])
 
 
 if __name__ == "__main__":

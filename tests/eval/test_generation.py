@@ -3,9 +3,10 @@
 import pytest
 import torch
 
+from core.errors import NonFiniteError
 from core.extend import extend
 from eval import generation
-from eval.generation import NonFiniteLogits, Request, generate
+from eval.generation import Request, generate
 from tests.models import random_model
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -91,7 +92,7 @@ def test_out_of_memory_halves_the_batch_and_goes_on(monkeypatch):
     def small_machine(model, prefix, batch):
         sizes.append(len(batch))
         if len(batch) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return real(model, prefix, batch)
 
     monkeypatch.setattr(generation, "_decode", small_machine)
@@ -103,5 +104,5 @@ def test_logits_that_are_not_finite_name_the_sample():
     model = random_model()
     with torch.no_grad():
         model.get_input_embeddings().weight[7] = float("nan")
-    with pytest.raises(NonFiniteLogits, match="sample-b"):
+    with pytest.raises(NonFiniteError, match="sample-b"):
         dict(generate(model, [Request("sample-a", (5, 6), 3), Request("sample-b", (5, 7), 3)]))

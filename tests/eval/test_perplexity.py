@@ -6,10 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import InputError
+from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from eval import perplexity, position_loss
-from eval.position_loss import NonFiniteLoss
 from tests.models import random_model
 
 TOKENS = torch.randint(3, 300, (330,), generator=torch.Generator().manual_seed(1))
@@ -72,5 +71,5 @@ def test_a_window_with_a_non_finite_loss_is_named():
     tokens = TOKENS.clone()
     tokens[tokens == 7] = 8
     tokens[250] = 7
-    with pytest.raises(NonFiniteLoss, match="window at tokens 64 to 264"):
+    with pytest.raises(NonFiniteError, match="window at tokens 64 to 264"):
         list(perplexity.window_losses(model, tokens, perplexity.windows(len(tokens), 200, 32)))

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from core.errors import NonFiniteError
 from core.extend import extend
 from eval import position_loss
 from eval.intervals import mean_interval
-from eval.position_loss import NonFiniteLoss, position_losses
+from eval.position_loss import position_losses
 from tests.models import random_model
 
 
@@ -33,7 +34,7 @@ def test_a_non_finite_loss_names_its_position(monkeypatch):
         model.get_input_embeddings().weight[7] = float("nan")
     tokens = torch.full((60,), 5)
     tokens[32] = 7
-    with pytest.raises(NonFiniteLoss, match="position 32 "):
+    with pytest.raises(NonFiniteError, match="position 32 "):
         position_losses(model, tokens)
 
 

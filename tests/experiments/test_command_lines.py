@@ -1,6 +1,5 @@
 """The command lines as a user meets them: what they print, what they refuse, what they leave behind."""
 
-import importlib
 import json
 import subprocess
 import sys
@@ -11,27 +10,8 @@ from transformers import AutoModelForCausalLM
 
 from core.disturbance import strategy_disturbance
 from core.rope import RopeGeometry, scale
-from experiments import cli
 from experiments.records import ROOT
 from tests.models import byte_tokenizer, checkpoint, random_model
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """call("extend", "--model", …) -> (exit status, stdout, stderr)"""
-
-    def run(name, *arguments):
-        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
-        capsys.readouterr()  # what the test's own preparations printed
-        status = 0
-        try:
-            cli.run(importlib.import_module(name if "." in name else f"experiments.{name}").main)
-        except SystemExit as stop:
-            status = stop.code
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,219 @@
+"""Every evaluation from the command line to its record, on a small random model, against a plain recomputation."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from core.extend import extend
+from eval import longbench, open_llm, passkey, ruler
+from tests.eval.test_open_llm import write_benchmarks
+from tests.models import byte_tokenizer, checkpoint, random_model
+
+LENGTH = 2048
+TASKS = ("qasper", "multifieldqa_en")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return checkpoint(tmp_path_factory.mktemp("model") / "toy", max_position_embeddings=LENGTH)
+
+
+@pytest.fixture
+def measure(call, model, tmp_path):
+    """measure("perplexity", options…) -> its record, after a second call has found nothing left to do."""
+
+    def run(name, *arguments):
+        command = [name, "--model", model, "--results", tmp_path / "results", *arguments]
+        status, out, err = call(*command)
+        assert status == 0, err
+        (file,) = (tmp_path / "results" / "toy" / name).glob("*.json")
+        assert out.strip() == str(file)
+        written = file.read_bytes()
+        assert "done already" in call(*command)[1] and file.read_bytes() == written
+        return json.loads(written)
+
+    return run
+
+
+def journal(tmp_path, name):
+    """{key: value} of the only journal."""
+    (file,) = (tmp_path / "runs" / "toy" / name).glob("*.jsonl")
+    return {key: part["value"] for key, part in map(json.loads, file.read_text().splitlines())}
+
+
+def continuation(reference, prompt, count):
+    """transformers' own greedy continuation of a text."""
+    tokens = byte_tokenizer()(prompt, return_tensors="pt", add_special_tokens=False)
+    made = reference.generate(**tokens, do_sample=False, max_new_tokens=count)[0, tokens.input_ids.shape[1] :]
+    return byte_tokenizer().decode(made, skip_special_tokens=True)
+
+
+def test_perplexity(measure, tmp_path):
+    text = "".join(np.random.default_rng(0).choice(list("abcdefgh "), 900))
+    (tmp_path / "book.txt").write_text(text)
+    options = ["--method", "yarn", "--lengths", "256", "512", "--stride", "100", "--text", tmp_path / "book.txt"]
+    record = measure("perplexity", *options)
+    assert record["data"].keys() == {"book.txt"} and record["stride"] == 100
+
+    reference = extend(random_model(max_position_embeddings=LENGTH), "yarn", 2)
+    tokens = torch.tensor(byte_tokenizer()(text, add_special_tokens=False).input_ids)
+    for row, length in zip(record["scores"], (256, 512)):
+        losses, means = [], []
+        for end in [*range(length, len(tokens), 100), len(tokens)]:  # the window that ends there scores what is new
+            begin = 0 if end == length else max(100 * -(-(end - length) // 100), 0)
+            with torch.no_grad():
+                log_probs = reference(tokens[None, begin:end]).logits[0].log_softmax(-1)
+            new = range(max(len(losses) + 1, begin + 1), end)
+            losses += (own := [-float(log_probs[i - 1 - begin, tokens[i]]) for i in new])
+            means.append(np.mean(own))
+        assert (row["windows"], row["tokens"]) == (len(means), len(losses)) and row["tokens"] == len(tokens) - 1
+        assert row["token"]["mean"] == pytest.approx(np.exp(np.mean(losses)), rel=1e-4)
+        assert row["window"]["mean"] == pytest.approx(np.exp(np.mean(means)), rel=1e-4)
+        for convention in ("token", "window"):
+            assert row[convention]["low"] < row[convention]["mean"] < row[convention]["high"]
+
+
+def test_passkey(measure, tmp_path):
+    record = measure("passkey", "--lengths", "512", "--depths", "2", "--keys", "2")
+    assert [row["n"] for row in record["scores"]["by_depth"]] == [2, 2]
+    assert record["scores"]["by_length"] == [
+        {"length": 512, "tokens": 427, "mean": 0.0, "low": 0.0, "n": 4}
+        | {
+            "high": pytest.approx(1.96**2 / (4 + 1.96**2), abs=1e-3)  # Wilson's upper bound of none of n: z² / (n + z²)
+        }
+    ]
+    reference = random_model(max_position_embeddings=LENGTH)
+    for key, value in journal(tmp_path, "passkey").items():
+        sample = passkey.sample(byte_tokenizer(), 512, float(key.split("/")[1]), int(key.split("/")[2]))
+        assert value["prediction"] == continuation(reference, sample.prompt, passkey.MAX_NEW_TOKENS)
+
+
+def test_ruler(measure, tmp_path):
+    record = measure("ruler", "--lengths", "1900", "2000", "--tasks", "niah_single_1", "--samples", "2")
+    assert {length: cells["niah_single_1"]["n"] for length, cells in record["scores"]["tasks"].items()} == {
+        "1900": 2,
+        "2000": 2,
+    }
+    reference, found = random_model(max_position_embeddings=LENGTH), journal(tmp_path, "ruler")
+    for length in (1900, 2000):
+        for sample in ruler.samples("niah_single_1", length, byte_tokenizer(), 2, 42):
+            value = found[f"{length}/niah_single_1/{sample['index']}"]
+            expected = continuation(reference, sample["prompt"], ruler.TASKS["niah_single_1"].tokens_to_generate)
+            assert value["prediction"] == expected and value["tokens"] == sample["length"] <= length
+
+
+def test_longbench_e(measure, tmp_path):
+    """Every other sample's reference is what the model will say, so that scores are neither all 0 nor all 1."""
+    reference = random_model(max_position_embeddings=LENGTH)
+    (tmp_path / "data").mkdir()
+    expected = {}
+    for task in TASKS:
+        rows = []
+        for number, length in enumerate((10, 4000, 5000, 9000)):
+            row = {"input": "x = 1" * number, "context": "def f(): " * (number + 1), "answers": ["?"], "length": length}
+            row |= {"all_classes": None, "_id": f"{task}{number}", "language": "en", "dataset": task}
+            said = continuation(reference, longbench.prompt(task, row), longbench.TASKS[task].max_new_tokens)
+            if number % 2:
+                row["answers"] = [said]
+            rows.append(row)
+            expected[f"{task}/{number}"] = longbench.score(task, said, row["answers"], None)
+        (tmp_path / "data" / f"{task}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    record = measure("longbench_e", "--data", tmp_path / "data", "--tasks", *TASKS)
+    found = {key: value["score"] for key, value in journal(tmp_path, "longbench_e").items()}
+    assert found == expected
+    assert all(found[f"{task}/1"] == found[f"{task}/3"] == 1 > found[f"{task}/0"] for task in TASKS)
+    assert json.dumps(record["scores"]).count('"mean"') >= 6
+
+
+def test_longbench_e_cuts_the_middle_of_what_is_too_long(measure, tmp_path):
+    (tmp_path / "data").mkdir()
+    row = {"input": "?", "context": "".join(f"{i} " for i in range(900)), "answers": ["1"], "length": 900}
+    row |= {"all_classes": None, "_id": "0", "language": "en", "dataset": "trec"}
+    (tmp_path / "data" / "qasper.jsonl").write_text(json.dumps(row) + "\n")
+    measure("longbench_e", "--data", tmp_path / "data", "--tasks", "qasper", "--window", "900")
+    text = longbench.prompt("qasper", row)
+    cut = text[:200] + text[-200:]  # 900 − 500 tokens of a byte each
+    ((_, value),) = journal(tmp_path, "longbench_e").items()
+    assert value["prediction"] == continuation(random_model(max_position_embeddings=LENGTH), cut, 128)
+
+
+def test_open_llm(measure, model, tmp_path):
+    data = write_benchmarks(tmp_path / "data")
+    record = measure("open_llm", "--data", data, "--tasks", "hellaswag", "mmlu", "--limit", "4")
+    assert {task: cell["n"] for task, cell in record["scores"].items()} == {"hellaswag": 4, "mmlu": 4}
+    reference, found = random_model(max_position_embeddings=LENGTH), journal(tmp_path, "open_llm")
+    for task in ("hellaswag", "mmlu"):
+        keys = open_llm.documents(task, data, 4)
+        scores = dict(open_llm.evaluate(reference, byte_tokenizer(), task, keys, data))
+        assert {key: found[key] for key in keys} == scores
+        assert record["scores"][task]["mean"] == pytest.approx(25 * sum(row["score"] for row in scores.values()))
+
+
+def test_time_cost(measure):
+    record = measure("time_cost", "--method", "pi", "yarn", "dprope", "--length", "64", "--repeats", "3")
+    rows = {(row["run"], row["phase"]): row for row in record["scores"]}
+    assert rows.keys() == {
+        (f"{method}_s=2", phase) for method in ("pi", "yarn", "dprope") for phase in ("train", "test")
+    }
+    for (run, _), row in rows.items():
+        assert row["seconds"] > 0 and row["rounds"] == 3 and row["low"] <= row["relative_to_pi"] <= row["high"]
+        assert run != "pi_s=2" or row["low"] == row["high"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("perplexity", ["--stride", "512", "--lengths", "256", "--text", "{text}"], "the stride must be shorter"),
+        ("perplexity", ["--lengths", "4096", "--text", "{text}"], "has 700 tokens, no more than the window of 4096"),
+        ("perplexity", ["--text", "nowhere.txt"], "no text file at nowhere.txt"),
+        ("passkey", ["--lengths", "100"], "a passkey prompt does not fit in 100 tokens"),
+        ("passkey", ["--keys", "0"], "at least one depth and one key"),
+        ("ruler", ["--tasks", "niah"], "unknown task 'niah'; choose among niah_single_1"),
+        ("longbench_e", ["--tasks", "qa"], "unknown task 'qa'; choose among"),
+        ("longbench_e", ["--data", "nowhere"], "nowhere"),
+        ("open_llm", ["--tasks", "gsm8k"], "unknown task 'gsm8k'; choose among"),
+        ("open_llm", ["--data", "nowhere"], "no directory nowhere"),
+        ("time_cost", ["--method", "yarn"], "put pi among the methods"),
+        ("time_cost", ["--repeats", "0"], "at least one repeat"),
+        ("passkey", ["--method", "clexx"], "unknown method 'clexx'; choose one of"),
+        ("passkey", ["--model", "{text}"], "give a directory with config.json"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_no_record(call, model, tmp_path, monkeypatch, name, options, says):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    text = tmp_path / "book.txt"
+    text.write_text("abcdefg" * 100)
+    options = [option.format(text=text) for option in options]
+    status, _, err = call(name, "--model", model, "--results", tmp_path / "results", *options)
+    errors = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert status == 2 and len(errors) == 1 and says in errors[0], err
+    assert "Traceback" not in err and not (tmp_path / "results").exists()
+
+
+def test_numbers_that_are_not_finite_stop_the_run_with_the_samples_name(call, tmp_path):
+    broken = random_model(max_position_embeddings=LENGTH)
+    with torch.no_grad():
+        broken.lm_head.weight.fill_(float("nan"))
+    broken.save_pretrained(tmp_path / "broken")
+    byte_tokenizer().save_pretrained(tmp_path / "broken")
+    (tmp_path / "book.txt").write_text("abcdefg" * 100)
+    for name, options, says in (
+        ("perplexity", ["--lengths", "300", "--text", tmp_path / "book.txt"], "in the window at tokens 0 to 300"),
+        ("passkey", ["--lengths", "512", "--depths", "1", "--keys", "1"], "512/0/0: the logits after 0 new tokens"),
+    ):
+        command = [name, "--model", tmp_path / "broken", "--results", tmp_path / "results", *options]
+        status, _, err = call(*command)
+        assert status == 2 and says in err and "are not finite" in err.replace("is not", "are not"), err
+    assert not (tmp_path / "results").exists()
+
+
+def test_out_of_memory_with_one_sample_is_said_in_one_sentence(call, model, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    monkeypatch.setattr("eval.generation._decode", full)
+    options = ["--lengths", "512", "--depths", "1", "--keys", "1"]
+    status, _, err = call("passkey", "--model", model, "--results", tmp_path / "results", *options)
+    assert status == 2 and "error: out of memory with a single sample; take shorter samples" in err
