@@ -1,0 +1,181 @@
+"""What the benchmark tables share: the paper's rows, and below them, never mixed, what was measured.
+
+A table is a list of blocks, each with its own header line, so that evaluation lengths may differ between the paper's
+models and ours. Rows come from records (one per method, factor and training seed) and from results/paper/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from experiments import records, scales
+from tables import common
+
+Scores = dict[str, dict]  # metric → {"mean", "low", "high", "n"}
+_ORDER = list(common.METHOD_NAMES)
+# What tells apart the rows of one table; all else a record states must agree between them.
+_VARYING = {"method", "factor", "options", "model", "training", "identity", "scores", "seconds", "environment"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line: how it is called, and its score under each metric."""
+
+    name: str
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows under a title and a header of their own."""
+
+    title: str
+    rows: list[Row]
+
+
+def stacked(
+    name: str,
+    blocks: list[Block],
+    caption: str,
+    digits: int = 1,
+    best: Callable[[list[float]], float] = max,
+) -> str:
+    """A table of blocks as LaTeX.
+
+    Args:
+        name: tab:<name> is its label.
+        blocks: each with a header line of its own.
+        caption: LaTeX.
+        digits: decimals of measured scores; published ones are printed with two.
+        best: which mean of a column is marked bold.
+    """
+    columns = max(len(_metrics(block)) for block in blocks) + 1
+    lines = []
+    for block in blocks:
+        lines += [
+            rf"\multicolumn{{{columns}}}{{l}}{{\emph{{{block.title}}}}} \\",
+            *_lines(block, columns, digits, best),
+        ]
+        lines.append(r"\midrule" if block is not blocks[-1] else r"\bottomrule")
+    return "\n".join(
+        [
+            r"\begin{table*}",
+            r"\centering",
+            r"\small\setlength{\tabcolsep}{4pt}",
+            rf"\caption{{{caption}}}",
+            rf"\label{{tab:{name}}}",
+            rf"\begin{{tabular}}{{l{'r' * (columns - 1)}}}",
+            r"\toprule",
+            *lines,
+            r"\end{tabular}",
+            r"\end{table*}",
+            "",
+        ]
+    )
+
+
+def _lines(block: Block, columns: int, digits: int, best: Callable) -> Iterator[str]:
+    metrics = _metrics(block)
+    empty = [""] * (columns - 1 - len(metrics))
+    yield " & ".join(["Method", *map(_escape, metrics), *empty]) + r" \\"
+    yield r"\cmidrule(r){1-" + str(len(metrics) + 1) + "}"
+    chosen = {m: best([row.scores[m]["mean"] for row in block.rows if m in row.scores]) for m in metrics}
+    for row in block.rows:
+        cells = []
+        for metric in metrics:
+            score = row.scores.get(metric)
+            text = "no record" if score is None else _cell(score, digits)
+            bold = score is not None and len(block.rows) > 1 and score["mean"] == chosen[metric]
+            cells.append(common.bold(text) if bold else text)
+        yield " & ".join([row.name, *cells, *empty]) + r" \\"
+
+
+def _cell(score: dict, digits: int) -> str:
+    return f"{score['mean']:.2f}" if "low" not in score else common.interval(score, digits)
+
+
+def published(name: str) -> Iterator[Block]:
+    """The paper's rows, a block for each of its models."""
+    frame = common.paper(name)
+    value = "score" if "score" in frame else "perplexity" if "perplexity" in frame else "relative_to_pi"
+    metric = {"score": "metric", "perplexity": "context_length", "relative_to_pi": "phase"}[value]
+    for model, own in frame.groupby("model", sort=False):
+        keys = ["method", "factor"] if "factor" in own else ["method"]
+        rows = []
+        for key, group in own.groupby(keys, sort=False, dropna=False):
+            method, *factor = key
+            rows.append(Row(_name(method, *factor), {m: {"mean": v} for m, v in zip(group[metric], group[value])}))
+        yield Block(f"{model}, published", rows)
+
+
+def measured(results: Path, scale: str, experiment: str, scores: Callable[[dict], Scores]) -> Iterator[Block]:
+    """The records' rows: without training, then fine-tuned (the mean over seeds where there are several)."""
+    title = scales.get(scale).title
+    for trained, state in ((False, "without training"), (True, "fine-tuned")):
+        rows = []
+        for group in comparable(results, scale, experiment, trained):
+            first = group[0]
+            factor = None if first["method"] == "original" else first["factor"]
+            rows.append(Row(_name(common.method_name(first), factor), over_seeds([scores(record) for record in group])))
+        if rows:
+            yield Block(f"{title}, measured {state}", rows)
+
+
+def comparable(results: Path, scale: str, experiment: str, trained: bool) -> list[list[dict]]:
+    """Records of the same samples and settings, the seeds of one method together; the setting with most records."""
+    settings: dict[str, list[dict]] = {}
+    for record in records.load(results, scale, experiment):
+        if record["method"] and ("training" in record) == trained:
+            shared = {key: value for key, value in record.items() if key not in _VARYING}
+            settings.setdefault(records.identity(**shared), []).append(record)
+    if not settings:
+        return []
+    methods: dict[str, list[dict]] = {}
+    for record in max(settings.values(), key=len):
+        key = records.run_name(record["method"], record["factor"], record["options"])
+        methods.setdefault(key, []).append(record)
+    return sorted(
+        methods.values(),
+        key=lambda group: (
+            _ORDER.index(group[0]["method"]),
+            group[0]["factor"],
+            -(group[0]["options"].get("n_hat") or 1e9),
+        ),
+    )
+
+
+def over_seeds(scores: list[Scores]) -> Scores:
+    """One run's scores as they are; of several seeds, their mean with Student's 95 % interval over the seeds."""
+    if len(scores) == 1:
+        return scores[0]
+    found = {}
+    for metric in scores[0]:
+        means = np.array([score[metric]["mean"] for score in scores])
+        half = float(stats.t.ppf(0.975, len(means) - 1) * stats.sem(means))
+        found[metric] = {"mean": float(means.mean()), "n": len(means)}
+        found[metric] |= {"low": found[metric]["mean"] - half, "high": found[metric]["mean"] + half}
+    return found
+
+
+def tokens(length: int) -> str:
+    """A length in tokens as tables print it: 512, 1k, 12k."""
+    return str(length) if length % 1024 else f"{length // 1024}k"
+
+
+def _name(method: str, factor: float | None = None) -> str:
+    name = common.METHOD_NAMES.get(method, method)
+    return name if factor is None or pd.isna(factor) else f"{name} ($s={factor:g}$)"
+
+
+def _metrics(block: Block) -> list[str]:
+    return list(dict.fromkeys(metric for row in block.rows for metric in row.scores))
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", r"\%").replace(">", "$>$").replace("_", r"\_")

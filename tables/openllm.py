@@ -1,0 +1,36 @@
+"""The Open LLM benchmarks (tables/openllm.tex)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tables import common
+from tables.benchmarks import Scores, measured, published, stacked
+
+CAPTION = (
+    r"Open LLM benchmarks (\%): TruthfulQA (mc2, 0-shot), HellaSwag (0-shot), MMLU (5-shot), ARC-c (25-shot). Measured "
+    r"rows: on the sample of documents that the record names, with bootstrap 95\,\% intervals over them. Best in bold."
+)
+
+
+TITLES = {
+    "truthfulqa": "TruthfulQA",
+    "hellaswag": "HellaSwag",
+    "mmlu": "MMLU",
+    "arc_challenge": "ARC-c",
+    "average": "Avg.",
+}
+
+
+def build(results: Path, scale: str) -> str:
+    """LaTeX from the records of experiments.open_llm."""
+    return stacked("openllm", [*published("openllm"), *measured(results, scale, "open_llm", scores)], CAPTION)
+
+
+def scores(record: dict) -> Scores:
+    """Each benchmark, and their mean where all four were measured."""
+    return {TITLES[name]: score for name, score in record["scores"].items()}
+
+
+if __name__ == "__main__":
+    common.run("openllm", __doc__, "smollm2", build)

@@ -1,0 +1,28 @@
+"""RULER: the mean over its tasks at each evaluation length (tables/ruler.tex)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tables import common
+from tables.benchmarks import Scores, measured, published, stacked, tokens
+
+CAPTION = (
+    r"RULER, mean score (\%) of its tasks by evaluation length in tokens. Measured rows: with bootstrap 95\,\% "
+    r"intervals over samples. Best in bold."
+)
+
+
+def build(results: Path, scale: str) -> str:
+    """LaTeX from the records of experiments.ruler."""
+    return stacked("ruler", [*published("ruler"), *measured(results, scale, "ruler", scores)], CAPTION)
+
+
+def scores(record: dict) -> Scores:
+    """Every evaluation length, and their mean where there are several."""
+    found = {tokens(int(length)): score for length, score in record["scores"]["lengths"].items()}
+    return found if len(found) == 1 else found | {"Avg.": record["scores"]["average"]}
+
+
+if __name__ == "__main__":
+    common.run("ruler", __doc__, "smollm2", build)

@@ -1,0 +1,37 @@
+"""Training-step and inference time relative to PI (tables/time.tex)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments import records, scales
+from tables import common
+from tables.benchmarks import Block, Row, published, stacked
+
+CAPTION = (
+    r"Time of a training step and of a forward pass relative to PI. Measured rows: median over rounds in which the "
+    r"methods take turns, with quartiles in brackets."
+)
+
+
+def build(results: Path, scale: str) -> str:
+    """LaTeX from the records of experiments.time_cost."""
+    blocks = list(published("time"))
+    for record in records.load(results, scale, "time_cost"):
+        rows: dict[str, dict] = {}
+        for row in record["scores"]:
+            rows.setdefault(row["run"], {})[row["phase"]] = row | {"mean": row["relative_to_pi"]}
+        title = f"{scales.get(scale).title}, measured at {record['length']} tokens, $s={record['factor']:g}$"
+        blocks.append(Block(title, [Row(_name(run), scores) for run, scores in rows.items()]))
+    return stacked("time", blocks, CAPTION, digits=3, best=min)
+
+
+def _name(run: str) -> str:
+    """A run's name as records spell it, in print."""
+    method, *options = run.split("_")
+    (n_hat,) = [option for option in options if option.startswith("n-hat=")] or [""]
+    return common.METHOD_NAMES[method] + (rf" ($\hat n={n_hat.removeprefix('n-hat=')}$)" if n_hat else "")
+
+
+if __name__ == "__main__":
+    common.run("time", __doc__, "smollm2", build)
