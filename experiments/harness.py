@@ -1,5 +1,7 @@
 """What every evaluation shares: which model under which method, one load for all, a journal, shards, one record.
 
+A checkpoint that experiments.finetune made is evaluated as it is, and its record goes to its scale, under its method.
+
 An experiment states its run as a dictionary, names its parts (samples, books, windows) by keys, and gives a function
 that scores some of them; :func:`measure` skips what is journalled, divides the rest among the processes of
 `accelerate launch` or `torchrun`, and hands all parts back once they are done.
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -48,10 +51,14 @@ class Evaluation:
     def __init__(self, arguments: argparse.Namespace, experiment: str) -> None:
         self.arguments, self.experiment = arguments, experiment
         self.name = arguments.model or arguments.scale
-        if not arguments.model:
+        self.training = None if arguments.method else _training(arguments.model)
+        if self.training:  # fine-tuned by experiments.finetune: a record of that method at that scale
+            self.scale, arguments.factor = self.training["scale"], self.training["factor"]
+        elif arguments.model:  # records of a user's own model go under its name
+            self.scale = Path(arguments.model).name
+        else:
             scales.get(arguments.scale)
-        # Records of a user's own model go under its name.
-        self.scale = Path(arguments.model).name if arguments.model else arguments.scale
+            self.scale = arguments.scale
         self._extended: tuple | None = None
 
     @functools.cached_property
@@ -62,6 +69,8 @@ class Evaluation:
     def comparison(self) -> list[tuple[str | None, dict]]:
         """(method, options) to run; a method of None takes the checkpoint as it is."""
         factor = self.arguments.factor
+        if self.training:
+            return [(self.training["method"], self.training["options"])]
         if self.arguments.method:
             options = cli.method_options(self.arguments)
             chosen = [(method, options) for method in self.arguments.method]
@@ -76,7 +85,7 @@ class Evaluation:
 
     def extended(self, run: dict) -> models.Loaded:
         """The loaded model with the run's method applied."""
-        if run["method"] is not None:
+        if run["method"] is not None and not self.training:
             extend(self.loaded.model, run["method"], run["factor"], **run["options"])
         return self.loaded
 
@@ -99,8 +108,12 @@ class Evaluation:
                 **settings,
                 "data": data,
             }
+            if self.training:
+                run["training"] = {key: self.training[key] for key in ("identity", "seed", "steps", "length")}
             run["identity"] = records.identity(**run)
             name = records.run_name(method, run["factor"], options) if method else "model"
+            if self.training:
+                name += f"_seed={self.training['seed']}"
             file = records.path(self.arguments.results, self.scale, self.experiment, name + suffix)
             if records.is_done(file, run["identity"]):
                 if rank()[0] == 0:
@@ -135,7 +148,7 @@ def measure(run: dict, file: Path, keys: list[str], evaluate: Evaluate, journal_
     with tqdm(total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0) as bar:
         started = time.perf_counter()
         try:
-            for key, value in evaluate(todo):
+            for key, value in evaluate(todo) if todo else ():
                 now = time.perf_counter()
                 own.add(key, {"value": value, "seconds": round(now - started, 3)})
                 started = now
@@ -163,6 +176,12 @@ def finish(run: dict, file: Path, parts: dict, scores: dict) -> Path:
 def values(parts: dict) -> dict:
     """The parts' values by key."""
     return {key: part["value"] for key, part in parts.items()}
+
+
+def _training(model: str | None) -> dict | None:
+    """How experiments.finetune made a checkpoint, if it did."""
+    file = Path(model or "") / "training.json"
+    return json.loads(file.read_text()) if model and file.is_file() else None
 
 
 def _read(folder: Path, identity: str) -> dict:

@@ -43,9 +43,10 @@ def _label(run: dict) -> str:
 
 
 def _curves(axes: Axes, runs: list[dict], scale: str) -> None:
-    for run in runs:
+    for index, run in enumerate(runs):
         found = run["scores"]["by_length"]
-        length = [row["length"] / 1024 for row in found]
+        step = 0.01 * max(row["length"] for row in found) / 1024  # side by side, or the intervals hide each other
+        length = [row["length"] / 1024 + step * (index - (len(runs) - 1) / 2) for row in found]
         mean, low, high = (np.array([row[end] for row in found]) for end in ("mean", "low", "high"))
         style = dict(common.STYLES[run["method"]])
         if run["options"].get("n_hat"):
@@ -56,6 +57,7 @@ def _curves(axes: Axes, runs: list[dict], scale: str) -> None:
             yerr=[mean - low, high - mean],
             label=_label(run),
             capsize=2,
+            elinewidth=0.8,
             marker="o",
             markersize=3,
             **style,

@@ -170,7 +170,10 @@ def tokens(length: int) -> str:
 
 def _name(method: str, factor: float | None = None) -> str:
     name = common.METHOD_NAMES.get(method, method)
-    return name if factor is None or pd.isna(factor) else f"{name} ($s={factor:g}$)"
+    if factor is None or pd.isna(factor):
+        return name
+    relation = r"\le " if method == "clex" else "="  # CLEX takes its scale from the input's length
+    return f"{name} ($s{relation}{factor:g}$)"
 
 
 def _metrics(block: Block) -> list[str]:

@@ -8,10 +8,13 @@ import sys
 import time
 
 import pytest
+import torch
 
+from core.extend import export, extend
+from eval.passkey import sample as sample_passkey
 from experiments import passkey
 from experiments.records import ROOT
-from tests.models import checkpoint
+from tests.models import byte_tokenizer, checkpoint, random_model
 
 ARGUMENTS = ["--method", "pi", "--lengths", "512", "640", "--depths", "3", "--keys", "4"]
 
@@ -112,3 +115,21 @@ def test_a_finished_run_is_skipped_and_a_changed_option_is_another_run(model, wh
     with pytest.raises(AttributeError):  # it goes on to load the model
         passkey.main()
     assert loads == [(str(model), "bfloat16")]
+
+
+def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_again(tmp_path):
+    extended = extend(random_model(max_position_embeddings=512), "yarn", 4)
+    model = export(extended, tmp_path / "yarn", byte_tokenizer())
+    how = {"scale": "toy", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
+    (model / "training.json").write_text(json.dumps(how | {"identity": "abc", "losses": [1.0]}))
+    options = ["--depths", "1", "--keys", "1", "--lengths", "1024"]
+    command = [sys.executable, "-m", "experiments.passkey", "--model", model, "--results", tmp_path / "results"]
+    subprocess.run([*command, *options], cwd=ROOT, check=True, capture_output=True)
+    record = json.loads((tmp_path / "results" / "toy" / "passkey" / "yarn_s=4_seed=3.json").read_text())
+    assert (record["method"], record["factor"]) == ("yarn", 4.0)
+    assert record["training"] == {"identity": "abc", "seed": 3, "steps": 7, "length": 2048}
+    ((_, part),) = journal(tmp_path / "results")
+    sample = sample_passkey(byte_tokenizer(), 1024, 0, 0)
+    tokens = torch.tensor([byte_tokenizer()(sample.prompt, add_special_tokens=False).input_ids])
+    made = extended.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, max_new_tokens=12)
+    assert part["value"]["prediction"] == byte_tokenizer().decode(made[0, tokens.shape[1] :], skip_special_tokens=True)
