@@ -8,7 +8,8 @@ SCALE   ?=
 PY      := $(VENV)/bin/python
 SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
 
-TABLES  := disturbance extension
+TABLES  := disturbance extension longbench openllm ruler perplexity time \
+           n_hat_longbench n_hat_openllm intervals_longbench intervals_openllm
 FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension passkey
 
 .DEFAULT_GOAL := help
@@ -44,6 +45,15 @@ tables: $(TABLES:%=table_%) ## Render every table from the records
 figures: $(FIGURES:%=fig_%) ## Render every figure from the records
 ## table_disturbance: Disturbance of PI, YaRN and ours, published beside recomputed
 ## table_extension: SmolLM2 extended without training, loss within and beyond L
+## table_longbench: LongBench-E by length
+## table_openllm: TruthfulQA, HellaSwag, MMLU, ARC-c
+## table_ruler: RULER by length
+## table_perplexity: Sliding-window perplexity by length
+## table_time: Training and inference time relative to PI
+## table_n_hat_longbench: Ablation over n̂, LongBench-E
+## table_n_hat_openllm: Ablation over n̂, Open LLM
+## table_intervals_longbench: Ablation over b, LongBench-E
+## table_intervals_openllm: Ablation over b, Open LLM
 $(TABLES:%=table_%): table_%: env
 	@$(PY) -m tables.$* $(SHOWN)
 ## fig_interpolation: Figure 2, what interpolation and extrapolation show the model

@@ -6,6 +6,7 @@ models and ours. Rows come from records (one per method, factor and training see
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from experiments import records, scales
 from tables import common
 
 Scores = dict[str, dict]  # metric → {"mean", "low", "high", "n"}
+STATES = ((False, "without training"), (True, "fine-tuned"))
 _ORDER = list(common.METHOD_NAMES)
 # What tells apart the rows of one table; all else a record states must agree between them.
 _VARYING = {"method", "factor", "options", "model", "training", "identity", "scores", "seconds", "environment"}
@@ -45,8 +47,9 @@ def stacked(
     caption: str,
     digits: int = 1,
     best: Callable[[list[float]], float] = max,
+    row_title: str = "Method",
 ) -> str:
-    """A table of blocks as LaTeX.
+    """A table of blocks as LaTeX; where nothing was measured, it says so.
 
     Args:
         name: tab:<name> is its label.
@@ -54,13 +57,16 @@ def stacked(
         caption: LaTeX.
         digits: decimals of measured scores; published ones are printed with two.
         best: which mean of a column is marked bold.
+        row_title: what names the rows.
     """
+    if all("published" in block.title for block in blocks):
+        blocks.append(Block("No record at this scale.", []))
     columns = max(len(_metrics(block)) for block in blocks) + 1
     lines = []
     for block in blocks:
         lines += [
             rf"\multicolumn{{{columns}}}{{l}}{{\emph{{{block.title}}}}} \\",
-            *_lines(block, columns, digits, best),
+            *_lines(block, columns, digits, best, row_title),
         ]
         lines.append(r"\midrule" if block is not blocks[-1] else r"\bottomrule")
     return "\n".join(
@@ -80,10 +86,12 @@ def stacked(
     )
 
 
-def _lines(block: Block, columns: int, digits: int, best: Callable) -> Iterator[str]:
+def _lines(block: Block, columns: int, digits: int, best: Callable, row_title: str) -> Iterator[str]:
+    if not block.rows:
+        return
     metrics = _metrics(block)
     empty = [""] * (columns - 1 - len(metrics))
-    yield " & ".join(["Method", *map(_escape, metrics), *empty]) + r" \\"
+    yield " & ".join([row_title, *map(_escape, metrics), *empty]) + r" \\"
     yield r"\cmidrule(r){1-" + str(len(metrics) + 1) + "}"
     chosen = {m: best([row.scores[m]["mean"] for row in block.rows if m in row.scores]) for m in metrics}
     for row in block.rows:
@@ -103,6 +111,13 @@ def _cell(score: dict, digits: int) -> str:
 def published(name: str) -> Iterator[Block]:
     """The paper's rows, a block for each of its models."""
     frame = common.paper(name)
+    if "model" not in frame:  # an ablation: one model, rows named by the option's value
+        by_value = frame.groupby(frame.columns[0], sort=False)
+        rows = [
+            Row(str(value), {m: {"mean": v} for m, v in zip(own["metric"], own["score"])}) for value, own in by_value
+        ]
+        yield Block("LLaMA2-13B, published, $s=2$", rows)
+        return
     value = "score" if "score" in frame else "perplexity" if "perplexity" in frame else "relative_to_pi"
     metric = {"score": "metric", "perplexity": "context_length", "relative_to_pi": "phase"}[value]
     for model, own in frame.groupby("model", sort=False):
@@ -115,22 +130,46 @@ def published(name: str) -> Iterator[Block]:
 
 
 def measured(results: Path, scale: str, experiment: str, scores: Callable[[dict], Scores]) -> Iterator[Block]:
-    """The records' rows: without training, then fine-tuned (the mean over seeds where there are several)."""
-    title = scales.get(scale).title
-    for trained, state in ((False, "without training"), (True, "fine-tuned")):
+    """The records' rows for the scale's comparison: without training, then fine-tuned (means over seeds)."""
+    preset = scales.get(scale)
+    for trained, state in STATES:
         rows = []
         for group in comparable(results, scale, experiment, trained):
             first = group[0]
-            factor = None if first["method"] == "original" else first["factor"]
-            rows.append(Row(_name(common.method_name(first), factor), over_seeds([scores(record) for record in group])))
+            if first["method"] == "clex" or (first["method"], first["options"]) in preset.comparison(first["factor"]):
+                factor = None if first["method"] == "original" else first["factor"]
+                rows.append(Row(_name(common.method_name(first), factor), over_seeds([scores(r) for r in group])))
         if rows:
-            yield Block(f"{title}, measured {state}", rows)
+            yield Block(f"{preset.title}, measured {state}", rows)
+
+
+def ablated(
+    results: Path, scale: str, experiment: str, scores: Callable[[dict], Scores], option: str, default: object = None
+) -> Iterator[Block]:
+    """DPRoPE's records by the value of one option, all others equal; the family with most values.
+
+    Args:
+        default: the option's value where a record does not state it.
+    """
+    for trained, state in STATES:
+        families: dict[str, dict] = {}
+        for group in comparable(results, scale, experiment, trained):
+            others = {key: value for key, value in group[0]["options"].items() if key != option}
+            value = group[0]["options"].get(option, default)
+            if group[0]["method"] == "dprope" and value is not None:
+                families.setdefault(records.identity(options=others, factor=group[0]["factor"]), {})[value] = group
+        if families:
+            family = max(families.values(), key=len)
+            rows = [Row(str(value), over_seeds([scores(r) for r in family[value]])) for value in sorted(family)]
+            factor = next(iter(family.values()))[0]["factor"]
+            yield Block(f"{scales.get(scale).title}, measured {state}, $s={factor:g}$", rows)
 
 
 def comparable(results: Path, scale: str, experiment: str, trained: bool) -> list[list[dict]]:
     """Records of the same samples and settings, the seeds of one method together; the setting with most records."""
     settings: dict[str, list[dict]] = {}
-    for record in records.load(results, scale, experiment):
+    for file in sorted((Path(results) / scale / experiment).glob("*.json")):
+        record = json.loads(file.read_text())
         if record["method"] and ("training" in record) == trained:
             shared = {key: value for key, value in record.items() if key not in _VARYING}
             settings.setdefault(records.identity(**shared), []).append(record)

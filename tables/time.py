@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from experiments import records, scales
+from experiments import scales
 from tables import common
 from tables.benchmarks import Block, Row, published, stacked
 
@@ -17,7 +18,8 @@ CAPTION = (
 def build(results: Path, scale: str) -> str:
     """LaTeX from the records of experiments.time_cost."""
     blocks = list(published("time"))
-    for record in records.load(results, scale, "time_cost"):
+    for file in sorted((Path(results) / scale / "time_cost").glob("*.json")):
+        record = json.loads(file.read_text())
         rows: dict[str, dict] = {}
         for row in record["scores"]:
             rows.setdefault(row["run"], {})[row["phase"]] = row | {"mean": row["relative_to_pi"]}

@@ -43,7 +43,7 @@ def test_make_help_documents_every_target():
     phony = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     targets = set(phony[0].split())
     for kind, prefix in (("TABLES", "table_"), ("FIGURES", "fig_")):
-        names = re.search(rf"^{kind}\s*:= (.*)$", makefile, re.MULTILINE)[1].split()
+        names = re.search(rf"^{kind}\s*:= ((?:.*\\\n)*.*)$", makefile, re.MULTILINE)[1].replace("\\\n", " ").split()
         targets |= {prefix + name for name in names}
         modules = {f.stem for f in (ROOT / kind.lower()).glob("*.py")}
         assert set(names) <= modules
