@@ -72,3 +72,36 @@ def test_the_three_lines_extend_and_export_a_model(tmp_path, monkeypatch):
     exec(lines.replace("Qwen/Qwen2.5-0.5B", str(tmp_path / "model")), {})  # noqa: S102 (the README is ours)
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "qwen-extended")
     assert loaded.config.max_position_embeddings == 256
+
+
+def cell(score: dict, digits: int, factor: float = 1) -> str:
+    """A score with its interval, as the README prints it."""
+    return "{} [{}, {}]".format(*(f"{factor * score[key]:.{digits}f}" for key in ("mean", "low", "high")))
+
+
+def test_evaluation_table():
+    """Every measured cell of the table of SmolLM2-135M as it is."""
+
+    def record(experiment):
+        (found,) = [r for r in records.load(RESULTS, "smollm2", experiment) if r["method"] == "original"]
+        return found
+
+    rows = [[line.strip() for line in row.strip("|").split("|")] for row in README.splitlines() if row.startswith("| ")]
+    found = {row[0]: row[1:] for row in rows if len(row) == 3}
+
+    openllm = record("open_llm")
+    titles = {"TruthfulQA": "truthfulqa", "HellaSwag": "hellaswag", "MMLU": "mmlu", "ARC-c": "arc_challenge"}
+    for title, name in titles.items():
+        score = openllm["scores"][name]
+        assert found[title] == [f"{score['n']} items", cell(score, 1)]
+    (length,) = record("ruler")["scores"]["lengths"].items()
+    assert found["RULER"] == [f"{int(length[0]) // 1024}k, 13 tasks × {length[1]['n'] // 13}", cell(length[1], 1)]
+    for row in record("perplexity")["scores"]:
+        text = f"{row['windows']} windows, {row['tokens']:,} tokens"
+        cells = f"{cell(row['token'], 2)}; by window {cell(row['window'], 2)}"
+        assert found[f"Perplexity, {row['length'] // 1024}k"] == [text, cells]
+    for bucket, score in record("longbench_e")["scores"]["tasks"]["multi_news"].items():
+        assert found[f"LongBench multi_news, {bucket}"] == [f"{score['n']} items", cell(score, 1)]
+    for row in record("passkey")["scores"]["by_length"]:
+        text = f"{row['n']} prompts"
+        assert found[f"Passkey, {row['length'] // 1024}k"] == [text, cell(row, 0, 100)]
