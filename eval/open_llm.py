@@ -34,6 +34,7 @@ from lm_eval.defaults import DEFAULT_OTHER_SEED
 from lm_eval.models.huggingface import HFLM
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
+from core.clex import at_length, factor_for
 from core.errors import InputError
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 
@@ -273,14 +274,24 @@ class SharedPrefixLM(HFLM):
         self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
     ) -> list[tuple[float, bool]]:
         """(log-likelihood in nats, whether it is the greedy one) of each ((strings), context, continuation)."""
-        answers = {}
-        by_context = defaultdict(list)
+        by_scale = defaultdict(lambda: defaultdict(list))
+        longest = defaultdict(int)
         for i, (_, context, continuation) in enumerate(requests):
             assert 0 < len(continuation) <= self.max_length
             # Too long a text loses its beginning; its last token is predicted but never read.
             kept = (context + continuation)[-(self.max_length + 1) :]
-            by_context[tuple(kept[: -len(continuation)])].append((i, continuation))
+            scale = factor_for(self.model, len(kept) - 1)
+            by_scale[scale][tuple(kept[: -len(continuation)])].append((i, continuation))
+            longest[scale] = max(longest[scale], len(kept) - 1)
+        answers = {}
+        for scale, by_context in by_scale.items():
+            with at_length(self.model, longest[scale]):
+                answers |= self._answers(by_context)
+        return [answers[i] for i in range(len(requests))]
 
+    def _answers(self, by_context: dict[tuple[int, ...], list]) -> dict[int, tuple[float, bool]]:
+        """Log-likelihood and greediness by request, of {context: [(request, continuation)]} of one RoPE scale."""
+        answers = {}
         # Full layers even for sliding-window attention (the mask sees to the window), as only those can be cropped.
         cache, held = DynamicCache(), ()
         for context in sorted(by_context):  # neighbours share the most
@@ -307,7 +318,7 @@ class SharedPrefixLM(HFLM):
                     tokens, scored = self._tensor(answer), scored[: len(answer)]
                     greedy = bool((scored.argmax(-1) == tokens).all())
                     answers[i] = float(scored.gather(1, tokens[:, None]).sum()), greedy
-        return [answers[i] for i in range(len(requests))]
+        return answers
 
     def _tensor(self, tokens: Sequence) -> torch.Tensor:
         return torch.tensor(tokens, dtype=torch.long, device=self.device)
