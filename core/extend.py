@@ -17,6 +17,7 @@ import torch
 from torch import nn
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
+from core import clex
 from core.errors import InputError
 from core.rope import RopeGeometry, RopeScaling, scale
 
@@ -38,7 +39,11 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
         InputError: no rotary embedding, one that is scaled already, no context length, or a bad option.
     """
     geometry = rope_geometry(model)
-    return apply_scaling(model, geometry, scale(geometry, method, factor, **options), factor)
+    scaling = scale(geometry, method, factor, **options)
+    clex.remove(model)
+    if scaling.install:
+        return scaling.install(model, geometry, factor)
+    return apply_scaling(model, geometry, scaling, factor)
 
 
 def apply_scaling(
@@ -73,7 +78,7 @@ def apply_scaling(
     if hasattr(config, "original_max_position_embeddings"):  # Phi-3 prefers this field to the one above
         config.original_max_position_embeddings = int(geometry.context_length)
 
-    for parent, name, rotary in _rotary_modules(model):
+    for parent, name, rotary in rotary_modules(model):
         device = next(rotary.buffers()).device
         setattr(parent, name, _keep_float32(type(rotary)(config)).to(device))
     return model
@@ -81,6 +86,9 @@ def apply_scaling(
 
 def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None) -> Path:
     """Write a checkpoint that plain ``AutoModelForCausalLM.from_pretrained`` loads, with identical logits.
+
+    Of a CLEX model that is the fixed scale of its context length; the trained ODE lies beside it, for
+    :func:`core.clex.restore`.
 
     Written beside its final place and renamed, so that an interrupted export leaves nothing under `directory`.
 
@@ -97,11 +105,14 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
     directory.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
-        model.save_pretrained(partial)
+        with clex.fixed(model):
+            model.save_pretrained(partial)
+            _verify_config(model, partial)
+        if clex.is_installed(model):
+            clex.save(model, partial)
         if tokenizer is not None:
             tokenizer.model_max_length = _text_config(model.config).max_position_embeddings
             tokenizer.save_pretrained(partial)
-        _verify_config(model, partial)
         partial.chmod(0o755)  # mkdtemp's directories are private
         partial.rename(directory)
     except BaseException:
@@ -123,7 +134,7 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
         InputError: as :func:`extend`.
     """
     config = _text_config(model.config)
-    rotaries = _rotary_modules(model)
+    rotaries = rotary_modules(model)
     if not rotaries:
         raise InputError(
             f"{type(model).__name__} has no rotary embedding that can be extended; "
@@ -200,7 +211,7 @@ def _buffer_name(layer_type: str | None) -> str:
     return "inv_freq" if layer_type is None else f"{layer_type}_inv_freq"
 
 
-def _rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
+def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
     """(parent, attribute, rotary embedding) for every stock rotary embedding in the model."""
     if not getattr(_text_config(model.config), "rope_parameters", None):
         return []
@@ -239,7 +250,7 @@ def _keep_float32(rotary: nn.Module) -> nn.Module:
 def _verify_config(model: PreTrainedModel, directory: Path) -> None:
     """Fail now rather than at the user's next load: the written configuration must rebuild the same embedding."""
     config = _text_config(AutoConfig.from_pretrained(directory))
-    for _, _, rotary in _rotary_modules(model):
+    for _, _, rotary in rotary_modules(model):
         rebuilt = type(rotary)(config)
         for name, buffer in rotary.named_buffers(recurse=False):
             if not torch.equal(buffer.cpu().float(), rebuilt.get_buffer(name).float()):

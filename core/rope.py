@@ -7,6 +7,7 @@ keyword-only parameters. :func:`scale` looks it up by name. Everything is float6
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -62,11 +63,13 @@ class RopeScaling:
         inv_freq: the scaled θ̂_i in radians per position, float64 [pairs].
         attention_factor: multiplies cos and sin alike (YaRN's temperature; 1 elsewhere).
         interpolated: bool [pairs], True where θ̂_i = θ_i/s.
+        install: (model, geometry, factor) → the model, for a method that puts more than fixed frequencies into it.
     """
 
     inv_freq: np.ndarray
     attention_factor: float
     interpolated: np.ndarray
+    install: Callable | None = None
 
 
 METHODS: dict[str, Callable[..., RopeScaling]] = {}
@@ -179,6 +182,18 @@ def yarn(
     weight = np.clip(weight, 0, 1)
     inv_freq = geometry.inv_freq * (1 - weight) + geometry.inv_freq / factor * weight
     return RopeScaling(inv_freq, 0.1 * float(np.log(factor)) + 1, weight == 1)
+
+
+@register("clex")
+def clex(geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | None = None) -> RopeScaling:
+    """CLEX (Chen et al. 2023) at t = ⌈s⌉; in a model, the scale follows the input's length, see :mod:`core.clex`.
+
+    Args:
+        weights: the trained neural ODE: a clex.safetensors, or a directory that holds one.
+    """
+    from core.clex import scaling  # needs torch, which tables and figures do without
+
+    return scaling(geometry, factor, weights)
 
 
 @register("dprope")

@@ -4,18 +4,23 @@ Prompts are taken in lexicographic order of their tokens, so that each has its l
 just before it; the key-value cache is cropped to that beginning and only the rest is computed. Over all prompts every
 edge of their prefix tree is prefilled exactly once. Decoding then runs in batches, left-padded, in a cache that is
 allocated once rather than grown by concatenation.
+
+Where a model's RoPE scale follows the input's length (CLEX), only inputs of one scale share anything; it is that of the
+prompt and all tokens that may be generated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 from accelerate.utils.memory import should_reduce_batch_size
 from transformers import Cache, DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
+from core.clex import at_length, factor_for
 from core.errors import NonFiniteError
 
 # Attention over a cache computes a chunk's own upper triangle in vain, so chunks are as short as matrices stay efficient.
@@ -60,8 +65,17 @@ def generate(
     Raises:
         NonFiniteError: naming the sample.
     """
-    ordered = sorted(requests, key=lambda request: request.prompt)
-    prefix = _Prefix(model, max((len(request.prompt) for request in ordered), default=0))
+
+    def scale(request: Request) -> int:
+        return factor_for(model, _capacity(request))
+
+    for _, group in groupby(sorted(requests, key=scale), scale):
+        yield from _continue_group(model, sorted(group, key=lambda request: request.prompt), cache_tokens, progress)
+
+
+def _continue_group(model, ordered: list[Request], cache_tokens: int, progress) -> Iterator[tuple[str, list[int]]]:
+    """Requests of one scale, in lexicographic order."""
+    prefix = _Prefix(model, max(len(request.prompt) for request in ordered))
     alone = _has_windows(model)
     batch: list[Request] = []
     for request in ordered:
@@ -77,7 +91,8 @@ def generate(
 def _continue_all(model, prefix: _Prefix, batch: list[Request], progress) -> Iterator[tuple[str, list[int]]]:
     """One batch; out of memory, each half of it."""
     try:
-        done = _decode(model, prefix, batch)
+        with at_length(model, max(_capacity(request) for request in batch)):
+            done = _decode(model, prefix, batch)
     except RuntimeError as error:
         if len(batch) == 1 or not should_reduce_batch_size(error):
             raise

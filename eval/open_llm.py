@@ -35,6 +35,7 @@ from lm_eval.defaults import DEFAULT_OTHER_SEED
 from lm_eval.models.huggingface import HFLM
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
+from core.clex import at_length, factor_for
 from core.errors import InputError, NonFiniteError
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 
@@ -270,14 +271,24 @@ class SharedPrefixLM(HFLM):
         self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
     ) -> list[tuple[float, bool]]:
         """(log-likelihood in nats, whether it is the greedy one) of each ((strings), context, continuation)."""
-        answers = {}
-        by_context = defaultdict(list)
+        by_scale = defaultdict(lambda: defaultdict(list))
+        longest = defaultdict(int)
         for i, (_, context, continuation) in enumerate(requests):
             assert 0 < len(continuation) <= self.max_length
             # Too long a text loses its beginning; its last token is predicted but never read.
             kept = (context + continuation)[-(self.max_length + 1) :]
-            by_context[tuple(kept[: -len(continuation)])].append((i, continuation))
+            scale = factor_for(self.model, len(kept) - 1)
+            by_scale[scale][tuple(kept[: -len(continuation)])].append((i, continuation))
+            longest[scale] = max(longest[scale], len(kept) - 1)
+        answers = {}
+        for scale, by_context in by_scale.items():
+            with at_length(self.model, longest[scale]):
+                answers |= self._answers(by_context)
+        return [answers[i] for i in range(len(requests))]
 
+    def _answers(self, by_context: dict[tuple[int, ...], list]) -> dict[int, tuple[float, bool]]:
+        """Log-likelihood and greediness by request, of {context: [(request, continuation)]} of one RoPE scale."""
+        answers = {}
         # Full layers even for sliding-window attention (the mask sees to the window), as only those can be cropped.
         cache, held = DynamicCache(), ()
         for context in sorted(by_context):  # neighbours share the most
@@ -300,7 +311,7 @@ class SharedPrefixLM(HFLM):
                     self.batch_size_per_gpu = self.batch_size // 2  # for good: the next prompt is about as long
                 else:
                     group = group[self.batch_size :]
-        return [answers[i] for i in range(len(requests))]
+        return answers
 
     def _score(self, last: int, batch: list[tuple[int, list[int]]], cache: DynamicCache) -> dict[int, tuple]:
         """{request: (log-likelihood, whether it is greedy)} of answers that follow `last`, which follows the cache."""

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
+from core.clex import at_length
 from core.errors import NonFiniteError
 
 CHUNK = 1024
@@ -36,12 +37,13 @@ def position_losses(
     tokens = tokens.to(model.device)
     cache = DynamicCache(config=model.config)
     losses = []
-    for start in range(0, len(tokens) - 1, CHUNK):
-        targets = tokens[start + 1 : start + 1 + CHUNK]
-        inputs = tokens[start : start + len(targets)]
-        logits = model(inputs[None], past_key_values=cache, use_cache=True).logits[0]
-        losses.append(token_losses(logits, targets, start))
-        progress(len(targets))
+    with at_length(model, len(tokens) - 1):
+        for start in range(0, len(tokens) - 1, CHUNK):
+            targets = tokens[start + 1 : start + 1 + CHUNK]
+            inputs = tokens[start : start + len(targets)]
+            logits = model(inputs[None], past_key_values=cache, use_cache=True).logits[0]
+            losses.append(token_losses(logits, targets, start))
+            progress(len(targets))
     return np.concatenate(losses)
 
 

@@ -13,8 +13,8 @@ from core.rope import METHODS
 from experiments import scales
 from experiments.records import RESULTS
 
-# The options of DPRoPE that a command line sets; each is passed on only when given.
-_METHOD_OPTIONS = ("n_hat", "threshold", "intervals", "convention")
+# The methods' options that a command line sets; each is passed on only when given.
+_METHOD_OPTIONS = ("n_hat", "threshold", "intervals", "convention", "weights")
 
 
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
@@ -25,7 +25,7 @@ def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
 
 
 def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: bool = False) -> None:
-    """--method, --factor and DPRoPE's own options."""
+    """--method, --factor and the methods' own options."""
     names = ", ".join(METHODS)
     if several:
         to.add_argument("--method", nargs="+", help=f"among {names} (default: the scale's comparison)")
@@ -37,6 +37,8 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
     group.add_argument("--threshold", type=float, metavar="T", help="t: interpolate where D_E > D_I + t (default 0)")
     group.add_argument("--intervals", type=int, metavar="B", help="b: intervals of the histograms (default 360)")
     group.add_argument("--convention", help=f"of the disturbance: {' or '.join(CONVENTIONS)} (default released)")
+    group = to.add_argument_group("options of clex")
+    group.add_argument("--weights", metavar="DIR", help="a fine-tuned model's directory, which holds clex.safetensors")
 
 
 def add_results_argument(to: argparse.ArgumentParser) -> None:

@@ -103,7 +103,7 @@ class Evaluation:
                 "method": method,
                 "factor": self.arguments.factor if method else 1.0,
                 "options": options,
-                "model": models.provenance(self.name),
+                "model": models.provenance(self.name) | _weights(options),
                 "dtype": self.arguments.dtype,
                 **settings,
                 "data": data,
@@ -120,6 +120,11 @@ class Evaluation:
                     print(f"done already: {file}")
                 continue
             yield run, file
+
+
+def _weights(options: dict) -> dict:
+    """What identifies the trained weights that an option names, if one does."""
+    return {"weights": models.provenance(options["weights"])["sha256"]} if "weights" in options else {}
 
 
 def measure(run: dict, file: Path, keys: list[str], evaluate: Evaluate, journal_of: str | None = None) -> dict | None:

@@ -11,6 +11,7 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from core import clex
 from core.errors import InputError
 from core.extend import config_geometry
 from core.rope import RopeGeometry
@@ -66,6 +67,7 @@ def load(name: str, dtype: str = "float32") -> Loaded:
         )
     except (OSError, ValueError) as error:
         raise InputError(f"cannot load the weights or tokenizer of {name}: {_first_line(error)}") from error
+    clex.restore(model, source)
     return Loaded(model.eval().to(device()), tokenizer)
 
 

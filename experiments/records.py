@@ -23,9 +23,12 @@ _PACKAGES = ("torch", "transformers", "numpy")
 
 
 def run_name(method: str, factor: float, options: dict) -> str:
-    """A file name that tells runs apart: the method, its options that differ from the default, the factor."""
-    parts = [method, *(f"{key.replace('_', '-')}={value}" for key, value in sorted(options.items())), f"s={factor:g}"]
-    return "_".join(parts)
+    """A file name that tells runs apart: the method, its options that differ from the default, the factor.
+
+    Of an option that is a path only the last part is named.
+    """
+    given = (f"{key.replace('_', '-')}={Path(str(value)).name}" for key, value in sorted(options.items()))
+    return "_".join([method, *given, f"s={factor:g}"])
 
 
 def identity(**parts) -> str:

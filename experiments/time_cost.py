@@ -87,8 +87,10 @@ def _seconds(work, model, tokens: torch.Tensor) -> float:
 
 
 def _step(model, tokens: torch.Tensor) -> None:
+    model.train()  # CLEX solves its ODE anew in every training step
     model(tokens, labels=tokens, use_cache=False).loss.backward()
     model.zero_grad(set_to_none=True)
+    model.eval()
 
 
 @torch.inference_mode()

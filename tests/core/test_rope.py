@@ -83,7 +83,7 @@ def test_ntk_keeps_the_first_pair_and_interpolates_the_last():
 
 @given(geometries, factors)
 def test_every_method_stays_between_extrapolation_and_interpolation(geometry, factor):
-    for method in rope.METHODS:
+    for method in rope.METHODS.keys() - {"clex"}:  # trained, so that nothing bounds it
         scaling = scale(geometry, method, factor)
         assert (scaling.inv_freq <= geometry.inv_freq * (1 + 1e-12)).all()
         assert (scaling.inv_freq >= geometry.inv_freq / factor * (1 - 1e-12)).all()

@@ -89,6 +89,11 @@ BAD = {
     "one interval": (["--model", "{model}", "--intervals", "1"], "b ≥ 2"),
     "an unknown convention": (["--model", "{model}", "--convention", "kl"], "released, equation"),
     "an option of another method": (["--model", "{model}", "--method", "pi", "--n-hat", "8"], "no option 'n_hat'"),
+    "clex untrained": (["--model", "{model}", "--method", "clex"], "experiments.finetune --method clex"),
+    "clex weights that are not there": (
+        ["--model", "{model}", "--method", "clex", "--weights", "{empty}"],
+        "no CLEX weights at",
+    ),
     "a directory that exists": (["--model", "{model}", "--output", "{model}"], "exists already; give a new directory"),
     "no checkpoint": (["--model", "{nothing}"], "give a directory with config.json"),
     "an empty directory": (["--model", "{empty}"], "give a directory with config.json"),

@@ -1,0 +1,200 @@
+"""CLEX (continuous length extrapolation, Chen et al. 2023) in a loaded model.
+
+One embedding, shared by all layers, holds the two matrices of the neural ODE in :mod:`core.clex_ode`. In training,
+every forward pass draws a factor t and random positions up to t times the sequence, so that one model learns all
+factors. In evaluation t = ⌈length / L⌉, and the keys of a cache that was filled at another t are turned to this one.
+
+A batch has one t, that of its longest row, unless :func:`at_length` states another; use it where a result must not
+depend on what shares the batch, or where a long text is read in chunks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+
+import safetensors
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from transformers import PreTrainedModel
+
+from core import extend
+from core.clex_rotary import MAX_FACTOR, ClexRotaryEmbedding, cos_sin
+from core.errors import InputError
+from core.rope import RopeGeometry, RopeScaling
+
+FILE = "clex.safetensors"
+
+
+def install(
+    model: PreTrainedModel,
+    geometry: RopeGeometry,
+    factor: float,
+    max_factor: int = MAX_FACTOR,
+    weights: str | os.PathLike | None = None,
+) -> PreTrainedModel:
+    """Give a loaded model the CLEX embedding, in place; its context length becomes `factor` times L.
+
+    Args:
+        geometry: the pre-trained RoPE.
+        factor: s = L'/L; a stock load of the model's export has the fixed scale of t = ⌈s⌉.
+        max_factor: the largest t; of trained weights, theirs.
+        weights: a file of :func:`save` or a directory that holds one; None for untrained matrices.
+
+    Raises:
+        InputError: weights that are missing or another geometry's, an embedding unlike Llama's, a factor too large.
+    """
+    found = extend.rotary_modules(model)
+    if len(found) != 1 or not _is_llama_style(found[0][2]):
+        raise InputError(f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX needs.")
+    if weights is None:
+        rotary = ClexRotaryEmbedding(found[0][2], geometry, max_factor)
+    else:
+        rotary = read(weights, geometry)
+    fixed = rotary.scaling(factor)
+    remove(model)
+    ((parent, name, rotary.stock),) = extend.rotary_modules(model)
+    setattr(parent, name, rotary.to(model.device).train(model.training))
+    rotary.hook = parent.register_forward_pre_hook(rotary.enter, with_kwargs=True)
+    return extend.apply_scaling(model, geometry, fixed, factor)
+
+
+def is_installed(model: nn.Module) -> bool:
+    """Whether the model has a CLEX embedding."""
+    return _place(model) is not None
+
+
+def remove(model: nn.Module) -> None:
+    """Put the fixed embedding back; does nothing to other models."""
+    if place := _place(model):
+        parent, name, rotary = place
+        rotary.hook.remove()
+        setattr(parent, name, rotary.stock)
+
+
+def restore(model: PreTrainedModel, directory: str | os.PathLike) -> PreTrainedModel:
+    """Make the scale of a loaded export follow the input's length again; does nothing where no CLEX weights lie."""
+    if (Path(directory) / FILE).is_file():
+        geometry = extend.rope_geometry(model)
+        longer = model.config.get_text_config(decoder=True).max_position_embeddings
+        install(model, geometry, longer / geometry.context_length, weights=directory)
+    return model
+
+
+@contextmanager
+def fixed(model: PreTrainedModel) -> Iterator[None]:
+    """Within, the model is a stock one with the fixed scale of its context length; other models as they are."""
+    place = _place(model)
+    if place is None:
+        yield
+        return
+    parent, name, rotary = place
+    factor = model.config.get_text_config(decoder=True).max_position_embeddings / rotary.geometry.context_length
+    extend.apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
+    setattr(parent, name, rotary.stock)
+    try:
+        yield
+    finally:
+        setattr(parent, name, rotary)
+
+
+def factor_for(model: nn.Module, length: int) -> int:
+    """t of an input of `length` tokens; 1 for other models. Inputs of one t may share a batch or a cache."""
+    place = _place(model)
+    return place[2].factor_at(length) if place else 1
+
+
+@contextmanager
+def at_length(model: nn.Module, length: int) -> Iterator[None]:
+    """Within, every evaluation pass has the scale of an input of `length` tokens; does nothing to other models."""
+    place = _place(model)
+    if place is None:
+        yield
+        return
+    rotary = place[2]
+    before, rotary.pinned = rotary.pinned, rotary.factor_at(length)
+    try:
+        yield
+    finally:
+        rotary.pinned = before
+
+
+def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None) -> RopeScaling:
+    """The registry's view of trained weights: θ̂ at t = ⌈factor⌉, and how a model is given the rest.
+
+    Raises:
+        InputError: no weights, or as :func:`install`.
+    """
+    if weights is None:
+        raise InputError(
+            "CLEX needs trained weights; train them with `python -m experiments.finetune --method clex` "
+            f"and give the directory that holds {FILE} (--weights DIR)."
+        )
+    return replace(read(weights, geometry).scaling(factor), install=partial(install, weights=weights))
+
+
+def save(model: nn.Module, directory: str | os.PathLike) -> Path:
+    """Write the matrices, and what they were trained for, to `directory`/clex.safetensors, atomically."""
+    rotary = _place(model)[2]
+    tensors = {name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")}
+    metadata = {"max_factor": str(rotary.max_factor), "geometry": json.dumps(asdict(rotary.geometry))}
+    file = Path(directory) / FILE
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial_file = file.with_name(f".{FILE}.{os.getpid()}")
+    save_file(tensors, partial_file, metadata)
+    os.replace(partial_file, file)
+    return file
+
+
+def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedding:
+    """The embedding that :func:`save` wrote, not yet in a model.
+
+    Raises:
+        InputError: no file, not one of ours, or one that was trained for another geometry.
+    """
+    file = Path(weights) / FILE if Path(weights).is_dir() else Path(weights)
+    if not file.is_file():
+        raise InputError(f"no CLEX weights at {file}; train them with `python -m experiments.finetune --method clex`.")
+    try:
+        with safetensors.safe_open(file, "pt") as held:
+            up, down, metadata = held.get_tensor("up"), held.get_tensor("down"), held.metadata()
+        trained, max_factor = RopeGeometry(**json.loads(metadata["geometry"])), int(metadata["max_factor"])
+    except (safetensors.SafetensorError, TypeError, KeyError, ValueError) as error:
+        raise InputError(f"{file} does not hold CLEX weights as core.clex.save writes them ({error}).") from error
+    if trained != geometry:
+        raise InputError(
+            f"the CLEX weights in {file} were trained for {_words(trained)}, and this model has {_words(geometry)}; "
+            "give weights that were trained from the same model."
+        )
+    rotary = ClexRotaryEmbedding(nn.Identity(), geometry, max_factor, amplification=len(up) // geometry.head_dim)
+    rotary.up.data, rotary.down.data = up, down
+    return rotary
+
+
+def _place(model: nn.Module) -> tuple[nn.Module, str, ClexRotaryEmbedding] | None:
+    """(parent, attribute, embedding) of the model's CLEX embedding."""
+    for parent in model.modules():
+        for name, child in parent.named_children():
+            if isinstance(child, ClexRotaryEmbedding):
+                return parent, name, child
+    return None
+
+
+def _words(geometry: RopeGeometry) -> str:
+    return f"d = {geometry.head_dim}, base {geometry.base:g} and L = {geometry.context_length}"
+
+
+def _is_llama_style(stock: nn.Module) -> bool:
+    """Whether it lays pairs out as :func:`cos_sin` does (Cohere interleaves them) and knows one layer type."""
+    if not hasattr(stock, "inv_freq"):
+        return False
+    inv_freq, positions = stock.inv_freq, torch.arange(5, device=stock.inv_freq.device)[None]
+    expected = stock.attention_scaling * cos_sin(positions, inv_freq)[0]
+    found = stock(torch.zeros(1, device=inv_freq.device), positions)[0]
+    return found.shape == expected.shape and torch.allclose(found, expected, atol=1e-5)

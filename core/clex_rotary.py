@@ -1,0 +1,153 @@
+"""CLEX's rotary embedding: the scale drawn at random in training, following the input's length in evaluation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import DynamicCache
+from transformers.cache_utils import CacheLayerMixin, DynamicLayer
+
+from core import clex_ode
+from core.errors import InputError
+from core.rope import RopeGeometry, RopeScaling
+
+MAX_FACTOR = 16
+
+
+class ClexRotaryEmbedding(nn.Module):
+    """Takes the place of a Llama-style rotary embedding: (x, position_ids) → cos, sin, each [rows, length, d].
+
+    Attributes:
+        stock: the embedding it took the place of, at one fixed factor; what a load without this repository computes.
+        up, down: W_up [λd, d/2] and W_down [d/2, λd]; float32 whatever the model is cast to. W_down starts at zero,
+            and with it the scale at NTK-aware scaling.
+        max_factor: the largest t, in training and in evaluation.
+        pinned: t of every forward pass in evaluation; None to take it from the length.
+    """
+
+    def __init__(
+        self, stock: nn.Module, geometry: RopeGeometry, max_factor: int = MAX_FACTOR, amplification: int = 1
+    ) -> None:
+        super().__init__()
+        hidden = amplification * geometry.head_dim
+        self.stock, self.geometry, self.max_factor = stock, geometry, int(max_factor)
+        self.up = nn.Parameter(torch.empty(hidden, geometry.pairs))
+        self.down = nn.Parameter(torch.zeros(geometry.pairs, hidden))
+        # The authors store W_up transposed, so that the Kaiming bound is 1/√(λd).
+        nn.init.kaiming_uniform_(self.up, a=math.sqrt(5), mode="fan_out")
+        self.pinned: int | None = None
+        self._solved: tuple = (None, {})
+
+    def forward(self, x: torch.Tensor, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.training:
+            # The length is the sequence's; padding and packed documents have smaller positions.
+            length = max(position_ids.shape[-1], int(position_ids.max()) + 1)
+            t, positions = self.draw(length)
+            inv_freq = clex_ode.solve(self.up, self.down, self.geometry, t).float().to(x.device)
+            positions = positions.to(x.device)[position_ids]
+        else:
+            inv_freq, positions = self.inv_freq(self.factor(position_ids)), position_ids
+        cos, sin = cos_sin(positions, inv_freq.to(x.device))
+        return cos.to(x.dtype), sin.to(x.dtype)
+
+    def draw(self, length: int) -> tuple[int, torch.Tensor]:
+        """t, uniform in 1 … max_factor, and increasing positions, float32 [length], from torch's global CPU generator.
+
+        The first position is 0, the last the end of t times the sequence; those between are a random subset. A sequence
+        of k·L tokens is contracted k times (as in the authors' code), so that positions of factor t stay below t·L.
+        """
+        t = int(torch.randint(1, self.max_factor + 1, ()))
+        last = t * length - 1
+        inner = 1 + torch.randperm(max(last - 1, 0))[: max(length - 2, 0)].sort().values
+        positions = torch.cat([torch.tensor([0]), inner, torch.tensor([last])])[:length]
+        return t, positions.float() / max(1, length // self.geometry.context_length)
+
+    def factor_at(self, length: int) -> int:
+        """t = ⌈length / L⌉, at most max_factor."""
+        return min(max(1, math.ceil(length / self.geometry.context_length)), self.max_factor)
+
+    def factor(self, position_ids: torch.Tensor) -> int:
+        """t of a forward pass in evaluation."""
+        return self.pinned or self.factor_at(int(position_ids.max()) + 1)
+
+    @torch.no_grad()
+    def inv_freq(self, t: int) -> torch.Tensor:
+        """θ̂(t), float32 [pairs]; solved once per t for as long as the matrices keep their values."""
+        # By value, since optimizers and DeepSpeed write to parameters in ways that leave no trace.
+        of, solutions = self._solved
+        if of is None or not (torch.equal(of[0], self.up) and torch.equal(of[1], self.down)):
+            solutions = {}
+            self._solved = (self.up.detach().clone(), self.down.detach().clone()), solutions
+        if t not in solutions:
+            solutions[t] = clex_ode.solve(self.up, self.down, self.geometry, t).float().to(self.up.device)
+        return solutions[t]
+
+    def scaling(self, factor: float) -> RopeScaling:
+        """θ̂ at t = ⌈factor⌉, for a context of fixed length; InputError if that exceeds max_factor."""
+        t = math.ceil(factor - 1e-9)
+        if t > self.max_factor:
+            raise InputError(f"CLEX reaches a factor of at most {self.max_factor} here; {factor:g} was asked for.")
+        with torch.no_grad():
+            inv_freq = clex_ode.solve(self.up, self.down, self.geometry, t).numpy()
+        return RopeScaling(inv_freq, 1.0, np.isclose(inv_freq, self.geometry.inv_freq / factor))
+
+    def enter(self, model: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
+        """Forward pre-hook of the model: turn the cache's keys from the t they were rotated at to this pass's.
+
+        Rotations compose, so that a key at position m is turned by m·(θ̂(t) − θ̂(t_old)). The cache remembers its t.
+        """
+        cache, use_cache = kwargs.get("past_key_values"), kwargs.get("use_cache")
+        if self.training or (cache is None and not (model.config.use_cache if use_cache is None else use_cache)):
+            return None
+        if cache is None:  # as the model itself would; made here because it must remember t
+            cache = DynamicCache(config=model.config)
+        position_ids = kwargs.get("position_ids")
+        if position_ids is None:
+            given = [kwargs.get("input_ids"), kwargs.get("inputs_embeds"), *args]
+            inputs = next(tensor for tensor in given if tensor is not None)
+            position_ids = cache.get_seq_length() + torch.arange(inputs.shape[1], device=inputs.device)[None]
+        t, first = self.factor(position_ids), position_ids[:, :1]
+        if cache.get_seq_length():
+            held = getattr(cache, "clex_factor", None) or self.pinned or self.factor_at(int(first.max()))
+            if held != t:
+                for layer in cache.layers:
+                    _turn_keys(layer, first, self.inv_freq(t) - self.inv_freq(held))
+        cache.clex_factor = t
+        return args, kwargs | {"past_key_values": cache, "position_ids": position_ids}
+
+    def _apply(self, fn, recurse=True):
+        self._solved = (None, {})
+        return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
+
+
+def cos_sin(positions: torch.Tensor, inv_freq: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """[rows, length], [pairs] → cos and sin, float32 [rows, length, d], pair i in columns i and i + d/2."""
+    angles = positions[..., None].float() * inv_freq
+    angles = torch.cat((angles, angles), dim=-1)
+    return angles.cos(), angles.sin()
+
+
+@torch.no_grad()
+def _turn_keys(layer: CacheLayerMixin, first: torch.Tensor, turn: torch.Tensor) -> None:
+    """Turn a layer's cached keys in place by position·turn radians.
+
+    Args:
+        first: the position that follows the cached ones, [rows or 1, 1]. Those before it count down from there; the
+            negative ones are padding, whose rotation does not matter.
+        turn: radians per position, [pairs].
+    """
+    keys = layer.keys
+    if keys is None:  # a layer that shares another's cache
+        return
+    count, d = keys.shape[2], 2 * len(turn)
+    whole = isinstance(layer, DynamicLayer) and (layer.is_sliding or count == layer.get_seq_length())
+    if not whole:
+        raise InputError(f"CLEX cannot turn the keys of a {type(layer).__name__}; use transformers' DynamicCache.")
+    positions = first - count + torch.arange(count, device=first.device)
+    cos, sin = (x[:, None].to(keys.device) for x in cos_sin(positions.clamp(min=0), turn.to(first.device)))
+    rotated = keys[..., :d].float()
+    left, right = rotated.chunk(2, dim=-1)
+    keys[..., :d] = (rotated * cos + torch.cat((-right, left), dim=-1) * sin).to(keys.dtype)
