@@ -5,6 +5,8 @@ RESULTS ?= results
 BOOKS   ?= 1
 VERIFY  ?= build/verify
 SCALE   ?=
+METHOD  ?= dprope
+FACTOR  ?= 2
 PY      := $(VENV)/bin/python
 SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
 
@@ -13,7 +15,7 @@ TABLES  := disturbance extension longbench openllm ruler perplexity time \
 FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension passkey
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test env env-gpu lock tables figures audit verify rerun bench summary clean
+.PHONY: help reproduce test env env-gpu lock tables figures audit verify train rerun bench summary clean
 .PHONY: $(TABLES:%=table_%) $(FIGURES:%=fig_%)
 
 help: ## This list
@@ -34,7 +36,7 @@ $(VENV)/.installed: requirements.lock requirements-data.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-data.lock
 	@touch $@
-env-gpu: env ## Add flash-attn (needs a CUDA toolkit)
+env-gpu: env ## Add flash-attn (needs a CUDA toolkit) and Liger
 	$(PY) -m pip install --no-build-isolation -r requirements-gpu.txt
 lock: ## Resolve requirements.in anew into requirements.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet -r requirements.in
@@ -78,6 +80,8 @@ verify: env ## Measure the geometry, and SmolLM2 under DPRoPE, anew; compare wit
 rerun: env ## Measure every method of SmolLM2's comparison anew (BOOKS books) into build/rerun, and compare
 	$(PY) -m experiments.extension --books $(BOOKS) --results build/rerun/results
 	@$(PY) -m experiments.verify build/rerun/results
+train: env ## Fine-tune SCALE by METHOD=dprope at FACTOR=2 on what is there: CPU, a GPU, or all GPUs under ZeRO-3
+	$(PY) -m experiments.finetune --scale $(or $(SCALE),smollm2) --method $(METHOD) --factor $(FACTOR)
 bench: env ## Speed against the plain way, as ratios
 	@$(PY) -m bench.selection
 summary: env ## What was made, and where

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import torch
 import transformers
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers import models as tokenizer_models
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
 
 from core import clex
 from core.errors import InputError
@@ -51,7 +60,12 @@ def load(name: str, dtype: str = "float32") -> Loaded:
         InputError: nothing loadable under that name, or a configuration without a context length.
     """
     source, arguments = _resolve(name)
-    check_config(name)
+    config = check_config(name)
+    if source == "random":
+        torch.manual_seed(0)
+        # Not from_config: under ZeRO-3 that would draw other weights.
+        model = transformers.LlamaForCausalLM(config).to(getattr(torch, dtype))
+        return Loaded(model.eval().to(device()), byte_tokenizer())
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, **arguments)
         if "gguf_file" in arguments:  # unpack the quantised blocks into a plain dense model
@@ -84,6 +98,8 @@ def provenance(name: str) -> dict:
 def check_config(name: str) -> transformers.PreTrainedConfig:
     """The configuration under `name`, without its weights; InputError if there is none or it states no length."""
     source, arguments = _resolve(name)
+    if source == "random":
+        return architecture(name)
     try:
         config = AutoConfig.from_pretrained(source, **arguments)
         stated = {} if arguments else transformers.PreTrainedConfig.get_config_dict(source)[0]
@@ -101,6 +117,21 @@ def check_config(name: str) -> transformers.PreTrainedConfig:
             f"add {length_key!r} to it."
         )
     return config
+
+
+def architecture(name: str) -> transformers.PreTrainedConfig:
+    """The configuration under `name`; of a scale that states its sizes, without looking anywhere else."""
+    sizes = SCALES[name].architecture if name in SCALES else None
+    return transformers.LlamaConfig(**sizes) if sizes else check_config(name)
+
+
+def byte_tokenizer() -> PreTrainedTokenizerBase:
+    """One token per byte and an end of text, for models that have no tokenizer of their own: 257 tokens."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    backend = Tokenizer(tokenizer_models.BPE({token: i for i, token in enumerate(["</s>", *alphabet])}, []))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    backend.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>", pad_token="</s>")
 
 
 def geometry(name: str) -> RopeGeometry:

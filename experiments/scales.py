@@ -9,15 +9,48 @@ from core.rope import RopeGeometry
 
 
 @dataclass(frozen=True)
+class Training:
+    """How a scale's fine-tuning is sized; the defaults are the paper's (section 4.1 and its appendix).
+
+    AdamW at a constant learning rate without warm-up. The paper does not mention gradient clipping; 1 is the default
+    of the Trainer, and of the fine-tuning scripts of its rivals.
+
+    Attributes:
+        steps: optimizer steps for each scaling factor.
+        batch: sequences of a step, over all devices.
+        device_batch: sequences that a device takes at a time; gradients are accumulated up to `batch`.
+        learning_rate, betas, weight_decay: AdamW's.
+        clip: the gradient norm is clipped at this.
+        checkpointing: recompute activations in the backward pass rather than keep them.
+        save_every: steps between checkpoints.
+        data: "hub" (PG19), "books" (the registry package's), or a directory.
+    """
+
+    steps: dict[int, int] = field(default_factory=lambda: {2: 1000, 4: 500})
+    batch: int = 64
+    device_batch: int = 1
+    learning_rate: float = 2e-5
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    checkpointing: bool = True
+    save_every: int = 50
+    data: str = "hub"
+
+
+@dataclass(frozen=True)
 class Scale:
     """A base model and how the paper's experiments are sized for it.
 
     Attributes:
         title: how tables and figures call the model.
-        model: a hub name, or "package:NAME/FILE.gguf" for weights that a Python package carries.
+        model: a hub name, or "package:NAME/FILE.gguf" for weights that a Python package carries, or "random".
         geometry: head dimension d, base and pre-training length L.
         factors: the scaling factors s that are compared.
         n_hat: the number of interpolated dimensions n̂ for each factor, where it is set by hand.
+        training: how it is fine-tuned.
+        architecture: a Llama's sizes, so that a dry run needs neither weights nor network; of the model "random",
+            all there is.
     """
 
     title: str
@@ -25,6 +58,8 @@ class Scale:
     geometry: RopeGeometry
     factors: tuple[int, ...] = (2, 4)
     n_hat: dict[int, int] = field(default_factory=dict)
+    training: Training = field(default_factory=Training)
+    architecture: dict[str, int] | None = None
 
     def comparison(self, factor: float) -> list[tuple[str, dict]]:
         """The methods that every comparison without training runs, with their options."""
@@ -36,6 +71,19 @@ class Scale:
 
 _LLAMA2 = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 
+
+def _llama2(width: int, intermediate: int, layers: int, heads: int) -> dict[str, int]:
+    """The sizes of a LLaMA2 without grouped queries."""
+    return {
+        "hidden_size": width,
+        "intermediate_size": intermediate,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "vocab_size": 32000,
+        "max_position_embeddings": _LLAMA2.context_length,
+    }
+
+
 SCALES: dict[str, Scale] = {
     "smollm2": Scale(
         title="SmolLM2-135M",
@@ -45,10 +93,48 @@ SCALES: dict[str, Scale] = {
         # that extrapolation would show angles never seen in pre-training. The margins of the remaining pairs are
         # of the size of the histogram's own sampling noise, so they give no reason to move a pair.
         n_hat={2: 28, 4: 26},
+        training=Training(steps={2: 20, 4: 10}, batch=16, save_every=1, data="books"),
     ),
     # n̂ as in the paper, section 4.1.
-    "llama2-7b": Scale("LLaMA2-7B", "meta-llama/Llama-2-7b-hf", _LLAMA2, n_hat={2: 80, 4: 64}),
-    "llama2-13b": Scale("LLaMA2-13B", "meta-llama/Llama-2-13b-hf", _LLAMA2, n_hat={2: 80, 4: 64}),
+    "llama2-7b": Scale(
+        "LLaMA2-7B",
+        "meta-llama/Llama-2-7b-hf",
+        _LLAMA2,
+        n_hat={2: 80, 4: 64},
+        architecture=_llama2(width=4096, intermediate=11008, layers=32, heads=32),
+    ),
+    "llama2-13b": Scale(
+        "LLaMA2-13B",
+        "meta-llama/Llama-2-13b-hf",
+        _LLAMA2,
+        n_hat={2: 80, 4: 64},
+        architecture=_llama2(width=5120, intermediate=13824, layers=40, heads=40),
+    ),
+    # Random weights, seconds: for trying the machinery.
+    "smoke": Scale(
+        title="smoke test",
+        model="random",
+        geometry=RopeGeometry(head_dim=16, base=500.0, context_length=64),
+        training=Training(
+            steps={2: 4, 4: 4},
+            batch=4,
+            device_batch=2,
+            learning_rate=1e-3,
+            checkpointing=False,
+            save_every=2,
+            data="books",
+        ),
+        architecture={
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "num_key_value_heads": 1,
+            "vocab_size": 260,
+            "max_position_embeddings": 64,
+            "rope_theta": 500.0,
+        },
+    ),
 }
 
 

@@ -20,7 +20,7 @@ def test_conda_and_pip_environments_agree():
     named = {"torch", "transformers", "deepspeed", "flash-attn", "datasets", "lm-eval", "pandas", "matplotlib"}
     assert named <= conda.keys()
     assert conda == asked | gpu
-    assert gpu.keys() == {"flash-attn"}
+    assert gpu.keys() == {"flash-attn", "liger-kernel"}
     assert {name: locked[name] for name in asked} == asked
 
 

@@ -284,6 +284,27 @@ def test_rows_padded_on_the_left_are_turned_about_their_own_positions():
                     assert torch.allclose(logits, full_logits(model, row[:, : n + step])[0, -1], atol=2e-3)
 
 
+def test_a_cache_whose_longest_row_or_end_is_dropped_is_turned_back():
+    model, cache = clex_model(num_hidden_layers=1), DynamicCache()
+    short, width = tokens(L - 4, seed=1), L + 2
+    batch = torch.cat([torch.cat([torch.zeros(1, 6).long(), short], 1), tokens(width, seed=2)])
+    mask = torch.arange(width) >= torch.tensor([[6], [0]])
+    with torch.inference_mode():
+        positions = (mask.cumsum(1) - 1).clamp(min=0)
+        model(batch, attention_mask=mask.long(), position_ids=positions, past_key_values=cache)  # t = 2
+        cache.batch_select_indices(torch.tensor([0]))
+        arguments = {"attention_mask": torch.cat([mask[:1], torch.ones(1, 1).bool()], 1), "past_key_values": cache}
+        found = model(torch.tensor([[7]]), position_ids=torch.tensor([[L - 4]]), **arguments).logits[:, -1]
+        expected = full_logits(model, torch.cat([short, torch.tensor([[7]])], 1))[:, -1]
+        assert torch.allclose(found, expected, atol=2e-3)
+
+        cache, text = DynamicCache(), tokens(2 * L)
+        model(text, past_key_values=cache)
+        cache.crop(-L - 4)
+        found = model(text[:, L - 4 : L], past_key_values=cache).logits[:, -1]
+        assert torch.allclose(found, full_logits(model, text[:, :L])[:, -1], atol=2e-3)
+
+
 def test_transformers_generate_crosses_the_boundary():
     model, ids = clex_model(num_hidden_layers=1), tokens(L - 4)
     found = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=24, do_sample=False, pad_token_id=0)

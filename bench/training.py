@@ -1,0 +1,131 @@
+"""A training step against a bare Hugging Face Trainer's on the same model and data: seconds and peak memory.
+
+    python -m bench.training [--lengths 1024 2048] [--steps 6]
+
+A small Llama with SmolLM2's vocabulary, in which the logits are what costs memory. Each way runs in a process of its
+own, so that peak memory is its own, and in turn, twice, so that a machine that slows down slows both. The losses must
+agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from torch.utils.data import Dataset
+
+from experiments.records import ROOT, environment
+from experiments.scales import Training
+from experiments.training.trainer import Trainer, training_arguments
+
+VOCABULARY = 49152
+
+
+class RandomTokens(Dataset):
+    """Item i is always the same."""
+
+    def __init__(self, length: int, count: int) -> None:
+        self.length, self.count = length, count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        tokens = torch.randint(VOCABULARY, (self.length,), generator=torch.Generator().manual_seed(index))
+        return {"input_ids": tokens, "labels": tokens}
+
+
+class Clock(transformers.TrainerCallback):
+    """When each step ended."""
+
+    def on_train_begin(self, *_, **__):
+        self.times = [time.perf_counter()]
+
+    def on_step_end(self, *_, **__):
+        self.times.append(time.perf_counter())
+
+
+class BareTrainer(transformers.Trainer):
+    """In the order of the data, as ours."""
+
+    def _get_train_sampler(self, train_dataset=None):
+        return torch.utils.data.SequentialSampler(self.train_dataset)
+
+
+def one(way: str, length: int, steps: int) -> dict:
+    """Train one way in this process; one sequence a step."""
+    config = transformers.LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=256,
+        intermediate_size=688,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        max_position_embeddings=length,
+        tie_word_embeddings=True,
+    )
+    torch.manual_seed(0)
+    model, data = transformers.LlamaForCausalLM(config), RandomTokens(length, steps)
+    settings = Training(batch=1, learning_rate=1e-4, checkpointing=False)
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = training_arguments(settings, steps, 0, Path(folder), save_strategy="no")
+        if way == "ours":
+            trainer = Trainer(model, arguments, data)
+        else:
+            trainer = BareTrainer(model=model, args=arguments, train_dataset=data)
+        clock = Clock()
+        trainer.add_callback(clock)
+        loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        trainer.train()
+    seconds = np.diff(clock.times)[1:]  # the first step warms up
+    return {
+        "seconds": float(np.median(seconds)),
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "loaded_mb": loaded / 1024,
+        "losses": [entry["loss"] for entry in trainer.state.log_history if "loss" in entry],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lengths", type=int, nargs="+", default=[1024, 2048], help="tokens of a sequence")
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--way", choices=("ours", "bare"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.way:
+        print(json.dumps(one(arguments.way, arguments.lengths[0], arguments.steps)))
+        return
+    for length in arguments.lengths:
+        found: dict[str, list[dict]] = {"ours": [], "bare": []}
+        for _ in range(arguments.rounds):
+            for way, runs in found.items():
+                command = [sys.executable, "-m", "bench.training", "--way", way, "--lengths", str(length)]
+                command += ["--steps", str(arguments.steps)]
+                done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                runs.append(json.loads(done.stdout.splitlines()[-1]))
+        ours, bare = (
+            {key: statistics.median(run[key] for run in runs) for key in ("seconds", "peak_mb", "loaded_mb")}
+            for runs in found.values()
+        )
+        apart = np.abs(np.subtract(found["ours"][0]["losses"], found["bare"][0]["losses"])).max()
+        print(
+            f"{length} tokens: {length / ours['seconds']:.0f} against {length / bare['seconds']:.0f} tokens/s "
+            f"({bare['seconds'] / ours['seconds']:.2f} ×), peak {ours['peak_mb']:.0f} MB against "
+            f"{bare['peak_mb']:.0f} MB ({ours['peak_mb'] / bare['peak_mb']:.0%}; before training "
+            f"{ours['loaded_mb']:.0f} MB); largest difference of a loss {apart:.1e}"
+        )
+    print(json.dumps(environment()))
+
+
+if __name__ == "__main__":
+    main()

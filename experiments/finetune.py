@@ -1,0 +1,184 @@
+"""Fine-tune a model whose RoPE a method has extended: the paper's training runs.
+
+    python -m experiments.finetune --scale smollm2 --method dprope --factor 2
+    python -m experiments.finetune --scale llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
+
+trains on sequences of L' = s·L tokens with the scale's settings (of the llama2 scales, the paper's) on what there is:
+a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes checkpoints/SCALE/RUN: a stock checkpoint that every
+evaluation takes as --model, with training.json, loss.png and TensorBoard's logs beside the weights, and a record under
+results/. Killed and given again, the same command goes on where it was, to the same result; finished, it says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from core.errors import InputError
+from core.extend import extend
+from core.rope import scale
+from experiments import cli, models, records, scales
+from experiments.scales import Training
+from experiments.training import budget, launch
+from experiments.training.corpus import Corpus
+from experiments.training.packing import pack
+from experiments.training.run import Run
+from experiments.training.trainer import Trainer, training_arguments
+
+CHECKPOINTS = records.ROOT / "checkpoints"
+
+
+def main() -> None:
+    arguments = _parse()
+    settings = _settings(arguments)
+    name, factor = arguments.model or arguments.scale, float(arguments.factor)
+    options = cli.method_options(arguments)
+    geometry = models.geometry(name)
+    if arguments.method == "clex":  # learns its scaling; see core/clex.py
+        if options:
+            raise InputError(f"the method 'clex' has no option {next(iter(options))!r} here.")
+    else:
+        scale(geometry, arguments.method, factor, **options)  # refuses a bad method, factor or option
+    length = arguments.length or round(geometry.context_length * factor)
+    steps = arguments.steps or settings.steps.get(factor)
+    if not steps:
+        raise InputError(f"no number of steps is set for s = {factor:g}; give --steps.")
+    if length < 2 or steps < 1 or settings.batch < 1 or settings.device_batch < 1:
+        raise InputError("give at least one step, one sequence a batch and two tokens a sequence.")
+
+    if arguments.dry_run:
+        plan = budget.Plan(length, steps, settings, arguments.gpus, arguments.memory, arguments.mfu)
+        print(budget.report(models.architecture(name), plan))
+        return
+
+    folder = Path(arguments.model).name if arguments.model else arguments.scale
+    run_name = f"{records.run_name(arguments.method, factor, options)}_seed={arguments.seed}"
+    run = Run(
+        arguments.output or CHECKPOINTS / folder / run_name,
+        {
+            "scale": folder,
+            "experiment": "finetune",
+            "method": arguments.method,
+            "factor": factor,
+            "options": options,
+            "seed": arguments.seed,
+            "length": length,
+            "steps": steps,
+            **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
+            "model": models.provenance(name),
+        },
+    )
+    record = records.path(arguments.results, folder, "finetune", run_name)
+    if run.is_done:
+        print(f"done already: {run.output}")
+    else:
+        launch.on_every_gpu("experiments.finetune")
+        with run.reporting_a_full_disk():
+            train(run, name, settings, cache=arguments.results.resolve().parent / "runs" / "data")
+    if launch.processes()[0] == 0 and not records.is_done(record, run.settings["identity"]):
+        print(f"{run.output}\n{_record(run, record)}")
+
+
+def train(run: Run, name: str, settings: Training, cache: Path) -> None:
+    """Train from where the run stands to its end.
+
+    Args:
+        name: the base model, a scale or a checkpoint.
+        cache: where tokenised sequences are kept.
+    """
+    what = run.settings
+    arguments = training_arguments(settings, what["steps"], what["seed"], run.folder)
+    sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
+    loaded = models.load(name, "bfloat16" if sharded_bf16 else "float32")
+    with arguments.main_process_first(desc="tokenise"):
+        data = pack(
+            Corpus(settings.data),
+            loaded.tokenizer,
+            what["length"],
+            settings.batch,
+            what["steps"],
+            what["seed"],
+            cache,
+        )
+    if arguments.process_index == 0:
+        run.begin(arguments.world_size)
+    model = _extended(loaded.model, what)
+    model.set_attn_implementation(_attention(arguments.bf16))
+    trainer = Trainer(model, arguments, data)
+    trainer.resume_or_train()
+    facts = {
+        "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
+        "tokens": what["length"] * what["batch"] * what["steps"],
+        "epochs": round(what["batch"] * what["steps"] / data.facts["sequences"], 3),
+        "data_facts": data.facts,
+    }
+    run.finish(trainer, loaded.tokenizer, facts)
+
+
+def _extended(model, what: dict):
+    if what["method"] != "clex":
+        return extend(model, what["method"], what["factor"], **what["options"])
+    from core import clex
+    from core.extend import rope_geometry
+
+    return clex.install(model, rope_geometry(model), what["factor"])
+
+
+def _attention(bf16: bool) -> str:
+    """FlashAttention-2 where it is installed and applies, else PyTorch's."""
+    from transformers.utils import is_flash_attn_2_available
+
+    return "flash_attention_2" if bf16 and is_flash_attn_2_available() else "sdpa"
+
+
+def _record(run: Run, file: Path) -> Path:
+    facts = run.read()
+    last = facts["losses"][-max(1, len(facts["losses"]) // 10) :]
+    kept = {key: value for key, value in facts.items() if key not in ("data_facts", "seconds_per_step", "environment")}
+    scores = {"first_loss": facts["losses"][0], "final_loss": sum(last) / len(last), "final_steps": len(last)}
+    scores["tokens_per_second"] = round(facts["tokens"] / facts["seconds"], 1)
+    return records.write(file, kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores})
+
+
+# Settings that change how a run is computed, not what it is.
+_FREE = ("steps", "device_batch", "checkpointing", "save_every")
+
+
+def _settings(arguments: argparse.Namespace) -> Training:
+    """The scale's settings with what the command line changes."""
+    base = scales.get(arguments.scale).training if arguments.scale else Training()
+    if not (arguments.scale or arguments.model):
+        raise InputError(f"give --scale (one of {', '.join(scales.SCALES)}) or --model.")
+    names = ("batch", "device_batch", "learning_rate", "checkpointing", "save_every", "data")
+    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    return dataclasses.replace(base, **given)
+
+
+def _parse() -> argparse.Namespace:
+    parser = cli.parser(__doc__, prog="python -m experiments.finetune")
+    parser.add_argument("--scale", help=f"one of {', '.join(scales.SCALES)}")
+    parser.add_argument("--model", metavar="PATH_OR_NAME", help="start from this checkpoint instead of the scale's")
+    cli.add_method_arguments(parser, method="dprope")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the data's order (default 0)")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="default checkpoints/SCALE/RUN")
+    parser.add_argument("--data", metavar="DIR", help="text or parquet files, or `hub` (PG19), or `books`")
+    group = parser.add_argument_group("settings (default: the scale's)")
+    group.add_argument("--steps", type=int, metavar="N", help="optimizer steps")
+    group.add_argument("--length", type=int, metavar="TOKENS", help="of a sequence (default L' = s·L)")
+    group.add_argument("--batch", type=int, metavar="N", help="sequences of a step, over all devices")
+    group.add_argument("--device-batch", type=int, metavar="N", help="sequences a device takes at a time")
+    group.add_argument("--learning-rate", type=float, metavar="RATE")
+    group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help="recompute activations")
+    group.add_argument("--save-every", type=int, metavar="STEPS", help="between checkpoints")
+    group = parser.add_argument_group("planning")
+    group.add_argument("--dry-run", action="store_true", help="print what the run needs, touching nothing")
+    group.add_argument("--gpus", type=int, default=8, metavar="N", help="to plan for (default 8)")
+    group.add_argument("--memory", type=float, default=80, metavar="GB", help="of each (default 80)")
+    group.add_argument("--mfu", type=float, default=budget.MFU, help=f"of an A100's peak (default {budget.MFU})")
+    cli.add_results_argument(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,56 @@
+"""A base model with something random in its training, text to train on, and the command line."""
+
+import random
+import sys
+
+import pytest
+
+from experiments import cli, finetune
+from tests.models import checkpoint
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory):
+    """Dropout makes the loss depend on the random state; tied weights are the harder case under ZeRO-3."""
+    directory = tmp_path_factory.mktemp("base") / "toy"
+    return checkpoint(directory, attention_dropout=0.1, tie_word_embeddings=True, max_position_embeddings=32)
+
+
+@pytest.fixture(scope="session")
+def books(tmp_path_factory):
+    """Two texts of random words."""
+    folder, rng = tmp_path_factory.mktemp("books"), random.Random(0)
+    words = ["".join(rng.choices("abcdefghijklm", k=rng.randint(2, 7))) for _ in range(50)]
+    for title in ("one", "two"):
+        (folder / f"{title}.txt").write_text(" ".join(rng.choices(words, k=800)))
+    return folder
+
+
+@pytest.fixture
+def command(base, books, tmp_path):
+    """command("--steps", 3, …) -> the arguments of experiments.finetune on these."""
+
+    def arguments(*more):
+        usual = ["--model", base, "--data", books, "--method", "pi", "--batch", 4, "--device-batch", 2]
+        places = ["--learning-rate", "1e-2", "--output", tmp_path / "out", "--results", tmp_path / "results"]
+        return [str(a) for a in (*usual, "--steps", 6, "--save-every", 2, "--no-checkpointing", *places, *more)]
+
+    return arguments
+
+
+@pytest.fixture
+def finetuned(command, monkeypatch, capsys):
+    """finetuned("--steps", 3, …) -> (exit status, stdout, stderr)"""
+
+    def run(*more, arguments=None):
+        monkeypatch.setattr(sys, "argv", ["finetune", *(arguments or command(*more))])
+        capsys.readouterr()
+        status = 0
+        try:
+            cli.run(finetune.main)
+        except SystemExit as stop:
+            status = stop.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run

@@ -1,0 +1,114 @@
+"""Training text: where it comes from, how it is cut, in what order it comes back."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.errors import InputError
+from experiments.training.corpus import Corpus
+from experiments.training.packing import pack
+from tests.models import byte_tokenizer
+
+TEXTS = {"a": "abcdefghij" * 7, "b": "klmnopq" * 9, "c": "rs", "d": "tuvwxyz" * 20}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "books"
+    made.mkdir()
+    for title in ("a", "c"):
+        (made / f"{title}.txt").write_text(TEXTS[title])
+    rest = pa.table({"text": [TEXTS["b"], TEXTS["d"], None, "  "], "title": ["b", "d", "none", "blank"]})
+    pq.write_table(rest, made / "rest.parquet", row_group_size=2)
+    return made
+
+
+def packed(folder, tmp_path, batch=2, steps=3, length=10, seed=0):
+    return pack(Corpus(str(folder)), byte_tokenizer(), length, batch, steps, seed, tmp_path / "cache")
+
+
+def text_of(item):
+    return byte_tokenizer().decode(item["input_ids"])
+
+
+def test_every_book_comes_once_in_an_order_of_the_seed(folder):
+    orders = set()
+    for seed in range(6):
+        books = list(Corpus(str(folder)).books(seed))
+        assert {book.title: book.text for book in books} == TEXTS
+        orders.add("".join(book.title for book in books))
+        assert books == list(Corpus(str(folder)).books(seed))
+    assert len(orders) > 1
+
+
+def test_sequences_are_cut_from_one_book_each_and_remainders_dropped(folder, tmp_path):
+    data = packed(folder, tmp_path, batch=2, steps=20)
+    cut = sorted(t[i : i + 10] for t in TEXTS.values() for i in range(0, len(t) - 9, 10))
+    assert data.facts["sequences"] == len(cut) == 27
+    assert sorted(text_of(data[i]) for i in range(27)) == cut
+    assert all((data[i]["input_ids"] == data[i]["labels"]).all() for i in range(27))
+
+
+def test_the_data_goes_round_again_in_another_order(folder, tmp_path):
+    data = packed(folder, tmp_path, batch=2, steps=27)
+    rounds = [[text_of(data[i]) for i in range(start, start + 27)] for start in (0, 27)]
+    assert len(data) == 54 and sorted(rounds[0]) == sorted(rounds[1]) and rounds[0] != rounds[1]
+
+
+def test_no_more_is_tokenised_than_is_needed_and_it_is_kept(folder, tmp_path, monkeypatch):
+    data = packed(folder, tmp_path)
+    assert data.facts["sequences"] == 6
+    assert sum(book["sequences"] for book in data.facts["books"]) == 6
+    before = [text_of(data[i]) for i in range(6)]
+    monkeypatch.setattr(Corpus, "books", lambda *_: pytest.fail("texts were read again"))
+    assert [text_of(packed(folder, tmp_path)[i]) for i in range(6)] == before
+
+
+def test_items_are_described_by_book_and_place(folder, tmp_path):
+    data = packed(folder, tmp_path, batch=2, steps=20)
+    for i in range(27):
+        title, begin = data.describe(i).split("'")[1], int(data.describe(i).split("tokens ")[1].split("-")[0])
+        assert TEXTS[title][begin : begin + 10] == text_of(data[i])
+
+
+def test_seeds_settings_and_changed_files_do_not_share_a_cache(folder, tmp_path):
+    made = [packed(folder, tmp_path, seed=seed, length=length) for seed, length in ((0, 10), (1, 10), (0, 11))]
+    assert len({data.facts["sha256"] for data in made}) == 3
+    (folder / "a.txt").write_text("A" * 100)
+    changed = packed(folder, tmp_path, batch=2, steps=20)
+    assert any("A" in text_of(changed[i]) for i in range(30))
+
+
+def test_tokens_survive_large_vocabularies(tmp_path, folder):
+    tokenizer = byte_tokenizer()
+    tokenizer.add_tokens([f"<extra{i}>" for i in range(2**16)])
+    (folder / "a.txt").write_text("".join(f"<extra{i}>" for i in range(2**16 - 20, 2**16)))
+    for name in ("c.txt", "rest.parquet"):
+        (folder / name).unlink()
+    data = pack(Corpus(str(folder)), tokenizer, 20, 1, 1, 0, tmp_path / "cache")
+    assert data[0]["input_ids"].tolist() == list(range(len(tokenizer) - 20, len(tokenizer)))
+    assert np.dtype(data.facts["dtype"]) == np.uint32
+
+
+def refusal(*arguments, **options):
+    with pytest.raises(InputError) as error:
+        packed(*arguments, **options)
+    assert not list(arguments[1].glob("cache/*"))
+    return str(error.value)
+
+
+def test_what_cannot_be_trained_on_is_refused(folder, tmp_path):
+    assert "the longest of 4 books has 140 tokens" in refusal(folder, tmp_path, length=141)
+    assert "gives 27 sequences of 10 tokens and a batch needs 28" in refusal(folder, tmp_path, batch=28)
+    assert "no .txt or .parquet file" in refusal(tmp_path / "nowhere", tmp_path)
+    pq.write_table(pa.table({"words": ["x"]}), folder / "rest.parquet")
+    assert "no column `text` (it has words)" in refusal(folder, tmp_path, steps=20)
+    (folder / "rest.parquet").write_bytes(b"not parquet at all")
+    assert "cannot be read as parquet" in refusal(folder, tmp_path, steps=20)
+    (folder / "rest.parquet").unlink()
+    (folder / "a.txt").write_bytes(b"\xff\xfe\xfa")
+    assert "is not UTF-8" in refusal(folder, tmp_path)
+    (folder / "a.txt").write_text("")
+    (folder / "c.txt").write_text("\n\n")
+    assert "holds no text" in refusal(folder, tmp_path)

@@ -1,0 +1,269 @@
+"""Fine-tuning as a user meets it: what it leaves, how it resumes, what it refuses."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from core.extend import extend
+from core.rope import RopeGeometry, scale
+from experiments.records import ROOT
+from experiments.training.corpus import Corpus
+from experiments.training.packing import pack
+from experiments.training.trainer import Trainer
+from tests.models import byte_tokenizer, random_model
+
+
+def facts(folder):
+    return json.loads((folder / "training.json").read_text())
+
+
+def test_it_is_what_a_plain_loop_computes(finetuned, tmp_path, books):
+    """The same data, AdamW and clipping in ten lines of torch, without dropout."""
+    random_model(max_position_embeddings=32).save_pretrained(tmp_path / "base")
+    byte_tokenizer().save_pretrained(tmp_path / "base")
+    status, _, err = finetuned("--model", tmp_path / "base", "--method", "dprope", "--seed", 3)
+    assert status == 0, err
+
+    data = pack(Corpus(str(books)), byte_tokenizer(), 64, 4, 6, 3, tmp_path / "plain")
+    model = extend(random_model(max_position_embeddings=32), "dprope", 2).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.999), weight_decay=0)
+    losses = []
+    for step in range(6):
+        tokens = torch.stack([data[4 * step + i]["input_ids"] for i in range(4)])
+        loss = model(tokens, labels=tokens).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    assert facts(tmp_path / "out")["losses"] == pytest.approx(losses, rel=1e-4)
+    trained = AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
+    tokens = data[0]["input_ids"][None]
+    torch.testing.assert_close(trained(tokens).logits, model.eval()(tokens).logits, rtol=1e-2, atol=1e-2)
+
+
+def test_what_a_finished_run_leaves(finetuned, tmp_path, base):
+    status, out, _ = finetuned("--method", "dprope", "--n-hat", 6, "--seed", 5)
+    folder = tmp_path / "out"
+    names = {file.name for file in folder.iterdir()}
+    assert status == 0 and {"model.safetensors", "training.json", "loss.png", "tensorboard", "tokenizer.json"} <= names
+    assert not (tmp_path / "out.unfinished").exists()
+    found = facts(folder)
+    assert found["method"] == "dprope" and found["options"] == {"n_hat": 6} and found["seed"] == 5
+    assert found["length"] == 64 and found["tokens"] == 64 * 4 * 6 and len(found["losses"]) == 6
+    assert found["model"]["sha256"].keys() == {"model.safetensors"} and found["data_facts"]["sha256"]
+    assert found["losses"][-1] < found["losses"][0]
+    config = json.loads((folder / "config.json").read_text())
+    assert config["max_position_embeddings"] == 64
+    assert AutoTokenizer.from_pretrained(folder).model_max_length == 64
+    inv_freq = AutoModelForCausalLM.from_pretrained(folder).model.rotary_emb.inv_freq
+    expected = scale(RopeGeometry(16, 10000.0, 32), "dprope", 2, n_hat=6).inv_freq
+    np.testing.assert_allclose(inv_freq.numpy(), expected, rtol=1e-6)
+    (file,) = (tmp_path / "results").rglob("*.json")
+    assert file.relative_to(tmp_path / "results").as_posix() == "toy/finetune/dprope_n-hat=6_s=2_seed=5.json"
+    record = json.loads(file.read_text())
+    assert record["identity"] == found["identity"] and record["losses"] == found["losses"]
+    assert record["scores"]["final_loss"] == found["losses"][-1]
+
+    # Again: nothing is done twice; a lost record is written again; another run is not taken for this one.
+    file.unlink()
+    status, out, _ = finetuned("--method", "dprope", "--n-hat", 6, "--seed", 5)
+    assert status == 0 and "done already" in out and json.loads(file.read_text())["losses"] == found["losses"]
+    for change, said in (
+        (["--method", "yarn"], 'a run with method "dprope", not "yarn"'),
+        (["--method", "dprope", "--learning-rate", "1e-3"], 'options {"n_hat": 6}, not {}'),
+        (["--method", "dprope", "--n-hat", 6, "--learning-rate", "1e-3"], "learning_rate 0.01, not 0.001"),
+    ):
+        status, _, err = finetuned("--seed", 5, *change)
+        assert status == 2 and said in err and len(err.splitlines()) == 1
+    assert facts(folder) == found
+
+
+KILL = """
+import os, signal, sys
+from experiments import cli, finetune
+from experiments.training.trainer import Trainer
+
+def killed_at(method, step):
+    original = getattr(Trainer, method)
+    def function(self, *arguments, **options):
+        if self.state.global_step == step and getattr(self, "_micro_batch", 1):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(self, *arguments, **options)
+    setattr(Trainer, method, function)
+
+killed_at(sys.argv.pop(1), int(sys.argv.pop(1)))
+cli.run(finetune.main)
+"""
+
+
+def test_killed_anywhere_it_ends_with_the_same_losses_and_weights(finetuned, command, tmp_path):
+    whole = tmp_path / "whole"
+    assert finetuned("--output", whole)[0] == 0
+    unfinished = tmp_path / "out.unfinished"
+    # In the middle of step 4, and then while the checkpoint of step 4 is being written, its weights already there.
+    for method, step in (("training_step", 3), ("_save_optimizer_and_scheduler", 4)):
+        done = subprocess.run(
+            [sys.executable, "-c", KILL, method, str(step), *command()], cwd=ROOT, capture_output=True, check=False
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+        assert [path.name for path in unfinished.glob("checkpoint-*")] == ["checkpoint-2"]
+    assert list((unfinished / ".saving").rglob("model.safetensors"))
+    status, _, err = finetuned()
+    assert status == 0, err
+    assert facts(tmp_path / "out")["losses"] == facts(whole)["losses"]
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (whole, tmp_path / "out")]
+    assert weights[0] == weights[1]
+
+
+def test_killed_after_the_last_step_it_only_writes_the_result(finetuned, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("experiments.training.run.plot_loss", interrupted)
+        assert finetuned()[0] == 130
+    assert not (tmp_path / "out").exists()
+    state = json.loads((tmp_path / "out.unfinished" / "checkpoint-6" / "trainer_state.json").read_text())
+    monkeypatch.setattr(Trainer, "training_step", lambda *_: pytest.fail("trained on"))
+    assert finetuned()[0] == 0
+    assert facts(tmp_path / "out")["losses"] == [entry["loss"] for entry in state["log_history"]]
+
+
+def test_a_run_is_not_resumed_by_another(finetuned, tmp_path, monkeypatch):
+    def interrupted(self, *_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "_save_rng_state", interrupted)
+        assert finetuned()[0] == 130
+    for change, said in (
+        (["--method", "yarn"], 'method "pi", not "yarn"'),
+        (["--factor", 4], "factor 2.0, not 4.0"),
+        (["--seed", 9], "seed 0, not 9"),
+        (["--steps", 8], "steps 6, not 8"),
+    ):
+        status, _, err = finetuned(*change)
+        assert status == 2 and said in err and "out.unfinished" in err and len(err.splitlines()[-1:]) == 1
+    assert finetuned()[0] == 0
+
+
+def test_a_full_disk_is_said_and_the_last_checkpoint_kept(finetuned, tmp_path, monkeypatch):
+    original = transformers.Trainer._save_optimizer_and_scheduler
+    failures = [
+        OSError(errno.ENOSPC, "No space left on device"),
+        RuntimeError("[enforce fail at inline_container.cc:664] . PytorchStreamWriter failed writing file data/0"),
+    ]
+
+    def full(self, output_dir):
+        if self.state.global_step == 4:
+            raise failures.pop()
+        return original(self, output_dir)
+
+    monkeypatch.setattr(transformers.Trainer, "_save_optimizer_and_scheduler", full)
+    unfinished = tmp_path / "out.unfinished"
+    while failures:
+        status, _, err = finetuned()
+        assert status == 2 and "no space left" in err and "goes on from checkpoint-2" in err
+        assert [path.name for path in unfinished.glob("*checkpoint-*")] == ["checkpoint-2"]
+        assert not (unfinished / ".saving").exists()
+    monkeypatch.undo()
+
+
+def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(finetuned, tmp_path, monkeypatch):
+    original = Trainer.compute_loss
+
+    def poisoned(self, model, inputs, *rest, **options):
+        if self.state.global_step == 2 and self._micro_batch == 1:
+            with torch.no_grad():
+                model.get_input_embeddings().weight[inputs["input_ids"][0, 0]] = float("nan")
+        return original(self, model, inputs, *rest, **options)
+
+    monkeypatch.setattr(Trainer, "compute_loss", poisoned)
+    status, _, err = finetuned()
+    said = err.splitlines()[-1]
+    assert status == 2 and "the loss is nan at step 3, in its batch 2" in said and "checkpoint-2, is kept" in said
+    data = pack(Corpus(str(finetuned_data(tmp_path))), byte_tokenizer(), 64, 4, 6, 0, tmp_path / "runs" / "data")
+    assert all(data.describe(index) in said for index in (10, 11))
+    saved = AutoModelForCausalLM.from_pretrained(tmp_path / "out.unfinished" / "checkpoint-2")
+    assert all(parameter.isfinite().all() for parameter in saved.parameters())
+
+
+def finetuned_data(tmp_path):
+    return json.loads((tmp_path / "out.unfinished" / "run.json").read_text())["data"]
+
+
+def test_a_gradient_that_is_not_finite_stops_too(finetuned, tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.nn.utils.clip_grad_norm_", lambda *_, **__: torch.tensor(float("inf")))
+    status, _, err = finetuned()
+    assert status == 2 and "the gradient's norm is inf at step 1; no checkpoint had been written" in err
+
+
+def test_recomputed_activations_give_the_same_losses(finetuned, tmp_path):
+    assert finetuned("--steps", 3)[0] == 0
+    assert finetuned("--steps", 3, "--checkpointing", "--output", tmp_path / "recomputed")[0] == 0
+    assert facts(tmp_path / "recomputed")["losses"] == pytest.approx(facts(tmp_path / "out")["losses"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (["--method", "rope++"], "unknown method 'rope++'"),
+        (["--method", "pi", "--n-hat", "4"], "has no option 'n_hat'"),
+        (["--length", "100000"], "a batch needs 4"),
+        (["--factor", "1"], "give a number above 1"),
+        (["--batch", "3"], "cannot be divided among 1 processes with 2 each"),
+        (["--steps", "-1"], "at least one step"),
+        (["--data", "/nowhere"], "no .txt or .parquet file in /nowhere"),
+        (["--model", "/nowhere"], "no checkpoint at '/nowhere'"),
+        (["--output", str(ROOT / "core")], "holds no training run"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(finetuned, tmp_path, change, said):
+    status, _, err = finetuned(*change)
+    assert status == 2 and said in err and len(err.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists() and not (tmp_path / "out.unfinished").exists()
+
+
+def test_the_smoke_scale_needs_nothing_else(finetuned, tmp_path):
+    places = ["--output", str(tmp_path / "out"), "--results", str(tmp_path / "results")]
+    assert finetuned(arguments=["--scale", "smoke", "--method", "yarn", "--factor", "4", *places])[0] == 0
+    assert facts(tmp_path / "out")["length"] == 256
+    status, out, _ = finetuned(arguments=["--scale", "smoke", "--method", "yarn", "--factor", "4", *places])
+    assert status == 0 and "done already" in out
+
+
+def test_zero3_on_two_processes_trains_alike_and_keeps_the_frequencies(finetuned, command, tmp_path):
+    """In bfloat16, the precision that would ruin inv_freq; dropout off, as two processes draw other masks."""
+    random_model(max_position_embeddings=2048, tie_word_embeddings=True).save_pretrained(tmp_path / "base")
+    byte_tokenizer().save_pretrained(tmp_path / "base")
+    usual = command("--model", tmp_path / "base", "--length", 64, "--factor", 4, "--method", "yarn", "--steps", 4)
+    assert finetuned(arguments=[*usual, "--output", str(tmp_path / "one")])[0] == 0
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    worker = ["-m", "tests.experiments.training.zero3_worker", str(tmp_path / "seen.pt"), *usual]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "DS_ACCELERATOR": "cpu"}
+    done = subprocess.run([*launcher, *worker], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+    seen = torch.load(tmp_path / "seen.pt")
+    assert seen["stage"] == 3 and seen["parameter_dtype"] == torch.bfloat16 and seen["elements_here"] == 0
+    # 1e-2 is what bfloat16 weights alone cost a loss of 5 nats; a wrong step or batch costs far more.
+    assert facts(tmp_path / "out")["losses"] == pytest.approx(facts(tmp_path / "one")["losses"], rel=1e-2)
+
+    scaling = scale(RopeGeometry(16, 10000.0, 2048), "yarn", 4)
+    assert seen["inv_freq"].dtype == torch.float32
+    angles = 8191 * scaling.inv_freq
+    angles = np.concatenate([angles, angles])
+    for found, expected in ((seen["cos"], np.cos(angles)), (seen["sin"], np.sin(angles))):
+        np.testing.assert_allclose(found[0, 0], scaling.attention_factor * expected, atol=2e-3)
+    exported = AutoModelForCausalLM.from_pretrained(tmp_path / "out")
+    np.testing.assert_allclose(exported.model.rotary_emb.inv_freq, scaling.inv_freq, rtol=1e-6)

@@ -1,0 +1,114 @@
+"""The chunked loss is cross entropy, to the gradient, and never holds all logits."""
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy, linear
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from experiments.training.loss import IGNORED, ChunkedLoss, HeadLoss
+from tests.models import random_model
+
+
+class Largest(TorchDispatchMode):
+    """Records how many elements the largest tensor has that any operation makes."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        sizes = [t.numel() for t in tree_leaves(made) if isinstance(t, torch.Tensor)]
+        self.elements = max([self.elements, *sizes])
+        return made
+
+
+def inputs(bias: bool, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(0)
+    made = [torch.randn(*shape, generator=generator, dtype=dtype) for shape in ((23, 6), (11, 6), (11,))]
+    labels = torch.randint(11, (23,), generator=generator)
+    labels[[0, 7, 8, 22]] = IGNORED
+    hidden, weight, offset = [t.requires_grad_() for t in made]
+    return hidden, weight, offset if bias else None, labels
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("chunk", [1, 4, 23, 100])
+def test_loss_and_gradients_are_those_of_cross_entropy(chunk, bias):
+    hidden, weight, offset, labels = inputs(bias)
+    variables = [v for v in (hidden, weight, offset) if v is not None]
+    ours = ChunkedLoss.apply(hidden, weight, offset, labels, chunk, True)
+    plain = cross_entropy(linear(hidden, weight, offset), labels, ignore_index=IGNORED, reduction="sum")
+    assert ours.item() == pytest.approx(plain.item(), rel=1e-6)
+    for found, expected in zip(torch.autograd.grad(3 * ours, variables), torch.autograd.grad(3 * plain, variables)):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_nothing_counts_when_every_label_is_ignored():
+    hidden, weight, _, labels = inputs(False)
+    loss = ChunkedLoss.apply(hidden, weight, None, torch.full_like(labels, IGNORED), 4, True)
+    loss.backward()
+    assert loss.item() == 0 and not hidden.grad.any() and not weight.grad.any()
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_models_loss_and_gradients_are_its_own(tied):
+    plain, ours = (random_model(tie_word_embeddings=tied, initializer_range=0.1) for _ in range(2))
+    tokens = torch.randint(3, 300, (2, 40), generator=torch.Generator().manual_seed(1))
+    labels = tokens.clone()
+    labels[0, :9] = IGNORED
+    count = (labels[:, 1:] != IGNORED).sum()
+    expected = plain(tokens, labels=labels).loss * count
+    expected.backward()
+    found = HeadLoss(ours)(ours, {"input_ids": tokens}, labels)
+    found.backward()
+    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
+    names = dict(plain.named_parameters())
+    assert len(names) == len(dict(ours.named_parameters()))
+    for name, parameter in ours.named_parameters():
+        torch.testing.assert_close(parameter.grad, names[name].grad, rtol=1e-4, atol=1e-4)
+
+
+def test_all_logits_are_never_held(monkeypatch):
+    monkeypatch.setattr("experiments.training.loss.CHUNK_LOGITS", 8 * 300)
+    tokens = torch.randint(3, 300, (1, 128), generator=torch.Generator().manual_seed(1))
+    largest = {}
+    for way in ("ours", "plain"):
+        narrow = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 1, "num_key_value_heads": 1}
+        model = random_model(**narrow, num_hidden_layers=1)
+        loss = HeadLoss(model)
+        with Largest() as seen:
+            if way == "ours":
+                loss(model, {"input_ids": tokens}, tokens).backward()
+            else:
+                model(tokens, labels=tokens).loss.backward()
+        largest[way] = seen.elements
+    assert largest["plain"] >= 128 * 300
+    assert largest["ours"] <= 128 * 128  # attention's, if anything
+
+
+def test_bfloat16_stays_close_to_float64():
+    hidden, weight, _, labels = inputs(False)
+    exact = cross_entropy(linear(hidden, weight), labels, ignore_index=IGNORED, reduction="sum")
+    narrow = [t.detach().bfloat16().requires_grad_() for t in (hidden, weight)]
+    loss = ChunkedLoss.apply(*narrow, None, labels, 4, True)
+    assert loss.dtype == torch.float32 and loss.item() == pytest.approx(exact.item(), rel=2e-2)
+    for found, expected in zip(torch.autograd.grad(loss, narrow), torch.autograd.grad(exact, [hidden, weight])):
+        assert found.dtype == torch.bfloat16
+        torch.testing.assert_close(found.double(), expected, rtol=0.1, atol=0.1)
+
+
+def test_a_model_that_caps_its_logits_is_computed_plainly():
+    model = random_model("Gemma2Config", head_dim=16, final_logit_softcapping=3.0)
+    tokens = torch.randint(3, 300, (1, 20), generator=torch.Generator().manual_seed(1))
+    expected = model(tokens, labels=tokens).loss * 19
+    loss = HeadLoss(model)
+    assert not loss.fused
+    assert loss(model, {"input_ids": tokens}, tokens).item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_without_labels_the_model_gives_its_logits():
+    plain, ours = random_model(), random_model()
+    loss = HeadLoss(ours)
+    tokens = torch.arange(3, 20)[None]
+    loss(ours, {"input_ids": tokens}, tokens)
+    assert torch.equal(ours(tokens).logits, plain(tokens).logits)
