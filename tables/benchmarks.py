@@ -46,7 +46,7 @@ def stacked(
     blocks: list[Block],
     caption: str,
     digits: int = 1,
-    best: Callable[[list[float]], float] = max,
+    best: Callable[[list[float]], float] | None = max,
     row_title: str = "Method",
 ) -> str:
     """A table of blocks as LaTeX; where nothing was measured, it says so.
@@ -56,7 +56,7 @@ def stacked(
         blocks: each with a header line of its own.
         caption: LaTeX.
         digits: decimals of measured scores; published ones are printed with two.
-        best: which mean of a column is marked bold.
+        best: which mean of a column is marked bold; None for none.
         row_title: what names the rows.
     """
     if all("published" in block.title for block in blocks):
@@ -76,6 +76,7 @@ def stacked(
             r"\small\setlength{\tabcolsep}{4pt}",
             rf"\caption{{{caption}}}",
             rf"\label{{tab:{name}}}",
+            r"\smallskip",
             rf"\begin{{tabular}}{{l{'r' * (columns - 1)}}}",
             r"\toprule",
             *lines,
@@ -86,14 +87,14 @@ def stacked(
     )
 
 
-def _lines(block: Block, columns: int, digits: int, best: Callable, row_title: str) -> Iterator[str]:
+def _lines(block: Block, columns: int, digits: int, best: Callable | None, row_title: str) -> Iterator[str]:
     if not block.rows:
         return
     metrics = _metrics(block)
     empty = [""] * (columns - 1 - len(metrics))
     yield " & ".join([row_title, *map(_escape, metrics), *empty]) + r" \\"
     yield r"\cmidrule(r){1-" + str(len(metrics) + 1) + "}"
-    chosen = {m: best([row.scores[m]["mean"] for row in block.rows if m in row.scores]) for m in metrics}
+    chosen = {m: best and best([row.scores[m]["mean"] for row in block.rows if m in row.scores]) for m in metrics}
     for row in block.rows:
         cells = []
         for metric in metrics:

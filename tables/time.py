@@ -25,7 +25,7 @@ def build(results: Path, scale: str) -> str:
             rows.setdefault(row["run"], {})[row["phase"]] = row | {"mean": row["relative_to_pi"]}
         title = f"{scales.get(scale).title}, measured at {record['length']} tokens, $s={record['factor']:g}$"
         blocks.append(Block(title, [Row(_name(run), scores) for run, scores in rows.items()]))
-    return stacked("time", blocks, CAPTION, digits=3, best=min)
+    return stacked("time", blocks, CAPTION, digits=3, best=None)
 
 
 def _name(run: str) -> str:
