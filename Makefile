@@ -82,8 +82,10 @@ rerun: env ## Measure every method of SmolLM2's comparison anew (BOOKS books) in
 	@$(PY) -m experiments.verify build/rerun/results
 train: env ## Fine-tune SCALE by METHOD=dprope at FACTOR=2 on what is there: CPU, a GPU, or all GPUs under ZeRO-3
 	$(PY) -m experiments.finetune --scale $(or $(SCALE),smollm2) --method $(METHOD) --factor $(FACTOR)
-bench: env ## Speed against the plain way, as ratios
+bench: env ## Speed and memory against the plain way, as ratios (half an hour on two cores)
 	@$(PY) -m bench.selection
+	@for what in perplexity passkey generation; do $(PY) -m bench.evaluation $$what; done
+	@$(PY) -m bench.training
 summary: env ## What was made, and where
 	@$(PY) -m tables.summary
 clean: ## Remove what `verify` and `rerun` measured (not the environment, not results/)
