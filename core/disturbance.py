@@ -106,3 +106,28 @@ def select_interpolated(
     selected = np.zeros(margin.size, dtype=bool)
     selected[by_margin[: n_hat // 2]] = True
     return selected
+
+
+def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
+    """The standard deviation that finite counts alone give the margin D_E − D_I, in nats.
+
+    Suppose that a pair's angles follow one distribution π_1 … π_k however far the context reaches, so that the three
+    histograms are estimates of it: pre-training's of L draws, and the two of L', which contain those L (interpolation
+    by s shows the pre-trained angles at every s-th position) and N = L' − L of their own. To second order in the
+    deviations a of pre-training's frequencies and e, i of the N further draws',
+
+        D_E − D_I = ½ (N/L')² Σ_j [(e_j − a_j)² − (i_j − a_j)²] / π_j,
+
+    whose terms, with variances π/N and π/L, give Var = k (N/L')⁴ (1/N² + 2/(NL)). It depends on neither π nor the
+    direction of the KL.
+
+    Args:
+        length, longer: L and L', in tokens.
+        occupied: k, the number of intervals that pre-training reaches, per pair; one is lost to Σ a = 0.
+
+    Returns:
+        float64 array, of `occupied`'s shape.
+    """
+    new = longer - length
+    degrees = np.maximum(np.asarray(occupied, dtype=np.float64) - 1, 1)
+    return (new / longer) ** 2 * np.sqrt(degrees * (1 / new**2 + 2 / (new * length)))

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
-from core.disturbance import select_interpolated, strategy_disturbance
+from core.angles import angle_distribution
+from core.disturbance import margin_noise, select_interpolated, strategy_disturbance
 from core.errors import InputError
 
 
@@ -218,3 +220,33 @@ def dprope(
         geometry.inv_freq, geometry.context_length, factor, intervals, convention
     )
     return _interpolate(geometry, factor, select_interpolated(interpolation, extrapolation, threshold, n_hat))
+
+
+@register("dprope-significant")
+def dprope_significant(
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    level: float = 0.05,
+    intervals: int = 360,
+    convention: str = "released",
+) -> RopeScaling:
+    """DPRoPE without a threshold or n̂ set by hand: interpolate where the margin D_E − D_I exceeds its own noise.
+
+    A pair is interpolated where a margin as large would arise from finite counts alone (see
+    :func:`core.disturbance.margin_noise`) with a probability below `level` divided by the number of pairs, one-sided
+    and normal: in all pairs together, at most `level`.
+
+    Args:
+        level: how probable it may be that noise alone interpolates a pair.
+        intervals, convention: as of `dprope`.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"the level is {level}; give a probability between 0 and 1, such as 0.05.")
+    interpolation, extrapolation = strategy_disturbance(
+        geometry.inv_freq, geometry.context_length, factor, intervals, convention
+    )
+    occupied = np.count_nonzero(angle_distribution(geometry.inv_freq, geometry.context_length, intervals), axis=1)
+    noise = margin_noise(geometry.context_length, round(geometry.context_length * factor), occupied)
+    critical = -ndtri(level / geometry.pairs)
+    return _interpolate(geometry, factor, extrapolation - interpolation > critical * noise)

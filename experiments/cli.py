@@ -14,7 +14,7 @@ from experiments import scales
 from experiments.records import RESULTS
 
 # The methods' options that a command line sets; each is passed on only when given.
-_METHOD_OPTIONS = ("n_hat", "threshold", "intervals", "convention", "weights")
+_METHOD_OPTIONS = ("n_hat", "threshold", "intervals", "convention", "level", "weights")
 
 
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
@@ -24,6 +24,12 @@ def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     )
 
 
+def factor(text: str) -> float:
+    """A scaling factor; whole ones as int, so that 2 and 2.0 name the same run."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
 def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: bool = False) -> None:
     """--method, --factor and the methods' own options."""
     names = ", ".join(METHODS)
@@ -31,12 +37,14 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
         to.add_argument("--method", nargs="+", help=f"among {names} (default: the scale's comparison)")
     else:
         to.add_argument("--method", default=method, help=f"one of {names}" + (f" (default {method})" if method else ""))
-    to.add_argument("--factor", type=float, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
+    to.add_argument("--factor", type=factor, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
     group = to.add_argument_group("options of dprope")
     group.add_argument("--n-hat", type=int, metavar="N", help="n̂: how many dimensions to interpolate (two per pair)")
     group.add_argument("--threshold", type=float, metavar="T", help="t: interpolate where D_E > D_I + t (default 0)")
     group.add_argument("--intervals", type=int, metavar="B", help="b: intervals of the histograms (default 360)")
     group.add_argument("--convention", help=f"of the disturbance: {' or '.join(CONVENTIONS)} (default released)")
+    group = to.add_argument_group("option of dprope-significant")
+    group.add_argument("--level", type=float, metavar="P", help="probability that noise moves a pair (default 0.05)")
     group = to.add_argument_group("options of clex")
     group.add_argument("--weights", metavar="DIR", help="a fine-tuned model's directory, which holds clex.safetensors")
 

@@ -18,6 +18,7 @@ METHOD_NAMES = {
     "yarn": "YaRN",
     "clex": "CLEX",
     "dprope": "DPRoPE",
+    "dprope-significant": "DPRoPE, significant",
 }
 
 

@@ -108,6 +108,25 @@ def test_dprope_options_reach_the_selection():
     assert (released != coarse).any() and equation.sum() == 46
 
 
+@pytest.mark.parametrize("factor", [2, 4])
+def test_significant_margins_are_those_that_random_counts_do_not_reach(factor):
+    """Against 20,000 pairs of histograms whose angles are drawn at random from the uniform distribution."""
+    chosen = scale(LLAMA2, "dprope-significant", factor).interpolated
+    margin = np.subtract(*strategy_disturbance(LLAMA2.inv_freq, 4096, factor)[::-1])
+    assert chosen[LLAMA2.wavelength > 4096 * 1.01].all() and (margin[chosen] > margin[~chosen].max()).all()
+
+    rng = np.random.default_rng(0)
+    uniform, longer = np.full(360, 1 / 360), 4096 * factor
+    shared = rng.multinomial(4096, uniform, 20000)
+    by_chance = np.subtract(
+        *(disturbance((shared + rng.multinomial(longer - 4096, uniform, 20000)) / longer, shared / 4096) for _ in "EI")
+    )
+    assert np.mean(by_chance > margin[chosen].min()) < 0.05 / 64 * 3
+    assert np.mean(by_chance > margin[~chosen].max()) > 0.05 / 64 / 10
+    assert (scale(LLAMA2, "dprope-significant", factor, convention="equation").interpolated == chosen).all()
+    assert scale(LLAMA2, "dprope-significant", factor, level=0.5).interpolated[chosen].all()
+
+
 def test_a_new_method_joins_with_one_function(monkeypatch):
     monkeypatch.setattr(rope, "METHODS", dict(rope.METHODS))
 
@@ -130,6 +149,7 @@ def test_a_new_method_joins_with_one_function(monkeypatch):
         (lambda: scale(LLAMA2, "dprope", 2, n_hat=81), "even number from 0 to 128"),
         (lambda: scale(LLAMA2, "dprope", 2, intervals=1), "b ≥ 2"),
         (lambda: scale(LLAMA2, "dprope", 2, convention="other"), "released, equation"),
+        (lambda: scale(LLAMA2, "dprope-significant", 2, level=0), "probability between 0 and 1"),
         (lambda: scale(LLAMA2, "yarn", 2, ramp="cubic"), "index or rotations"),
         (lambda: scale(LLAMA2, "yarn", 2, beta_slow=64.0), "beta_slow < beta_fast"),
         (lambda: scale(RopeGeometry(2, 1e4, 512), "ntk", 2), "two pairs"),
