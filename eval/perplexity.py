@@ -51,7 +51,8 @@ def window_losses(
 ) -> Iterator[np.ndarray]:
     """The losses in nats of each window's scored tokens, float64 arrays.
 
-    Logits exist only where they are scored, and for 1024 positions at a time.
+    A window is read in one pass without a cache; logits exist only where they are scored, and for 1024 positions at
+    a time.
 
     Args:
         model: a causal language model.
@@ -64,14 +65,26 @@ def window_losses(
     for begin, end, first in spans:
         window, scored = tokens[begin:end], end - first
         try:
-            if scored > CHUNK:
-                yield position_losses(model, window)[-scored:]
-            else:
-                inputs, targets = window[None, :-1].to(model.device), window[-scored:].to(model.device)
+            inputs, targets = window[None, :-1].to(model.device), window[-scored:].to(model.device)
+            if scored <= CHUNK:
                 logits = model(inputs, use_cache=False, logits_to_keep=scored).logits[0]
                 yield token_losses(logits, targets)
+            elif _head_is_last(model):
+                hidden = model.get_decoder()(inputs, use_cache=False).last_hidden_state[0, -scored:]
+                head, starts = model.get_output_embeddings(), range(0, scored, CHUNK)
+                chunks = zip(starts, hidden.split(CHUNK), targets.split(CHUNK))
+                yield np.concatenate([token_losses(head(x), y, len(window) - 1 - scored + i) for i, x, y in chunks])
+            else:
+                yield position_losses(model, window)[-scored:]
         except NonFiniteError as error:
             raise NonFiniteError(f"in the window at tokens {begin} to {end}, {error}") from error
+
+
+def _head_is_last(model: PreTrainedModel) -> bool:
+    """Whether logits are the output head's result as it is, neither rescaled nor capped (Gemma 2, Cohere, Granite)."""
+    config = model.config.get_text_config(decoder=True)
+    changed = ("final_logit_softcapping", "logit_scale", "logits_scaling")
+    return not any(getattr(config, name, None) for name in changed)
 
 
 def perplexity(losses: list[np.ndarray], convention: str = "token") -> float:
