@@ -28,14 +28,14 @@ STRIDE = 256
 
 
 def perplexity_ours(loaded, length: int) -> list[float]:
-    tokens = _text(loaded, length + 3 * STRIDE)
+    tokens = _text(loaded, length + 2 * STRIDE)
     spans = perplexity.windows(len(tokens), length, STRIDE)
     return np.concatenate(list(perplexity.window_losses(loaded.model, tokens, spans))).tolist()
 
 
 @torch.inference_mode()
 def perplexity_plain(loaded, length: int) -> list[float]:
-    tokens = _text(loaded, length + 3 * STRIDE)
+    tokens = _text(loaded, length + 2 * STRIDE)
     found = []
     for begin, end, first in perplexity.windows(len(tokens), length, STRIDE):
         logits = loaded.model(tokens[None, begin:end]).logits.float()
