@@ -5,7 +5,9 @@ every forward pass draws a factor t and random positions up to t times the seque
 factors. In evaluation t = ⌈length / L⌉, and the keys of a cache that was filled at another t are turned to this one.
 
 A batch has one t, that of its longest row, unless :func:`at_length` states another; use it where a result must not
-depend on what shares the batch, or where a long text is read in chunks.
+depend on what shares the batch, or where a long text is read in chunks. Turned keys are exact, but what the layers
+above the first cached was computed from attention at the former t (as in the authors' code); at one t throughout, a
+pass over a cache is the full pass.
 """
 
 from __future__ import annotations
@@ -57,12 +59,12 @@ def install(
         rotary = ClexRotaryEmbedding(found[0][2], geometry, max_factor)
     else:
         rotary = read(weights, geometry)
-    fixed = rotary.scaling(factor)
+    static = rotary.scaling(factor)
     remove(model)
     ((parent, name, rotary.stock),) = extend.rotary_modules(model)
     setattr(parent, name, rotary.to(model.device).train(model.training))
     rotary.hook = parent.register_forward_pre_hook(rotary.enter, with_kwargs=True)
-    return extend.apply_scaling(model, geometry, fixed, factor)
+    return extend.apply_scaling(model, geometry, static, factor)
 
 
 def is_installed(model: nn.Module) -> bool:
