@@ -4,6 +4,7 @@ VENV    ?= .venv
 RESULTS ?= results
 BOOKS   ?= 1
 VERIFY  ?= build/verify
+DATA    ?=
 SCALE   ?=
 METHOD  ?= dprope
 FACTOR  ?= 2
@@ -15,7 +16,7 @@ TABLES  := disturbance extension longbench openllm ruler perplexity time \
 FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension passkey
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test env env-gpu lock tables figures audit verify train rerun bench summary clean
+.PHONY: help reproduce test env env-gpu lock tables figures audit verify pretrain train rerun bench summary clean
 .PHONY: $(TABLES:%=table_%) $(FIGURES:%=fig_%)
 
 help: ## This list
@@ -80,6 +81,9 @@ verify: env ## Measure the geometry, and SmolLM2 under DPRoPE, anew; compare wit
 rerun: env ## Measure every method of SmolLM2's comparison anew (BOOKS books) into build/rerun, and compare
 	$(PY) -m experiments.extension --books $(BOOKS) --results build/rerun/results
 	@$(PY) -m experiments.verify build/rerun/results
+pretrain: env ## Train the tiny base model into build/tiny (DATA=DIR of books; default the registry's)
+	$(VENV)/bin/torchrun --nproc-per-node 2 -m experiments.pretrain --threads 1 --scale tiny $(if $(DATA),--data $(DATA)) \
+	  --work build/pretrain --output build/tiny
 train: env ## Fine-tune SCALE by METHOD=dprope at FACTOR=2 on what is there: CPU, a GPU, or all GPUs under ZeRO-3
 	$(PY) -m experiments.finetune --scale $(or $(SCALE),smollm2) --method $(METHOD) --factor $(FACTOR)
 bench: env ## Speed and memory against the plain way, as ratios (half an hour on two cores)

@@ -1,0 +1,105 @@
+"""A base model's loss on unseen books, beside that of Kneser-Ney n-grams over the same tokens and training books.
+
+    python -m experiments.ngram --model models/tiny --data DIR --text BOOK.txt
+
+DIR holds the books that the model was trained on; the n-grams read --train-tokens of them, spread evenly over the
+books. The model sees windows of its context length that move by 256 tokens, as in experiments/perplexity.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from eval import perplexity
+from eval.intervals import RESAMPLES, resampled_interval
+from experiments import cli, harness, models, texts
+from experiments.pretraining import corpus
+from experiments.pretraining.ngram import KneserNey
+
+ORDERS = (3, 4, 5)
+STRIDE = 256
+
+
+def main() -> None:
+    parser = harness.parser(__doc__, "ngram")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the training books")
+    parser.add_argument("--unseen", type=Path, nargs="+", metavar="FILE", help="as in experiments.pretrain")
+    parser.add_argument("--train-tokens", type=int, nargs="+", default=[10_000_000], metavar="N", help="default 10 M")
+    parser.add_argument("--books", type=int, default=2, metavar="N", help=f"1 to {texts.AVAILABLE} (default 2)")
+    parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these files instead")
+    parser.add_argument("--tokens", type=int, default=50_000, metavar="N", help="the first N of each (default 50000)")
+    arguments = parser.parse_args()
+
+    evaluation = harness.Evaluation(arguments, "ngram")
+    length = models.geometry(evaluation.name).context_length
+    library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
+    settings = {"train_tokens": arguments.train_tokens, "tokens": arguments.tokens, "length": length}
+    keys = ["model", *(f"{order}-gram/{count}" for count in arguments.train_tokens for order in ORDERS)]
+
+    for run, file in evaluation.runs({book.title: book.sha256 for book in library}, **settings):
+        loaded = evaluation.extended(run)
+        scored = [_ids(loaded.tokenizer, book.text)[: arguments.tokens] for book in library]
+
+        def evaluate(todo: list[str], scored: list = scored, loaded: models.Loaded = loaded) -> Iterator[tuple]:
+            trained = corpus.load(arguments.data, evaluation=arguments.unseen).train if set(todo) - {"model"} else []
+            for key in todo:
+                if key == "model":
+                    yield key, [_block_means(_model_losses(loaded.model, ids, length)) for ids in scored]
+                    continue
+                order, count = key.split("-gram/")
+                seen = sample(trained, loaded.tokenizer, int(count))
+                gram = KneserNey(seen, len(loaded.tokenizer), int(order))
+                # The first tokens have no n-gram; the model's first are dropped as well.
+                yield key, [_block_means(gram.losses(ids)[max(ORDERS) - int(order) :]) for ids in scored]
+
+        parts = harness.measure(run, file, keys, evaluate)
+        if parts is not None:
+            print(harness.finish(run, file, parts, {"scores": scores(harness.values(parts))}))
+
+
+def sample(books: list[str], tokenizer, tokens: int) -> np.ndarray:
+    """The first tokens of every book, as many of each as make `tokens` together."""
+    room, found = tokens // len(books), []
+    for book in books:
+        found.append(_ids(tokenizer, book[: 8 * room])[:room])
+    return np.concatenate(found)
+
+
+def scores(values: dict[str, list[list[float]]]) -> dict:
+    """Nats per token of each, and each n-gram's excess over the model, paired by block; bootstrap 95 % intervals."""
+    means = {key: np.concatenate([np.array(blocks) for blocks in value]) for key, value in values.items()}
+    count = len(means["model"])
+    drawn = np.random.default_rng(0).integers(0, count, (RESAMPLES, count))
+
+    def interval(blocks: np.ndarray) -> dict:
+        return resampled_interval(blocks.mean(), blocks[drawn].mean(axis=1), count)
+
+    return {
+        "loss": {key: interval(blocks) for key, blocks in means.items()},
+        "excess": {key: interval(blocks - means["model"]) for key, blocks in means.items() if key != "model"},
+    }
+
+
+def _ids(tokenizer, text: str) -> np.ndarray:
+    return np.array(tokenizer(text, add_special_tokens=False).input_ids)
+
+
+def _model_losses(model, ids: np.ndarray, length: int) -> np.ndarray:
+    """Of every token from the highest order's first on."""
+    spans = perplexity.windows(len(ids), length, STRIDE)
+    losses = np.concatenate(list(perplexity.window_losses(model, torch.tensor(ids), spans)))
+    return losses[max(ORDERS) - 2 :]  # the text's first token has no loss
+
+
+def _block_means(losses: np.ndarray, size: int = 128) -> list[float]:
+    """Means over blocks of `size` tokens; the rest at the end is left out."""
+    whole = len(losses) // size * size
+    return losses[:whole].reshape(-1, size).mean(axis=1).tolist()
+
+
+if __name__ == "__main__":
+    cli.run(main)

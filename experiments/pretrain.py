@@ -1,0 +1,225 @@
+"""Train a small base model from nothing: tokenizer, curriculum of generated tasks and books, weights.
+
+    python -m experiments.pretrain --scale tiny --data DIR --output models/tiny
+
+DIR holds parquet files (column `text`) or .txt files; without --data, --hub N streams N books of PG19, and without
+either, the registry package's four books are used. On two CPU cores,
+
+    torchrun --nproc-per-node 2 -m experiments.pretrain ... --threads 1
+
+does the same in less time, as two processes of one thread each wait less for each other than two threads do. A run
+that was killed goes on from its last checkpoint when it is started again; a finished one is left alone.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import shutil
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import torch
+from transformers import LlamaConfig, PreTrainedTokenizerFast, Trainer, TrainerCallback, TrainingArguments
+
+from core.errors import InputError
+from eval.miniature import GENERATORS, Setting
+from experiments import cli, harness, journal, records
+from experiments.pretraining import corpus, curriculum, network, tokenizer
+from experiments.pretraining.recipes import RECIPES, Recipe
+
+
+def main() -> None:
+    arguments = _arguments()
+    recipe = RECIPES[arguments.scale]
+    if (arguments.output / "model.safetensors").exists():
+        print(f"done already: {arguments.output}; remove it to train it again.")
+        return
+    torch.set_num_threads(arguments.threads or torch.get_num_threads())
+    if arguments.export:
+        _export(recipe, arguments)
+        return
+    books = corpus.load(arguments.data, arguments.hub, arguments.unseen)
+    tokens = tokenizer.train(books.train, recipe.vocabulary, recipe.length, arguments.seed)
+    if harness.rank()[0] == 0:
+        tokens.save_pretrained(arguments.work / "tokenizer")
+    train = Setting("train", tokens, books.train)
+    held_out = Setting("eval", tokens, books.held_out)
+    model = network.build(_config(recipe, tokens), recipe.looking_back, arguments.seed)
+    print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters; {books.source}", flush=True)
+
+    log = journal.Journal(arguments.work / "journal.jsonl")
+    last = last_checkpoint(arguments.work)
+    batches = curriculum.Batches(recipe.stages, train, arguments.seed, start=_step(last) if last else 0)
+    trainer = Trainer(
+        model=model,
+        args=_training_arguments(recipe, arguments),
+        train_dataset=batches,
+        data_collator=batches.collate,
+        callbacks=[_Journal(recipe, held_out, log, arguments.seed)],
+    )
+    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    if harness.rank()[0] == 0:
+        _save(network.plain(model).to(torch.bfloat16), tokens, arguments.output)
+
+
+def _export(recipe: Recipe, arguments) -> None:
+    """The weights of the last checkpoint, which training may go on from."""
+    last = last_checkpoint(arguments.work)
+    if last is None:
+        raise InputError(f"there is no checkpoint under {arguments.work}; train first, or name the place with --work.")
+    tokens = PreTrainedTokenizerFast.from_pretrained(arguments.work / "tokenizer")
+    model = network.Weighted.from_pretrained(last, dtype=torch.float32)
+    _save(network.plain(model).to(torch.bfloat16), tokens, arguments.output)
+    print(f"step {_step(last)} of {curriculum.steps(recipe.stages)}: {arguments.output}")
+
+
+def _save(model, tokens, directory: Path) -> None:
+    """All files or none."""
+    partial = directory.with_name(f".{directory.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    model.save_pretrained(partial)
+    tokens.save_pretrained(partial)
+    directory.mkdir(parents=True, exist_ok=True)
+    for file in sorted(partial.iterdir(), key=lambda file: file.suffix == ".safetensors"):  # the weights last
+        file.replace(directory / file.name)
+    partial.rmdir()
+
+
+def last_checkpoint(work: Path) -> Path | None:
+    """The newest checkpoint that was saved whole; what a kill tore is removed."""
+    found = sorted(work.glob("checkpoint-*"), key=_step)
+    while found and not (found[-1] / "trainer_state.json").exists():  # the Trainer writes it last
+        shutil.rmtree(found.pop(), ignore_errors=True)
+    return found[-1] if found else None
+
+
+def _step(checkpoint: Path) -> int:
+    return int(checkpoint.name.rsplit("-", 1)[1])
+
+
+def _arguments():
+    parser = cli.parser(__doc__, prog="python -m experiments.pretrain")
+    parser.add_argument("--scale", default="tiny", help=f"one of {', '.join(RECIPES)} (default tiny)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="parquet or text files")
+    parser.add_argument("--hub", type=int, default=0, metavar="N", help="books of PG19 to stream instead")
+    parser.add_argument("--unseen", type=Path, nargs="+", metavar="FILE", help="leave out what shares text with these")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="default models/SCALE")
+    parser.add_argument("--work", type=Path, metavar="DIR", help="checkpoints (default runs/SCALE/pretrain)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, help="default: as many as torch takes")
+    parser.add_argument(
+        "--export", action="store_true", help="write the last checkpoint's weights to --output, no more"
+    )
+    arguments = parser.parse_args()
+    if arguments.scale not in RECIPES:
+        raise InputError(f"no recipe for a scale {arguments.scale!r}; choose one of {', '.join(RECIPES)}.")
+    arguments.output = arguments.output or records.ROOT / "models" / arguments.scale
+    arguments.work = arguments.work or records.ROOT / "runs" / arguments.scale / "pretrain"
+    return arguments
+
+
+def _config(recipe: Recipe, tokens) -> LlamaConfig:
+    heads = recipe.hidden // recipe.head_dim
+    return LlamaConfig(
+        vocab_size=len(tokens),
+        hidden_size=recipe.hidden,
+        intermediate_size=recipe.intermediate,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        head_dim=recipe.head_dim,
+        max_position_embeddings=recipe.length,
+        rope_parameters={"rope_type": "default", "rope_theta": recipe.base},
+        initializer_range=recipe.spread,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokens.eos_token_id,
+        pad_token_id=tokens.pad_token_id,
+    )
+
+
+def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
+    total = curriculum.steps(recipe.stages)
+    return TrainingArguments(
+        output_dir=str(arguments.work),
+        max_steps=total,
+        per_device_train_batch_size=1,  # one of the dataset's items is a part of a batch
+        gradient_accumulation_steps=max(curriculum.PARTS // harness.rank()[1], 1),
+        accelerator_config={"dispatch_batches": False},  # each process makes its own part
+        ddp_backend="gloo" if harness.rank()[1] > 1 and not torch.cuda.is_available() else None,
+        ddp_find_unused_parameters=False,
+        learning_rate=recipe.learning_rate,
+        lr_scheduler_type="warmup_stable_decay",
+        lr_scheduler_kwargs={"num_decay_steps": round(recipe.decay * total), "min_lr_ratio": 0.02},
+        warmup_steps=recipe.warmup,
+        optim="adamw_torch_fused",
+        adam_beta2=0.95,
+        weight_decay=0.05,
+        max_grad_norm=1.0,
+        logging_steps=recipe.log_every,
+        logging_nan_inf_filter=False,
+        save_steps=recipe.save_every,
+        save_total_limit=2,
+        report_to=[],
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        ignore_data_skip=True,  # the dataset starts at the right batch by itself
+        seed=arguments.seed,
+        use_cpu=not torch.cuda.is_available(),
+    )
+
+
+class _Journal(TrainerCallback):
+    """Writes the loss, and with each checkpoint the held-out scores, to the journal."""
+
+    def __init__(self, recipe: Recipe, held_out: Setting, log: journal.Journal, seed: int) -> None:
+        self.recipe, self.held_out, self.log, self.seed = recipe, held_out, log, seed
+        self.started = time.time()
+
+    def on_log(self, args, state, control, logs=None, **_):
+        if "loss" in logs and not math.isfinite(logs["loss"]):
+            raise InputError(f"the loss is {logs['loss']} at step {state.global_step}; the last checkpoint is kept.")
+        if "loss" in logs and state.is_world_process_zero:
+            stage = curriculum.stage_of(self.recipe.stages, state.global_step)
+            entry = {"loss": round(logs["loss"], 4), "lr": logs["learning_rate"], "length": stage.length}
+            self.log.add(f"step {state.global_step}", entry | {"seconds": round(time.time() - self.started)})
+
+    def on_step_end(self, args, state, control, model=None, **_):
+        due = state.global_step % self.recipe.score_every == 0 or state.global_step == state.max_steps
+        if not due or not state.is_world_process_zero:
+            return
+        length = curriculum.stage_of(self.recipe.stages, state.global_step - 1).length
+        found = score(model, self.held_out, length, self.recipe.held_out, self.seed)
+        print(state.global_step, length, {kind: round(value, 3) for kind, value in found.items()}, flush=True)
+        self.log.add(f"scores {state.global_step}", {"length": length} | found)
+
+
+@torch.no_grad()
+def score(model, setting: Setting, length: int, samples: int, seed: int) -> dict[str, float]:
+    """Share of answers that are right to the last token, by kind, at `length` tokens; and the loss on text in nats."""
+    model.eval()
+    found: dict[str, float] = {}
+    for kind in (*GENERATORS, curriculum.TEXT):
+        rng = random.Random(f"{seed} {kind}")
+        ids = torch.full((samples, length), setting.tokenizer.pad_token_id)
+        target = torch.zeros(samples, length, dtype=torch.bool)
+        for index in range(samples):
+            made, wanted = curriculum.row(kind, rng, setting, length, 1)
+            ids[index, : len(made)], target[index, : len(made)] = torch.tensor(made), torch.tensor(wanted)
+        sums: dict[str, float] = defaultdict(float)
+        for some, wanted in zip(ids.split(8), target[:, 1:].split(8)):
+            logits = model.lm_head(model.model(input_ids=some).last_hidden_state[:, :-1][wanted])
+            wrong = torch.zeros_like(wanted)
+            wrong[wanted] = logits.argmax(-1) != some[:, 1:][wanted]
+            sums["right"] += (~wrong.any(dim=1)).sum().item()
+            sums["loss"] += torch.nn.functional.cross_entropy(logits, some[:, 1:][wanted], reduction="sum").item()
+            sums["targets"] += wanted.sum().item()
+        found[kind] = sums["loss"] / sums["targets"] if kind == curriculum.TEXT else sums["right"] / samples
+    model.train()
+    return found
+
+
+if __name__ == "__main__":
+    cli.run(main)

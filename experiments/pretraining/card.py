@@ -1,0 +1,86 @@
+"""What the card of a base model that was trained here shows of its training: the loss curve and the curriculum.
+
+python -m experiments.pretraining.card --scale tiny
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from core.errors import InputError
+from experiments import cli, journal, records
+from experiments.pretraining.recipes import RECIPES, Recipe
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m experiments.pretraining.card")
+    parser.add_argument("--scale", default="tiny", help="default tiny")
+    parser.add_argument("--journal", type=Path, metavar="FILE", help="default journal.json beside the weights")
+    arguments = parser.parse_args()
+    directory = records.ROOT / "models" / arguments.scale
+    kept = directory / "journal.json"
+    if arguments.journal:
+        kept.write_text(_compact(journal.read(arguments.journal)))
+    if not kept.exists():
+        raise InputError(f"no journal at {kept}; give the training's own with --journal.")
+    entries = json.loads(kept.read_text())
+    plot(entries).savefig(directory / "loss.png", dpi=150)
+    print(stages(RECIPES[arguments.scale]))
+
+
+def _compact(entries: dict) -> str:
+    """One entry a line."""
+    lines = (f"{json.dumps(key)}: {json.dumps(_rounded(value))}" for key, value in entries.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _rounded(entry: dict) -> dict:
+    return {key: round(value, 6) if isinstance(value, float) else value for key, value in entry.items()}
+
+
+def plot(entries: dict) -> Figure:
+    """The training loss, and the held-out accuracy of each kind, against the step."""
+    losses = {int(key.split()[1]): value for key, value in entries.items() if key.startswith("step ")}
+    scores = {int(key.split()[1]): value for key, value in entries.items() if key.startswith("scores ")}
+    figure, (above, below) = plt.subplots(2, 1, figsize=(6.5, 5.2), sharex=True, layout="constrained")
+    above.plot(list(losses), [value["loss"] for value in losses.values()], color="0.3", linewidth=0.8)
+    above.set_ylabel("training loss (nats)")
+    kinds = [kind for kind in next(iter(scores.values()), {}) if kind not in ("length", "text")]
+    for kind, colour in zip(kinds, plt.get_cmap("tab10").colors):
+        below.plot(list(scores), [100 * score[kind] for score in scores.values()], color=colour, label=kind, marker=".")
+    below.set(ylabel="held-out answers right (%)", xlabel="step", ylim=(-3, 103))
+    below.legend(fontsize=7, ncols=3)
+    for axes in (above, below):
+        previous = None
+        for step, value in losses.items():
+            if value["length"] != previous:
+                axes.axvline(step, color="0.8", linewidth=0.8, zorder=0)
+                if axes is above:
+                    axes.text(step, above.get_ylim()[1], f"{value['length']} tokens", fontsize=7, va="bottom")
+            previous = value["length"]
+    return figure
+
+
+def stages(recipe: Recipe) -> str:
+    """The curriculum as a Markdown table."""
+    kinds = list(dict.fromkeys(kind for stage in recipe.stages for kind in stage.mixture))
+    head = ["tokens a row", "positions up to", "tokens read", "tokens a step", "questions a row", *kinds]
+    rows = [
+        [
+            str(stage.length), str(max(stage.reach, stage.length)), f"{stage.tokens / 1e6:.2f} M", str(stage.batch),
+            f"1-{stage.turns}", *(f"{100 * stage.mixture[kind]:.0f} %" if kind in stage.mixture else "" for kind in kinds),
+        ]
+        for stage in recipe.stages
+    ]  # fmt: skip
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,79 @@
+"""Pre-training through its command line: a kill costs nothing, and what comes out is a stock checkpoint."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from core.errors import InputError
+from experiments import journal, pretrain
+from experiments.records import ROOT
+
+SENTENCES = "The ship left the harbour at noon. Nobody knew its name! Where had it come from? "
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("books")
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(f"Book {number}. " + SENTENCES * 100)
+    return folder
+
+
+def command(books, folder):
+    options = {"--scale": "smoke", "--data": books, "--work": folder / "work", "--output": folder / "model"}
+    return [str(part) for option in options.items() for part in option] + ["--threads", "1"]
+
+
+def train(books, folder, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["pretrain", *command(books, folder)])
+    pretrain.main()
+    return AutoModelForCausalLM.from_pretrained(folder / "model").state_dict()
+
+
+def losses(folder):
+    entries = journal.read(folder / "work" / "journal.jsonl")
+    return {key: value["loss"] for key, value in entries.items() if key.startswith("step")}
+
+
+def test_a_run_killed_at_a_checkpoint_goes_on_as_if_it_had_not_been(books, tmp_path, monkeypatch, capsys):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    expected = train(books, whole, monkeypatch)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "experiments.pretrain", *command(books, killed)],
+        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not (killed / "work" / "checkpoint-4").exists() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert not (killed / "model").exists()
+
+    found = train(books, killed, monkeypatch)
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert losses(whole) == losses(killed) and len(losses(whole)) == 10
+    capsys.readouterr()
+    train(books, killed, monkeypatch)
+    assert "done already" in capsys.readouterr().out
+
+
+def test_the_result_is_a_stock_checkpoint_in_bfloat16(books, tmp_path, monkeypatch):
+    weights = train(books, tmp_path, monkeypatch)
+    assert {tensor.dtype for tensor in weights.values()} == {torch.bfloat16}
+    model, tokenizer = (kind.from_pretrained(tmp_path / "model") for kind in (AutoModelForCausalLM, AutoTokenizer))
+    assert model.config.architectures == ["LlamaForCausalLM"]
+    assert model.config.max_position_embeddings == 320 and model.config.eos_token_id == tokenizer.eos_token_id
+    text = "Naïve café, 12 €.\n\n\tEnd"
+    assert tokenizer.decode(tokenizer(text).input_ids) == text
+
+
+def test_an_unknown_scale_is_refused(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["pretrain", "--scale", "huge"])
+    with pytest.raises(InputError, match="no recipe for a scale 'huge'"):
+        pretrain.main()

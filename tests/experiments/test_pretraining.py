@@ -1,0 +1,251 @@
+"""The parts of pre-training: tokenizer, curriculum, first weights, n-gram yardstick, choice of books."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import LlamaConfig
+
+from core.errors import InputError
+from core.rope import RopeGeometry
+from eval.miniature import Setting, make
+from experiments import texts
+from experiments.pretraining import corpus, curriculum, network, tokenizer
+from experiments.pretraining.curriculum import TEXT, Batches, Stage
+from experiments.pretraining.ngram import KneserNey
+from experiments.pretraining.recipes import RECIPES
+from tests.models import byte_tokenizer
+
+BOOK = "It was a bright cold day in spring, and the clocks were striking 13. " * 300
+TOKENIZER = tokenizer.train([BOOK], 300, 128, seed=0)
+SETTING = Setting("train", byte_tokenizer(), [BOOK])
+MIXTURE = {"recall": 0.5, "passkey": 0.2, TEXT: 0.3}
+
+
+@given(st.text())
+@settings(max_examples=200, deadline=None)
+def test_the_tokenizer_loses_nothing(text):
+    assert TOKENIZER.decode(TOKENIZER(text, add_special_tokens=False).input_ids) == text
+
+
+def test_every_digit_is_a_token():
+    ids = TOKENIZER("is 1234567.", add_special_tokens=False).input_ids
+    digits = [TOKENIZER.decode([token]) for token in ids if TOKENIZER.decode([token]).isdigit()]
+    assert digits == list("1234567")
+    assert len(TOKENIZER) == 300
+
+
+def test_targets_are_the_answers_and_their_ends():
+    sample = make("recall", random.Random(1), SETTING, 600, 3)
+    ids, target = curriculum.tokenize(sample, SETTING.tokenizer, 600)
+    text = SETTING.tokenizer.decode([token for token, wanted in zip(ids, target) if wanted])
+    assert text == "".join(f" {turn.answers[0]}</s>" for turn in sample.turns)
+    assert SETTING.tokenizer.decode(ids).startswith(sample.prompt + f" {sample.answers[0]}</s>")
+
+
+def test_each_kind_has_its_share_of_the_loss():
+    stage = Stage(400, 32000, 32000, 2, MIXTURE)
+    made = curriculum.batch(stage, random.Random(0), SETTING)
+    assert made["input_ids"].shape == made["weights"].shape == (40, 400)
+    assert made["weights"].sum().item() == pytest.approx(1)
+    answers = torch.tensor(
+        [sum(row[wanted].sum() for wanted in [is_answer(ids)]) for ids, row in zip(made["input_ids"], made["weights"])]
+    )
+    assert answers.sum().item() == pytest.approx(0.7)
+    assert not made["weights"][:, 0].any()
+    alone = curriculum.batch(Stage(400, 32000, 32000, 2, {"recall": 1.0}), random.Random(0), SETTING)
+    assert alone["weights"].sum().item() == pytest.approx(1)
+    assert (alone["weights"] > 0).sum() < 0.1 * alone["weights"].numel()
+
+
+def is_answer(ids: torch.Tensor) -> torch.Tensor:
+    """Which tokens of a row stand between a question's last blank and the end of sequence, it included."""
+    wanted = torch.zeros(len(ids), dtype=torch.bool)
+    for end in (ids == SETTING.tokenizer.eos_token_id).nonzero():
+        start = end.item()
+        while SETTING.tokenizer.decode([ids[start]]) != " ":
+            start -= 1
+        wanted[start : end.item() + 1] = True
+    return wanted
+
+
+def test_a_batch_depends_on_seed_and_step_alone():
+    stages = (Stage(300, 1200, 600, 1, MIXTURE), Stage(400, 1600, 800, 2, MIXTURE))
+    every = Batches(stages, SETTING, seed=3)
+    parts = list(every)
+    assert parts == list(itertools.product(range(4), range(curriculum.PARTS)))
+    later = Batches(stages, SETTING, seed=3, start=2)
+    assert list(later) == parts[4:]
+    for part in parts[4:]:
+        assert torch.equal(every.collate([part])["input_ids"], later.collate([part])["input_ids"])
+    assert every.collate([parts[0]])["input_ids"].shape[1] == 300
+    assert every.collate([parts[-1]])["input_ids"].shape[1] == 400
+    other = Batches(stages, SETTING, seed=4)
+    assert not torch.equal(every.collate([parts[0]])["input_ids"], other.collate([parts[0]])["input_ids"])
+    assert not torch.equal(every.collate([parts[0]])["input_ids"], every.collate([parts[1]])["input_ids"])
+
+
+def test_positions_jump_between_sentences_and_never_beyond_their_reach():
+    rng = random.Random(0)
+    ends = torch.zeros(50, dtype=torch.bool)
+    ends[[7, 20, 21, 49]] = True
+    spans = []
+    for _ in range(200):
+        places = curriculum.positions(ends, 400, rng)
+        jumps = (places.diff() > 1).nonzero()[:, 0].tolist()
+        assert places[0] == 0 and (places.diff() >= 1).all() and set(jumps) <= {7, 20, 21}
+        spans.append(places[-1].item())
+    assert max(spans) < 400 and max(spans) > 300 and min(spans) < 150
+    assert torch.equal(curriculum.positions(ends, 0, rng), torch.arange(50))
+    assert torch.equal(curriculum.positions(ends & False, 400, rng), torch.arange(50))
+
+
+def test_a_batch_without_room_is_refused():
+    with pytest.raises(InputError, match="give it 256 tokens"):
+        Stage(128, 1000, 200, 1, MIXTURE)
+
+
+def small_config(**changes):
+    sizes = {"hidden_size": 128, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 2}
+    rope = {"rope_type": "default", "rope_theta": 1300.0}
+    return LlamaConfig(
+        vocab_size=300,
+        head_dim=64,
+        initializer_range=0.05,
+        rope_parameters=rope,
+        tie_word_embeddings=True,
+        **sizes | changes,
+    )
+
+
+def test_heads_start_out_looking_back():
+    model = network.build(small_config(attn_implementation="eager"), looking_back=2, seed=0)
+    stock = network.plain(model)
+    stock.config._attn_implementation = "eager"
+    with torch.no_grad():
+        attention = stock(torch.randint(0, 300, (1, 40)), output_attentions=True).attentions[0][0]
+    for head in (0, 1):
+        looked_at = attention[head].diagonal(-head - 1)
+        assert looked_at.mean() > 0.8
+    assert torch.equal(stock.lm_head.weight, stock.model.embed_tokens.weight)
+
+
+def test_the_loss_is_the_weighted_sum_over_targets():
+    model = network.build(small_config(), looking_back=1, seed=0)
+    ids, weights = torch.randint(0, 300, (3, 20)), torch.rand(3, 20) * (torch.rand(3, 20) < 0.4)
+    logits = network.plain(model)(ids).logits.log_softmax(-1)
+    expected = sum(-weights[row, i] * logits[row, i - 1, ids[row, i]] for row in range(3) for i in range(1, 20))
+    assert model(ids, weights, torch.arange(20).expand(3, -1))["loss"].item() == pytest.approx(
+        expected.item(), rel=1e-5
+    )
+
+
+def test_tokens_see_across_jumps_in_the_positions():
+    model = network.build(small_config(), looking_back=1, seed=0)
+    ids, weights = torch.randint(0, 300, (1, 20)), torch.zeros(1, 20)
+    weights[0, -1] = 1
+    places = torch.cat([torch.arange(10), torch.arange(500, 510)])[None]
+    before = model(ids, weights, places)["loss"].item()
+    ids[0, 0] = (ids[0, 0] + 1) % 300
+    assert model(ids, weights, places)["loss"].item() != before
+
+
+def test_the_share_of_long_wavelengths_is_llama2s():
+    recipe = RECIPES["tiny"]
+    geometry = RopeGeometry(recipe.head_dim, recipe.base, recipe.length)
+    llama2 = RopeGeometry(128, 10000.0, 4096)
+    ours, theirs = (np.mean(g.wavelength > g.context_length) for g in (geometry, llama2))
+    assert ours == pytest.approx(theirs, abs=0.5 / geometry.pairs)
+    assert all(stage.length <= recipe.length for stage in recipe.stages)
+
+
+def brute_force(tokens, context, word, vocabulary, discount):
+    """Kneser-Ney straight from its definition, by recursion over the text's n-grams."""
+
+    def probability(context, word, highest):
+        if context is None:
+            return 1 / vocabulary
+        n = len(context) + 1
+        if highest:
+            grams = [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
+        else:  # distinct left neighbours
+            grams = [g[1:] for g in {tuple(tokens[i : i + n + 1]) for i in range(start, len(tokens) - n)}]
+        after = [g[-1] for g in grams if g[:-1] == context]
+        shorter = probability(context[1:] if context else None, word, False)
+        if not after:
+            return shorter
+        return max(after.count(word) - discount, 0) / len(after) + discount * len(set(after)) / len(after) * shorter
+
+    start = 0
+    return probability(tuple(context), word, True)
+
+
+def test_the_n_gram_model_is_kneser_ney():
+    rng = np.random.default_rng(0)
+    text, other = rng.integers(0, 4, 40), rng.integers(0, 5, 30)
+    model = KneserNey(text, vocabulary=5, order=2, discount=0.6)
+    losses = model.losses(other)
+    for i, loss in enumerate(losses):
+        expected = brute_force(text.tolist(), other[i : i + 1].tolist(), other[i + 1], 5, 0.6)
+        assert loss == pytest.approx(-math.log(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_n_gram_probabilities_sum_to_one(order):
+    rng = np.random.default_rng(1)
+    model = KneserNey(rng.integers(0, 6, 300), vocabulary=7, order=order)
+    context = rng.integers(0, 7, order - 1)
+    total = sum(math.exp(-model.losses(np.append(context, word))[0]) for word in range(7))
+    assert total == pytest.approx(1)
+
+
+def test_an_n_gram_that_does_not_fit_is_refused():
+    with pytest.raises(InputError, match="do not fit in 63 bits"):
+        KneserNey(np.arange(10), vocabulary=2**20, order=4)
+
+
+def write(directory, **books):
+    for name, text in books.items():
+        (directory / f"{name}.txt").write_text(text)
+
+
+def test_books_that_are_evaluated_on_are_left_out(tmp_path, monkeypatch):
+    words = [f"{a}{b}" for a in "bcdfgh" for b in ("able", "ond", "ist", "ark", "une")]
+    scored, mine, other = (" ".join(random.Random(seed).choices(words, k=3000)) for seed in range(3))
+    monkeypatch.setattr(texts, "books", lambda count: [texts.Book("scored", scored)])
+    write(tmp_path, mine=mine, edition="Another edition.\n\n" + scored.upper(), other=other)
+    assert sorted(corpus.load(tmp_path).train) == sorted([mine, other])
+    unseen = tmp_path / "unseen.txt"
+    unseen.write_text(other[3000:])
+    assert corpus.load(tmp_path, evaluation=[unseen]).train == [mine]
+
+
+def test_a_corpus_without_text_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no directory"):
+        corpus.load(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="no text to train on"):
+        corpus.load(tmp_path)
+    write(tmp_path, short="Too short.")
+    with pytest.raises(InputError, match="no text to train on"):
+        corpus.load(tmp_path)
+
+
+def test_one_book_in_twenty_is_held_out(tmp_path):
+    books = [f"Book {n}. " + "Once there was a king. " * 200 for n in range(200)]
+    write(tmp_path, **{f"book{n}": book for n, book in enumerate(books)})
+    found = corpus.load(tmp_path)
+    assert not set(found.train) & set(found.held_out)
+    assert len(found.train) + len(found.held_out) == 200
+    assert 2 <= len(found.held_out) <= 22
+
+
+def test_without_data_the_end_of_each_registry_book_is_held_out():
+    found = corpus.load(None)
+    assert len(found.train) == len(found.held_out) == texts.AVAILABLE
+    for train, held_out, book in zip(found.train, found.held_out, texts.books(texts.AVAILABLE)):
+        assert train + held_out == book.text
