@@ -130,8 +130,18 @@ def published(name: str) -> Iterator[Block]:
         yield Block(f"{model}, published", rows)
 
 
-def measured(results: Path, scale: str, experiment: str, scores: Callable[[dict], Scores]) -> Iterator[Block]:
-    """The records' rows for the scale's comparison: without training, then fine-tuned (means over seeds)."""
+def measured(
+    results: Path,
+    scale: str,
+    experiment: str,
+    scores: Callable[[dict], Scores],
+    extent: Callable[[dict], str] = lambda record: "",
+) -> Iterator[Block]:
+    """The records' rows for the scale's comparison: without training, then fine-tuned (means over seeds).
+
+    Args:
+        extent: what of the benchmark a record holds, for the block's title.
+    """
     preset = scales.get(scale)
     for trained, state in STATES:
         rows = []
@@ -141,7 +151,7 @@ def measured(results: Path, scale: str, experiment: str, scores: Callable[[dict]
                 factor = None if first["method"] == "original" else first["factor"]
                 rows.append(Row(_name(common.method_name(first), factor), over_seeds([scores(r) for r in group])))
         if rows:
-            yield Block(f"{preset.title}, measured {state}", rows)
+            yield Block(f"{preset.title}, measured {state}{extent(first)}", rows)
 
 
 def ablated(
