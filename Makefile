@@ -2,25 +2,26 @@
 PYTHON  ?= python3
 VENV    ?= .venv
 RESULTS ?= results
-BOOKS   ?= 1
 VERIFY  ?= build/verify
 DATA    ?=
 SCALE   ?=
 METHOD  ?= dprope
 FACTOR  ?= 2
+QUICK   ?=
 PY      := $(VENV)/bin/python
 SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
 
 TABLES  := disturbance extension longbench openllm ruler perplexity time \
            n_hat_longbench n_hat_openllm intervals_longbench intervals_openllm
-FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension passkey
+FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension \
+           passkey disturbance_longbench
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test env env-gpu lock tables figures audit verify pretrain train rerun bench summary clean
+.PHONY: help reproduce test env env-gpu lock tables figures audit verify pretrain train rerun ablations report bench summary clean
 .PHONY: $(TABLES:%=table_%) $(FIGURES:%=fig_%)
 
 help: ## This list
-	@echo "make TARGET [SCALE=smollm2|llama2-7b|llama2-13b] [RESULTS=DIR] [BOOKS=1..4]"; echo
+	@echo "make TARGET [SCALE=smollm2|llama2-7b|llama2-13b] [RESULTS=DIR]"; echo
 	@grep -hE '^(## )?[a-z_-]+:.*## |^## [a-z_]+: ' $(MAKEFILE_LIST) \
 	  | sed -E 's/^## //; s/:[^#]*## /: /' | awk -F': ' '{printf "  %-27s %s\n", $$1, $$2}'
 
@@ -67,6 +68,7 @@ $(TABLES:%=table_%): table_%: env
 ## fig_disturbance: PI, YaRN and ours per pair
 ## fig_extension: SmolLM2 extended without training, loss against position
 ## fig_passkey: Figure 4, passkey accuracy against length, and by depth
+## fig_disturbance_longbench: LongBench-E's score as the disturbance grows with falling n̂
 $(FIGURES:%=fig_%): fig_%: env
 	@$(PY) -m figures.$* $(SHOWN)
 audit: env ## Re-add the paper's averages, re-derive its claims, list what does not add up
@@ -78,9 +80,12 @@ verify: env ## Measure the geometry, and SmolLM2 under DPRoPE, anew; compare wit
 	@$(PY) -m experiments.angle_distribution --results $(VERIFY)/results
 	@$(PY) -m experiments.extension --method dprope --results $(VERIFY)/results
 	@$(PY) -m experiments.verify $(VERIFY)/results
-rerun: env ## Measure every method of SmolLM2's comparison anew (BOOKS books) into build/rerun, and compare
-	$(PY) -m experiments.extension --books $(BOOKS) --results build/rerun/results
-	@$(PY) -m experiments.verify build/rerun/results
+rerun: env ## Measure all of a scale's suite anew into build/rerun (QUICK=1: a sketch of it)
+	$(PY) -m experiments.rerun --scale $(or $(SCALE),smollm2) $(if $(QUICK),--quick)
+ablations: env ## The part of `rerun` that goes through n̂ and b (a fine-tune and all evaluations for each selection)
+	$(PY) -m experiments.rerun --scale $(or $(SCALE),smollm2) $(if $(QUICK),--quick) --only ablations
+report: env ## report/index.html: each claim beside what was measured, with every table and figure
+	@$(PY) -m tables.report --results $(RESULTS)
 pretrain: env ## Train the tiny base model into build/tiny (DATA=DIR of books; default the registry's)
 	$(VENV)/bin/torchrun --nproc-per-node 2 -m experiments.pretrain --threads 1 --scale tiny $(if $(DATA),--data $(DATA)) \
 	  --work build/pretrain --output build/tiny
@@ -93,4 +98,4 @@ bench: env ## Speed and memory against the plain way, as ratios (half an hour on
 summary: env ## What was made, and where
 	@$(PY) -m tables.summary
 clean: ## Remove what `verify` and `rerun` measured (not the environment, not results/)
-	rm -rf build runs
+	rm -rf build runs report

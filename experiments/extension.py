@@ -19,7 +19,7 @@ from core.extend import extend
 from core.rope import scale
 from eval.intervals import mean_interval
 from eval.position_loss import position_losses
-from experiments import cli, journal, models, records, scales, texts
+from experiments import cli, harness, journal, models, records, scales, texts
 
 BUCKET = 1024  # positions per point of the curve
 BLOCK = 128  # consecutive tokens that a bootstrap resamples together, as neighbouring losses depend on each other
@@ -60,7 +60,7 @@ def measure(
             "method": method,
             "factor": factor,
             "options": options,
-            "model": models.provenance(scale_name),
+            "model": models.provenance(scale_name) | harness.weights(options),
             "length": length,
         }
         # The journal serves any choice of books, as each is scored by itself.

@@ -83,6 +83,12 @@ class Evaluation:
             scale(geometry, method, factor, **options)
         return chosen
 
+    def refuse_training_text(self, hashes: set[str]) -> None:
+        """InputError if one of the texts to score is one that the checkpoint was fine-tuned on."""
+        for book in self.training["data_facts"]["books"] if self.training else ():
+            if book["sha256"] in hashes:
+                raise InputError(f"{self.name} was trained on {book['title']!r}; score another text.")
+
     def extended(self, run: dict) -> models.Loaded:
         """The loaded model with the run's method applied."""
         if run["method"] is not None and not self.training:
@@ -103,7 +109,7 @@ class Evaluation:
                 "method": method,
                 "factor": self.arguments.factor if method else 1.0,
                 "options": options,
-                "model": models.provenance(self.name) | _weights(options),
+                "model": models.provenance(self.name) | weights(options),
                 "dtype": self.arguments.dtype,
                 **settings,
                 "data": data,
@@ -122,7 +128,7 @@ class Evaluation:
             yield run, file
 
 
-def _weights(options: dict) -> dict:
+def weights(options: dict) -> dict:
     """What identifies the trained weights that an option names, if one does."""
     return {"weights": models.provenance(options["weights"])["sha256"]} if "weights" in options else {}
 

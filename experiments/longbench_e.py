@@ -26,6 +26,10 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=list(longbench.TASKS), metavar="TASK", help="default: all 13")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N samples of each task")
     parser.add_argument("--window", type=int, metavar="TOKENS", help="default: the (extended) model's context length")
+    parser.add_argument(
+        "--margin", type=int, default=MARGIN, metavar="TOKENS", help=f"of the window, left free (default {MARGIN})"
+    )
+    parser.add_argument("--new-tokens", type=int, metavar="N", help="generate at most N (default: the task's number)")
     arguments = parser.parse_args()
 
     samples = {}
@@ -37,12 +41,17 @@ def main() -> None:
     evaluation = harness.Evaluation(arguments, "longbench_e")
     data = {"samples": len(samples), "sha256": records.identity(samples={k: s for k, (_, s) in samples.items()})}
 
-    for run, file in evaluation.runs(data, tasks=arguments.tasks, window=arguments.window):
+    settings = {"tasks": arguments.tasks, "window": arguments.window} | records.benchmark(arguments.data)
+    if arguments.margin != MARGIN or arguments.new_tokens:  # not as the benchmark has it
+        settings |= {"margin": arguments.margin, "new_tokens": arguments.new_tokens}
+
+    for run, file in evaluation.runs(data, **settings):
 
         def evaluate(keys: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
             loaded = evaluation.extended(run)
             window = arguments.window or loaded.model.config.get_text_config().max_position_embeddings
-            requests = [_request(loaded.tokenizer, key, *samples[key], window - MARGIN) for key in keys]
+            room, most = window - arguments.margin, arguments.new_tokens
+            requests = [_request(loaded.tokenizer, key, *samples[key], room, most) for key in keys]
             for key, tokens in generate(loaded.model, requests):
                 task, sample = samples[key]
                 prediction = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
@@ -58,14 +67,14 @@ def main() -> None:
             print(harness.finish(run, file, parts, {"scores": longbench.aggregate(rows)}))
 
 
-def _request(tokenizer, key: str, name: str, sample: dict, room: int) -> Request:
+def _request(tokenizer, key: str, name: str, sample: dict, room: int, most: int | None) -> Request:
     task = longbench.TASKS[name]
     prompt = longbench.truncate_middle(tokenizer, longbench.prompt(name, sample), room)
     line_feed = tokenizer.encode("\n", add_special_tokens=False)[-1]
     return Request(
         key,
         tuple(tokenizer(prompt).input_ids),
-        task.max_new_tokens,
+        min(task.max_new_tokens, most or task.max_new_tokens),
         stop=frozenset([line_feed]) if task.stops_at_newline else frozenset(),
         min_new_tokens=1 if task.stops_at_newline else 0,
     )

@@ -24,7 +24,7 @@ from core import clex
 from core.errors import InputError
 from core.extend import config_geometry
 from core.rope import RopeGeometry
-from experiments.records import file_sha256
+from experiments.records import ROOT, file_sha256
 from experiments.scales import SCALES
 
 if not torch.cuda.is_available():  # else DeepSpeed, which transformers imports when saving, warns of its own guess
@@ -67,7 +67,6 @@ def load(name: str, dtype: str = "float32") -> Loaded:
         model = transformers.LlamaForCausalLM(config).to(getattr(torch, dtype))
         return Loaded(model.eval().to(device()), byte_tokenizer())
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, **arguments)
         if "gguf_file" in arguments:  # unpack the quantised blocks into a plain dense model
             quantization = {"quantization_config": transformers.GgufConfig(dequantize=True)}
         else:
@@ -80,9 +79,21 @@ def load(name: str, dtype: str = "float32") -> Loaded:
             **quantization,
         )
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot load the weights or tokenizer of {name}: {_first_line(error)}") from error
+        raise InputError(f"cannot load the weights of {name}: {_first_line(error)}") from error
     clex.restore(model, source)
-    return Loaded(model.eval().to(device()), tokenizer)
+    return Loaded(model.eval().to(device()), tokenizer(name))
+
+
+def tokenizer(name: str) -> PreTrainedTokenizerBase:
+    """The tokenizer under `name`, without its weights."""
+    source, arguments = _resolve(name)
+    if source == "random":
+        return byte_tokenizer()
+    check_config(name)
+    try:
+        return AutoTokenizer.from_pretrained(source, **arguments)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot load the tokenizer of {name}: {_first_line(error)}") from error
 
 
 def provenance(name: str) -> dict:
@@ -142,6 +153,8 @@ def geometry(name: str) -> RopeGeometry:
 def _resolve(name: str) -> tuple[str, dict]:
     """(what to hand to from_pretrained, its extra arguments)."""
     model = SCALES[name].model if name in SCALES else str(name)
+    if model.startswith("repository:"):
+        return str(ROOT / model.removeprefix("repository:")), {}
     if not model.startswith("package:"):
         return model, {}
     package, file = model.removeprefix("package:").split("/", 1)

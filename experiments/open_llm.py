@@ -33,7 +33,7 @@ def main() -> None:
     evaluation = harness.Evaluation(arguments, "open_llm")
     data = {task: {"documents": len(keys[task]), "sha256": records.identity(keys=keys[task])} for task in keys}
 
-    for run, file in evaluation.runs(data):
+    for run, file in evaluation.runs(data, **records.benchmark(arguments.data)):
 
         def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
             loaded = evaluation.extended(run)

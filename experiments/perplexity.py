@@ -31,6 +31,7 @@ def main() -> None:
     trained = models.geometry(evaluation.name).context_length
     lengths = arguments.lengths or [trained, round(trained * arguments.factor)]
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
+    evaluation.refuse_training_text({book.sha256 for book in library})
     data = {book.title: book.sha256 for book in library}
     settings = {"lengths": lengths, "stride": arguments.stride, "tokens": arguments.tokens}
 

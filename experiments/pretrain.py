@@ -24,10 +24,13 @@ import torch
 from transformers import LlamaConfig, PreTrainedTokenizerFast, Trainer, TrainerCallback, TrainingArguments
 
 from core.errors import InputError
-from eval.miniature import GENERATORS, Setting
+from eval.miniature import Setting
 from experiments import cli, harness, journal, records
 from experiments.pretraining import corpus, curriculum, network, tokenizer
+from experiments.pretraining.muon import Muon
 from experiments.pretraining.recipes import RECIPES, Recipe
+
+BETAS = 0.9, 0.95  # AdamW's
 
 
 def main() -> None:
@@ -52,12 +55,14 @@ def main() -> None:
     log = journal.Journal(arguments.work / "journal.jsonl")
     last = last_checkpoint(arguments.work)
     batches = curriculum.Batches(recipe.stages, train, arguments.seed, start=_step(last) if last else 0)
+    settings = _training_arguments(recipe, arguments)
     trainer = Trainer(
         model=model,
-        args=_training_arguments(recipe, arguments),
+        args=settings,
         train_dataset=batches,
         data_collator=batches.collate,
         callbacks=[_Journal(recipe, held_out, log, arguments.seed)],
+        optimizers=(Muon(model, settings.learning_rate, BETAS, settings.weight_decay), None),
     )
     trainer.train(resume_from_checkpoint=str(last) if last else None)
     if harness.rank()[0] == 0:
@@ -133,7 +138,7 @@ def _config(recipe: Recipe, tokens) -> LlamaConfig:
         max_position_embeddings=recipe.length,
         rope_parameters={"rope_type": "default", "rope_theta": recipe.base},
         initializer_range=recipe.spread,
-        tie_word_embeddings=True,
+        tie_word_embeddings=False,
         bos_token_id=None,
         eos_token_id=tokens.eos_token_id,
         pad_token_id=tokens.pad_token_id,
@@ -154,8 +159,6 @@ def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
         lr_scheduler_type="warmup_stable_decay",
         lr_scheduler_kwargs={"num_decay_steps": round(recipe.decay * total), "min_lr_ratio": 0.02},
         warmup_steps=recipe.warmup,
-        optim="adamw_torch_fused",
-        adam_beta2=0.95,
         weight_decay=0.05,
         max_grad_norm=1.0,
         logging_steps=recipe.log_every,
@@ -179,29 +182,35 @@ class _Journal(TrainerCallback):
         self.started = time.time()
 
     def on_log(self, args, state, control, logs=None, **_):
+        step = state.global_step
         if "loss" in logs and not math.isfinite(logs["loss"]):
-            raise InputError(f"the loss is {logs['loss']} at step {state.global_step}; the last checkpoint is kept.")
+            raise InputError(
+                f"the loss is {logs['loss']} in the {self.recipe.log_every} steps up to {step}, whose batches seed "
+                f"{self.seed} and their steps decide; the last checkpoint is kept; lower the learning rate."
+            )
         if "loss" in logs and state.is_world_process_zero:
-            stage = curriculum.stage_of(self.recipe.stages, state.global_step)
+            stage = curriculum.stage_of(self.recipe.stages, step - 1)
             entry = {"loss": round(logs["loss"], 4), "lr": logs["learning_rate"], "length": stage.length}
-            self.log.add(f"step {state.global_step}", entry | {"seconds": round(time.time() - self.started)})
+            self.log.add(f"step {step}", entry | {"seconds": round(time.time() - self.started)})
 
     def on_step_end(self, args, state, control, model=None, **_):
-        due = state.global_step % self.recipe.score_every == 0 or state.global_step == state.max_steps
+        step = state.global_step
+        due = step % self.recipe.score_every == 0 or state.global_step == state.max_steps
         if not due or not state.is_world_process_zero:
             return
-        length = curriculum.stage_of(self.recipe.stages, state.global_step - 1).length
-        found = score(model, self.held_out, length, self.recipe.held_out, self.seed)
-        print(state.global_step, length, {kind: round(value, 3) for kind, value in found.items()}, flush=True)
-        self.log.add(f"scores {state.global_step}", {"length": length} | found)
+        stage = curriculum.stage_of(self.recipe.stages, step - 1)
+        found = score(model, self.held_out, stage, self.recipe.held_out, self.seed)
+        print(step, stage.length, {kind: round(value, 3) for kind, value in found.items()}, flush=True)
+        self.log.add(f"scores {step}", {"length": stage.length} | found)
 
 
 @torch.no_grad()
-def score(model, setting: Setting, length: int, samples: int, seed: int) -> dict[str, float]:
-    """Share of answers that are right to the last token, by kind, at `length` tokens; and the loss on text in nats."""
+def score(model, setting: Setting, stage: curriculum.Stage, samples: int, seed: int) -> dict[str, float]:
+    """Share of answers that are right to the last token, of each of the stage's kinds; and the loss on text in nats."""
+    length = stage.length
     model.eval()
     found: dict[str, float] = {}
-    for kind in (*GENERATORS, curriculum.TEXT):
+    for kind in dict.fromkeys((*stage.mixture, curriculum.TEXT)):
         rng = random.Random(f"{seed} {kind}")
         ids = torch.full((samples, length), setting.tokenizer.pad_token_id)
         target = torch.zeros(samples, length, dtype=torch.bool)

@@ -19,6 +19,7 @@ from core.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
+MINIATURE = "miniature.json"  # beside generated samples, says what they are a miniature of
 _PACKAGES = ("torch", "transformers", "numpy")
 
 
@@ -75,6 +76,12 @@ def file_sha256(file: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
     with open(file, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def benchmark(data: Path | None) -> dict:
+    """What a record says of samples that are no benchmark's own; nothing of others."""
+    file = Path(data or "") / MINIATURE
+    return json.loads(file.read_text()) if data and file.is_file() else {}
 
 
 def environment() -> dict:

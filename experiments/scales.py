@@ -23,7 +23,7 @@ class Training:
         clip: the gradient norm is clipped at this.
         checkpointing: recompute activations in the backward pass rather than keep them.
         save_every: steps between checkpoints.
-        data: "hub" (PG19), "books" (the registry package's), or a directory.
+        data: "hub" (PG19), "books" (the registry package's, but for the one that is scored), or a directory.
     """
 
     steps: dict[int, int] = field(default_factory=lambda: {2: 1000, 4: 500})
@@ -39,16 +39,38 @@ class Training:
 
 
 @dataclass(frozen=True)
+class Suite:
+    """What experiments/rerun.py measures of a scale.
+
+    Attributes:
+        evaluations: each experiment's command line; {longbench_e} and {open_llm} stand for the miniature's folders.
+        quick: the same with few samples.
+        miniature: arguments of experiments.miniature, and quickly; None for no miniature.
+        seeds: fine-tunes of each method in the comparison.
+        n_hat, intervals: what the ablations over n̂ and b go through, at the first factor, one fine-tune each.
+    """
+
+    evaluations: dict[str, str] = field(default_factory=dict)
+    quick: dict[str, str] = field(default_factory=dict)
+    miniature: tuple[str, str] | None = None
+    seeds: int = 0
+    n_hat: tuple[int, ...] = ()
+    intervals: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Scale:
     """A base model and how the paper's experiments are sized for it.
 
     Attributes:
         title: how tables and figures call the model.
-        model: a hub name, or "package:NAME/FILE.gguf" for weights that a Python package carries, or "random".
+        model: a hub name, or "package:NAME/FILE.gguf" for weights that a Python package carries, or "repository:PATH"
+            for a directory of this repository, or "random".
         geometry: head dimension d, base and pre-training length L.
         factors: the scaling factors s that are compared.
         n_hat: the number of interpolated dimensions n̂ for each factor, where it is set by hand.
         training: how it is fine-tuned.
+        suite: what is measured of it, where that can be done in one go.
         architecture: a Llama's sizes, so that a dry run needs neither weights nor network; of the model "random",
             all there is.
     """
@@ -59,6 +81,7 @@ class Scale:
     factors: tuple[int, ...] = (2, 4)
     n_hat: dict[int, int] = field(default_factory=dict)
     training: Training = field(default_factory=Training)
+    suite: Suite | None = None
     architecture: dict[str, int] | None = None
 
     def comparison(self, factor: float) -> list[tuple[str, dict]]:
@@ -67,6 +90,11 @@ class Scale:
         if factor in self.n_hat:
             methods.append(("dprope", {"n_hat": self.n_hat[factor]}))
         return methods
+
+    def trained(self, factor: float) -> list[tuple[str, dict]]:
+        """The methods that every comparison fine-tunes, with their options: of the paper's tables, and ours."""
+        untrained = [entry for entry in self.comparison(factor) if entry[0] not in ("original", "ntk")]
+        return [*untrained, ("clex", {})]
 
 
 _LLAMA2 = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
@@ -94,6 +122,7 @@ SCALES: dict[str, Scale] = {
         # of the size of the histogram's own sampling noise, so they give no reason to move a pair.
         n_hat={2: 28, 4: 26},
         training=Training(steps={2: 20, 4: 10}, batch=16, save_every=1, data="books"),
+        suite=Suite(),  # the extension without training alone
     ),
     # n̂ as in the paper, section 4.1.
     "llama2-7b": Scale(

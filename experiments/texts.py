@@ -36,6 +36,7 @@ _BOOKS = (
     ("Manual of Surgery", "To prolong human life and to alleviate suffering", "End of the Project"),
 )
 AVAILABLE = len(_BOOKS)
+SCORED = 1  # the first book is what evaluations score by default; training takes the others
 
 
 def books(count: int) -> list[Book]:

@@ -42,6 +42,8 @@ def main() -> None:
         "length": arguments.length,
         "repeats": arguments.repeats,
     }
+    for _, options in comparison:
+        run |= harness.weights(options)
     run["identity"] = records.identity(**run)
     file = records.path(arguments.results, evaluation.scale, "time_cost", f"s={arguments.factor:g}")
     if records.is_done(file, run["identity"]):

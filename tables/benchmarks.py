@@ -23,6 +23,7 @@ STATES = ((False, "without training"), (True, "fine-tuned"))
 _ORDER = list(common.METHOD_NAMES)
 # What tells apart the rows of one table; all else a record states must agree between them.
 _VARYING = {"method", "factor", "options", "model", "training", "identity", "scores", "seconds", "environment"}
+_VARYING |= {"same_selection_as"}
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def measured(
                 factor = None if first["method"] == "original" else first["factor"]
                 rows.append(Row(_name(common.method_name(first), factor), over_seeds([scores(r) for r in group])))
         if rows:
-            yield Block(f"{preset.title}, measured {state}{extent(first)}", rows)
+            yield Block(f"{preset.title}, {_what(first)}measured {state}{extent(first)}", rows)
 
 
 def ablated(
@@ -172,8 +173,9 @@ def ablated(
         if families:
             family = max(families.values(), key=len)
             rows = [Row(str(value), over_seeds([scores(r) for r in family[value]])) for value in sorted(family)]
-            factor = next(iter(family.values()))[0]["factor"]
-            yield Block(f"{scales.get(scale).title}, measured {state}, $s={factor:g}$", rows)
+            first = next(iter(family.values()))[0]
+            title = f"{scales.get(scale).title}, {_what(first)}measured {state}, $s={first['factor']:g}$"
+            yield Block(title, rows)
 
 
 def comparable(results: Path, scale: str, experiment: str, trained: bool) -> list[list[dict]]:
@@ -211,6 +213,11 @@ def over_seeds(scores: list[Scores]) -> Scores:
         found[metric] = {"mean": float(means.mean()), "n": len(means)}
         found[metric] |= {"low": found[metric]["mean"] - half, "high": found[metric]["mean"] + half}
     return found
+
+
+def _what(record: dict) -> str:
+    """The name of generated samples, where the benchmark's own were not used."""
+    return f"{record['benchmark']}, " if "benchmark" in record else ""
 
 
 def tokens(length: int) -> str:

@@ -1,6 +1,6 @@
 """Generated tasks on public-domain text, with splits that share nothing: miniatures of the long benchmarks' kinds."""
 
-from eval.miniature import reading, retrieval  # noqa: F401  (they register their generators)
+from eval.miniature import longbench, open_llm, reading, retrieval  # noqa: F401  (they register their generators)
 from eval.miniature.sample import GENERATORS, Sample, Setting, Turn, make, written
 
 __all__ = ["GENERATORS", "Sample", "Setting", "Turn", "make", "written"]

@@ -1,14 +1,14 @@
-"""Reading and imitating: questions about people, few-shot classification, copying, line completion."""
+"""Reading and imitating: questions about people, few-shot classification, copying, repetition, line completion."""
 
 from __future__ import annotations
 
 import random
 
 from eval.miniature import words
-from eval.miniature.sample import Sample, Setting, Turn, hide, register
+from eval.miniature.sample import Sample, Setting, Turn, hide, passage, register
 
 # relation: (statement, question, where its objects come from)
-_RELATIONS = {
+RELATIONS = {
     "home": ("{s} lives in {o}.", "\nQuestion: Where does {s} live? Answer:", "place"),
     "birth": ("{s} was born in {o}.", "\nQuestion: Where was {s} born? Answer:", "place"),
     "trade": ("{s} works as a {o}.", "\nQuestion: What is the trade of {s}? Answer:", "trade"),
@@ -24,12 +24,12 @@ def answering(rng: random.Random, setting: Setting, length: int, turns: int) -> 
     people = rng.sample(words.listed("person", setting.split), min(2 + turns, 20))
     told: dict[tuple[str, str], str] = {}
     for person in people:
-        for relation in rng.sample(list(_RELATIONS), 1 if length < 192 else rng.randint(1, 2)):
-            told[person, relation] = rng.choice(words.listed(_RELATIONS[relation][2], setting.split))
-    facts = {key: _RELATIONS[key[1]][0].format(s=key[0], o=value) for key, value in told.items()}
+        for relation in rng.sample(list(RELATIONS), 1 if length < 192 else rng.randint(1, 2)):
+            told[person, relation] = rng.choice(words.listed(RELATIONS[relation][2], setting.split))
+    facts = {key: RELATIONS[key[1]][0].format(s=key[0], o=value) for key, value in told.items()}
     asked: list[tuple[Turn, list[str]]] = []
     for (person, relation), value in told.items():
-        question = _RELATIONS[relation][1]
+        question = RELATIONS[relation][1]
         friend = rng.choice(people)
         if length >= 192 and friend != person and rng.random() < 0.3:
             needs = [facts[person, relation], f"The best friend of {friend} is {person}."]
@@ -59,7 +59,7 @@ def answering(rng: random.Random, setting: Setting, length: int, turns: int) -> 
 
 
 # What a question asks for is seen from its first words, as in TREC.
-_QUESTIONS = {
+QUESTIONS = {
     "person": ("Who found the {thing}?", "Who sold the {animal}?", "Who wrote to the {trade}?"),
     "place": ("Where is the {thing}?", "Where did the {trade} go?", "Where does the {animal} sleep?"),
     "number": ("How many {thing}s are there?", "How many {animal}s did you see?", "How many did {person} count?"),
@@ -68,15 +68,15 @@ _QUESTIONS = {
 }
 
 
-def _question(rng: random.Random, split: str, label: str) -> str:
+def question_of(rng: random.Random, split: str, label: str) -> str:
     drawn = {kind: rng.choice(words.listed(kind, split)) for kind in words.KINDS}
-    return rng.choice(_QUESTIONS[label]).format(**drawn)
+    return rng.choice(QUESTIONS[label]).format(**drawn)
 
 
 @register("classification")
 def classification(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
     """Few-shot: the label of a question, from examples. Labels are names of the sample's own half of the time."""
-    labels = rng.sample(list(_QUESTIONS), rng.randint(2, 3 if length < 256 else 5))
+    labels = rng.sample(list(QUESTIONS), rng.randint(2, 3 if length < 256 else 5))
     if rng.random() < 0.5:
         names = dict(zip(labels, (words.made_up(rng, setting.split) for _ in labels)))
     else:
@@ -85,13 +85,13 @@ def classification(rng: random.Random, setting: Setting, length: int, turns: int
 
     def example() -> tuple[str, str]:
         label = rng.choice(labels)
-        return layout.format(q=_question(rng, setting.split, label)), names[label]
+        return layout.format(q=question_of(rng, setting.split, label)), names[label]
 
     turn = [Turn("\n" + q, (name,)) for q, name in (example() for _ in range(turns))]
     cost = sum(setting.count(f"{t.question} {t.answers[0]}\n") for t in turn[:1])
     lines: list[str] = []
     for label in labels:  # each at least once
-        line = layout.format(q=_question(rng, setting.split, label)) + f" {names[label]}"
+        line = layout.format(q=question_of(rng, setting.split, label)) + f" {names[label]}"
         lines.append(line)
         cost += setting.count(line + "\n")
     rng.shuffle(lines)
@@ -127,6 +127,24 @@ def copying(rng: random.Random, setting: Setting, length: int, turns: int) -> Sa
         asked.append(turn)
     rng.shuffle(asked)
     return Sample("copying", hide(rng, setting.filler(rng, length - cost - 4), facts), tuple(asked))
+
+
+@register("repetition")
+def repetition(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+    """Words, or a piece of a book, once more from some place on: what every other task needs to be able to."""
+    room = max((length - 12) // 2, 8)
+    if setting.passages and rng.random() < 0.5:
+        said = passage(rng, setting.passages, 6 * room).split()
+    else:
+        known = [word for kind in words.KINDS for word in words.listed(kind, setting.split)]
+        said = [
+            words.made_up(rng, setting.split) if rng.random() < 0.4 else rng.choice(known) for _ in range(room // 2)
+        ]
+    while len(said) > 4 and (tokens := setting.count(" ".join(said))) > room:
+        said = said[: min(len(said) * room // tokens, len(said) - 1)]
+    start = rng.randrange(max(len(said) // 3, 1))
+    begin, rest = said[start : start + 2], said[start + 2 :]
+    return Sample("repetition", " ".join(said), (Turn(f"\nAgain: {' '.join(begin)}", (" ".join(rest),)),))
 
 
 @register("completion")

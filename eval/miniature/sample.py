@@ -135,8 +135,13 @@ def passage(rng: random.Random, passages: Sequence[str], characters: int) -> str
 
 def hide(rng: random.Random, filler: list[str], facts: list[str]) -> str:
     """The facts at random places among the filler's sentences, in their order; on one line, or each on its own."""
+    return rng.choice((" ", " ", "\n")).join(among(rng, filler, facts))
+
+
+def among(rng: random.Random, filler: list[str], facts: Sequence[str]) -> list[str]:
+    """The filler's sentences with the facts at random places, in their order."""
     places = sorted(rng.randint(0, len(filler)) for _ in facts)
-    pieces = list(filler)
+    sentences = list(filler)
     for place, fact in zip(reversed(places), reversed(facts)):
-        pieces.insert(place, fact)
-    return rng.choice((" ", " ", "\n")).join(pieces)
+        sentences.insert(place, fact)
+    return sentences

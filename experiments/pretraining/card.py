@@ -32,7 +32,7 @@ def main() -> None:
         raise InputError(f"no journal at {kept}; give the training's own with --journal.")
     entries = json.loads(kept.read_text())
     plot(entries).savefig(directory / "loss.png", dpi=150)
-    print(stages(RECIPES[arguments.scale]))
+    print(stages(RECIPES[arguments.scale]), scores(records.RESULTS, arguments.scale), sep="\n\n")
 
 
 def _compact(entries: dict) -> str:
@@ -52,9 +52,10 @@ def plot(entries: dict) -> Figure:
     figure, (above, below) = plt.subplots(2, 1, figsize=(6.5, 5.2), sharex=True, layout="constrained")
     above.plot(list(losses), [value["loss"] for value in losses.values()], color="0.3", linewidth=0.8)
     above.set_ylabel("training loss (nats)")
-    kinds = [kind for kind in next(iter(scores.values()), {}) if kind not in ("length", "text")]
-    for kind, colour in zip(kinds, plt.get_cmap("tab10").colors):
-        below.plot(list(scores), [100 * score[kind] for score in scores.values()], color=colour, label=kind, marker=".")
+    kinds = list(dict.fromkeys(kind for score in scores.values() for kind in score))
+    for kind, colour in zip((k for k in kinds if k not in ("length", "text")), plt.get_cmap("tab10").colors):
+        own = {step: 100 * score[kind] for step, score in scores.items() if kind in score}
+        below.plot(list(own), list(own.values()), color=colour, label=kind, marker=".")
     below.set(ylabel="held-out answers right (%)", xlabel="step", ylim=(-3, 103))
     below.legend(fontsize=7, ncols=3)
     for axes in (above, below):
@@ -80,6 +81,35 @@ def stages(recipe: Recipe) -> str:
         for stage in recipe.stages
     ]  # fmt: skip
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
+
+
+def scores(results: Path, scale: str) -> str:
+    """What the records of the model as it is say of it, as a Markdown table."""
+    rows = []
+
+    def add(what: str, score: dict, digits: int, times: int = 1) -> None:
+        mean, low, high = (f"{times * score[end]:.{digits}f}" for end in ("mean", "low", "high"))
+        rows.append(f"| {what} | {mean} [{low}, {high}] |")
+
+    for record in _of_the_model(results, scale, "passkey"):
+        for row in record["scores"]["by_length"]:
+            add(f"passkey at {row['length']:,} tokens, {row['n']} prompts, %", row, 0, 100)
+    for record in _of_the_model(results, scale, "ruler"):
+        for length, tasks in record["scores"]["tasks"].items():
+            for task, score in tasks.items():
+                add(f"RULER `{task}` at {int(length):,} tokens, {score['n']} samples, %", score, 0)
+    for record in _of_the_model(results, scale, "ngram"):
+        for key, score in record["scores"]["loss"].items():
+            kind, _, count = key.partition("/")
+            name = f"Kneser-Ney {kind} over {int(count) / 1e6:.0f} M tokens" if count else "this model"
+            add(f"loss on unseen books, {name}, nats per token", score, 3)
+    return "\n".join(["| | measured |", "|---|---|", *rows])
+
+
+def _of_the_model(results: Path, scale: str, experiment: str) -> list[dict]:
+    """The records of the weights as they are, under no method."""
+    files = sorted((Path(results) / scale / experiment).glob("model*.json"))
+    return [json.loads(file.read_text()) for file in files]
 
 
 if __name__ == "__main__":

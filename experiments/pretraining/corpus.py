@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from core.errors import InputError
 from experiments import texts
+from experiments.training.corpus import HUB, from_hub, in_directory, in_file
 
 _SHORTEST = 2000  # characters; shorter texts are skipped
 _PROBES = 25  # passages by which another edition of a book is known
-HUB = "emozilla/pg19"
 
 
 @dataclass(frozen=True)
@@ -33,21 +34,23 @@ def load(data: Path | None, hub_books: int = 0, evaluation: list[Path] | None = 
 
     Args:
         data: a directory of .parquet files (column `text`) or .txt files; without one, `hub_books` books of PG19's
-            training set are streamed from the hub, or, when that is 0, the registry package's four books are taken,
-            of each of which the first nine tenths are trained on and the rest is held out.
+            training set are streamed from the hub, or, when that is 0, the registry package's books are taken but for
+            the one that evaluations score; of each the first nine tenths are trained on and the rest is held out.
         evaluation: files with more books that must not be trained on.
 
     Raises:
         InputError: no such directory, or no text in it.
     """
     if data is None and not hub_books:
-        books = [book.text for book in texts.books(texts.AVAILABLE)]
+        books = [book.text for book in texts.books(texts.AVAILABLE)[texts.SCORED :]]
         cuts = [len(book) * 9 // 10 for book in books]
         train, held_out = zip(*((book[:cut], book[cut:]) for book, cut in zip(books, cuts)))
         return Corpus(list(train), list(held_out), "the registry package autocomplete, the first 90 % of each book")
-    found = _read(data) if data is not None else _stream(hub_books)
+    books = in_directory(str(data)) if data is not None else islice(from_hub(seed=None), hub_books)
+    found = [book.text for book in books]
     source = f"{len(found)} books " + (f"from {data.name}/" if data is not None else f"of {HUB}")
-    found = [book for book in without_evaluation(found, _texts(evaluation or [])) if len(book) >= _SHORTEST]
+    unseen = [book.text for file in evaluation or [] for book in in_file(file)]
+    found = [book for book in without_evaluation(found, unseen) if len(book) >= _SHORTEST]
     held_out = [book for book in found if is_held_out(book)]
     train = [book for book in found if not is_held_out(book)]
     if not train:
@@ -82,33 +85,3 @@ def _probes(text: str) -> list[str]:
 
 def _holds(text: str, probes: list[str]) -> bool:
     return any(probe in text for probe in probes)
-
-
-def _read(directory: Path) -> list[str]:
-    if not directory.is_dir():
-        raise InputError(f"no directory at {directory}; give one with parquet or text files.")
-    return _texts(sorted(directory.iterdir()))
-
-
-def _texts(files: list[Path]) -> list[str]:
-    books: list[str] = []
-    for file in files:
-        if file.suffix == ".parquet":
-            import pyarrow.parquet
-
-            table = pyarrow.parquet.ParquetFile(file)
-            if "text" not in table.schema_arrow.names:
-                raise InputError(f"{file} has no column 'text'; it has {', '.join(table.schema_arrow.names)}.")
-            books += table.read(columns=["text"])["text"].to_pylist()
-        elif file.suffix == ".txt":
-            books.append(file.read_text(encoding="utf-8", errors="replace"))
-    return books
-
-
-def _stream(count: int) -> list[str]:
-    from datasets import load_dataset
-
-    try:
-        return [row["text"] for row in load_dataset(HUB, split="train", streaming=True).take(count)]
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {HUB} from the hub ({type(error).__name__}); give --data DIR.") from error

@@ -64,7 +64,8 @@ def tokenize(sample, tokenizer, length: int) -> tuple[list[int], list[bool]]:
     target = [False] * len(ids)
     for turn in sample.turns:
         question = tokenizer(turn.question, add_special_tokens=False).input_ids
-        answer = tokenizer(f" {turn.answers[0]}", add_special_tokens=False).input_ids + [tokenizer.eos_token_id]
+        space = "" if (turn.question or sample.context)[-1].isspace() else " "
+        answer = tokenizer(space + turn.answers[0], add_special_tokens=False).input_ids + [tokenizer.eos_token_id]
         if len(ids) + len(question) + len(answer) > length:
             break
         ids += question + answer

@@ -15,9 +15,9 @@ class Recipe:
         vocabulary: tokens of the BPE.
         hidden, layers, intermediate: of the Llama; its heads have `head_dim` dimensions.
         base, length: of its RoPE, and L.
-        looking_back: heads of layer 0 that start out attending to the tokens just before.
-        learning_rate: the peak; warmed up over `warmup` steps, decayed to zero over the last `decay` of them.
         stages: the curriculum.
+        looking_back: heads of layer 0 that start out attending to the tokens just before.
+        learning_rate: the peak; warmed up over `warmup` steps, decayed to 2 % over the last `decay` of them.
         held_out: samples of each kind to score every `score_every` steps.
         save_every, log_every: steps between checkpoints, and between losses in the journal.
     """
@@ -31,9 +31,9 @@ class Recipe:
     length: int
     stages: tuple[Stage, ...]
     looking_back: int = 3
-    learning_rate: float = 2e-3
-    warmup: int = 50
-    decay: float = 0.2
+    learning_rate: float = 8e-4
+    warmup: int = 100
+    decay: float = 0.35
     spread: float = 0.05
     held_out: int = 24
     save_every: int = 100
@@ -41,30 +41,31 @@ class Recipe:
     log_every: int = 10
 
 
-_FIRST = {"recall": 0.35, "passkey": 0.35, "copying": 0.1, "answering": 0.1, "completion": 0.1}
-_MORE = {
-    "recall": 0.3, "passkey": 0.15, "copying": 0.1, "answering": 0.1, "completion": 0.05, "tracking": 0.05,
-    "counting": 0.03, "classification": 0.07, TEXT: 0.15,
+_FIRST = {
+    "repetition": 0.15, "recall": 0.15, "passkey": 0.08, "answering": 0.12, "copying": 0.08, "completion": 0.04,
+    "classification": 0.03, TEXT: 0.35,
 }  # fmt: skip
-_MOST = {
-    "recall": 0.25, "passkey": 0.1, "copying": 0.05, "answering": 0.1, "completion": 0.05, "tracking": 0.05,
-    "counting": 0.03, "classification": 0.07, TEXT: 0.3,
+_SHORT = {
+    "repetition": 0.06, "recall": 0.12, "passkey": 0.05, "answering": 0.08, "copying": 0.05, "completion": 0.03,
+    "classification": 0.04, "tracking": 0.04, "counting": 0.03, TEXT: 0.5,
+}  # fmt: skip
+_ALL = {
+    "repetition": 0.03, "recall": 0.08, "passkey": 0.05, "answering": 0.05, "copying": 0.03, "completion": 0.02,
+    "classification": 0.02, "tracking": 0.03, "counting": 0.02, "longbench": 0.14, "choice": 0.05, TEXT: 0.48,
 }  # fmt: skip
 
 RECIPES: dict[str, Recipe] = {
     "tiny": Recipe(
         vocabulary=4096, hidden=256, layers=4, intermediate=704, head_dim=64, base=1300.0, length=1024,
         stages=(
-            Stage(64, 1_200_000, 2048, 1, _FIRST),
-            Stage(128, 1_260_000, 2048, 3, _FIRST),
-            Stage(128, 3_000_000, 2048, 3, _FIRST, reach=1024),
-            Stage(256, 5_000_000, 4096, 6, _MORE, reach=1024),
-            Stage(1024, 6_000_000, 8192, 16, _MOST),
+            Stage(128, 1_638_400, 4096, 3, _FIRST, reach=512),
+            Stage(256, 10_240_000, 4096, 6, _SHORT, reach=1024),
+            Stage(1024, 5_242_880, 8192, 16, _ALL),
         ),
     ),
     "smoke": Recipe(
         vocabulary=300, hidden=64, layers=2, intermediate=96, head_dim=32, base=300.0, length=320, looking_back=1,
-        stages=(Stage(256, 5120, 1024, 1, _FIRST), Stage(320, 6400, 1280, 1, _MOST)),
-        held_out=2, save_every=4, score_every=5, log_every=1, warmup=2,
+        stages=(Stage(256, 5120, 1024, 1, _SHORT), Stage(320, 6400, 1280, 1, _SHORT)), warmup=2,
+        held_out=2, save_every=4, score_every=5, log_every=1,
     ),
 }  # fmt: skip

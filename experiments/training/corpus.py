@@ -22,8 +22,8 @@ class Corpus:
     """A source of books.
 
     Attributes:
-        source: "hub", "books" (the registry package's four), or a directory of .txt and .parquet files (column
-            `text`, and a title in `title` or `short_book_title` where there is one).
+        source: "hub", "books" (the registry package's, but for the one that evaluations score), or a directory of .txt
+            and .parquet files (column `text`, and a title in `title` or `short_book_title` where there is one).
     """
 
     source: str
@@ -35,14 +35,21 @@ class Corpus:
             InputError: nothing there, no text in it, or the hub cannot be reached.
         """
         if self.source == "hub":
-            yield from _hub(seed)
+            yield from from_hub(seed)
             return
-        loaders = [lambda book=book: book for book in texts.books(texts.AVAILABLE)] if self.source == "books" else None
-        loaders = loaders or self._files()
+        if self.source == "books":
+            loaders = [lambda book=book: book for book in texts.books(texts.AVAILABLE)[texts.SCORED :]]
+        else:
+            loaders = _files(self.source)
         for index in np.random.default_rng(seed).permutation(len(loaders)):
             book = loaders[index]()
             if book.text.strip():
                 yield book
+
+    @property
+    def count(self) -> int | None:
+        """How many books there are, where they are few enough that each should give its share."""
+        return texts.AVAILABLE - texts.SCORED if self.source == "books" else None
 
     def fingerprint(self) -> list:
         """What tells this source from another or from a changed one; reads no text."""
@@ -50,15 +57,26 @@ class Corpus:
             return [HUB if self.source == "hub" else "books"]
         return [[file.name, file.stat().st_size] for file in _listed(self.source)]
 
-    def _files(self) -> list:
-        """One loader a book."""
-        loaders: list = []
-        for file in _listed(self.source):
-            if file.suffix == ".txt":
-                loaders.append(functools.partial(_text_file, file))
-            else:
-                loaders += _rows(file)
-        return loaders
+
+def in_directory(directory: str) -> list[Book]:
+    """All books of a directory in the order of its files, empty ones included."""
+    return [load() for load in _files(directory)]
+
+
+def in_file(file: Path) -> list[Book]:
+    """The books of a .parquet file, or the one that a text file is."""
+    if not file.is_file():
+        raise InputError(f"no file {file}; give parquet or text files.")
+    return [load() for load in _loaders(file)]
+
+
+def _files(directory: str) -> list:
+    """One loader a book."""
+    return [load for file in _listed(directory) for load in _loaders(file)]
+
+
+def _loaders(file: Path) -> list:
+    return _rows(file) if file.suffix == ".parquet" else [functools.partial(_text_file, file)]
 
 
 def _listed(directory: str) -> list[Path]:
@@ -110,12 +128,13 @@ def _rows(file: Path) -> list:
     ]
 
 
-def _hub(seed: int) -> Iterator[Book]:
+def from_hub(seed: int | None) -> Iterator[Book]:
+    """The training books of PG19 on the hub, streamed; without a seed in their own order."""
     from datasets import load_dataset
 
     try:
-        rows = load_dataset(HUB, split="train", streaming=True).shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
-        for row in rows:
+        rows = load_dataset(HUB, split="train", streaming=True)
+        for row in rows if seed is None else rows.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER):
             yield Book(row["short_book_title"], row["text"])
     except (OSError, RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

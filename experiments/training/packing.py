@@ -56,7 +56,7 @@ class PackedSequences(Dataset):
         row = self._row(index)
         for book in self.facts["books"]:
             if row < book["sequences"]:
-                begin = row * self.facts["length"]
+                begin = (book["first"] + row) * self.facts["length"]
                 return f"{book['title']!r}, tokens {begin}-{begin + self.facts['length'] - 1}"
             row -= book["sequences"]
         raise IndexError(index)
@@ -105,14 +105,19 @@ def pack(
 def _write(folder: Path, corpus: Corpus, tokenizer, length: int, batch: int, wanted: int, seed: int) -> None:
     dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
     books, count, read, longest = [], 0, 0, 0
+    share = -(-wanted // corpus.count) if corpus.count else wanted
     with open(folder / "tokens.bin", "wb") as out:
         for book in corpus.books(seed):
             tokens = tokenizer(book.text, add_special_tokens=False, verbose=False).input_ids
-            taken = min(len(tokens) // length, wanted - count)
-            out.write(np.asarray(tokens[: taken * length], dtype=dtype).tobytes())
+            whole = len(tokens) // length
+            taken = min(whole, share, wanted - count)
+            # Of a book that gives a share only, which part is up to the seed.
+            first = int(np.random.default_rng([seed, read]).integers(whole - taken + 1)) if corpus.count else 0
+            out.write(np.asarray(tokens[first * length : (first + taken) * length], dtype=dtype).tobytes())
             count, read, longest = count + taken, read + 1, max(longest, len(tokens))
             if taken:
-                books.append({"title": book.title, "sha256": book.sha256, "tokens": len(tokens), "sequences": taken})
+                what = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
+                books.append(what | {"first": first, "sequences": taken})
             if count == wanted:
                 break
     if not read:

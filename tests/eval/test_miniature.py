@@ -13,25 +13,27 @@ from tests.models import byte_tokenizer
 
 BOOK = "The old house stood by the water. Nobody had lived in it for years! Who could say why? " * 200
 LENGTH = 900  # of bytes, as the tests' tokenizer has one token a byte
+LENGTHS = {"longbench": 2400}  # whose own prompts take up to 1000
 
 
 def samples(kind, split="train", count=40, turns=4):
     setting = Setting(split, byte_tokenizer(), [BOOK])
-    return [make(kind, random.Random(seed), setting, LENGTH, turns) for seed in range(count)]
+    return [make(kind, random.Random(seed), setting, LENGTHS.get(kind, LENGTH), turns) for seed in range(count)]
 
 
 @pytest.mark.parametrize("split", words.SPLITS)
 @pytest.mark.parametrize("kind", GENERATORS)
 def test_samples_fit_and_fill_their_room(kind, split):
     lengths = [len(written(sample).encode()) for sample in samples(kind, split)]
-    assert max(lengths) <= LENGTH
-    assert sum(lengths) / len(lengths) > 0.8 * LENGTH
+    room = LENGTHS.get(kind, LENGTH)
+    assert max(lengths) <= room
+    assert sum(lengths) / len(lengths) > (0.6 if kind in LENGTHS else 0.8) * room  # longbench's vary from half of it
 
 
 @pytest.mark.parametrize("kind", GENERATORS)
 def test_the_seed_decides_everything(kind):
     assert samples(kind, count=3) == samples(kind, count=3)
-    assert len({sample.context for sample in samples(kind)}) == 40
+    assert len({written(sample) for sample in samples(kind)}) > 25  # the book repeats itself
 
 
 def test_recall_asks_for_the_number_of_the_key():
@@ -115,6 +117,12 @@ def test_what_is_copied_stands_in_the_context_once(kind):
         for turn in sample.turns:
             prefix = turn.question.rsplit("\n", 1)[1].rsplit("? ", 1)[-1]
             assert sample.context.count(f"{prefix} {turn.answers[0]}") == 1
+
+
+def test_repetitions_go_on_as_the_text_did():
+    for sample in samples("repetition"):
+        begin = sample.question.removeprefix("\nAgain: ")
+        assert sample.context.endswith(f"{begin} {sample.answers[0]}") and len(sample.answers[0]) > 100
 
 
 def test_evaluation_data_never_appears_in_training():

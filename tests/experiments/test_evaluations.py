@@ -1,6 +1,7 @@
 """Every evaluation from the command line to its record, on a small random model, against a plain recomputation."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 from core.extend import extend
 from eval import longbench, open_llm, passkey, ruler
+from experiments import texts
 from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -217,3 +219,45 @@ def test_out_of_memory_with_one_sample_is_said_in_one_sentence(call, model, tmp_
     options = ["--lengths", "512", "--depths", "1", "--keys", "1"]
     status, _, err = call("passkey", "--model", model, "--results", tmp_path / "results", *options)
     assert status == 2 and "error: out of memory with a single sample; take shorter samples" in err
+
+
+def test_longbench_e_on_generated_samples_says_so_and_takes_another_margin(call, measure, model, tmp_path):
+    data = tmp_path / "data"
+    options = ["--model", model, "--output", data, "--samples", "1", "--documents", "3"]
+    assert call("miniature", *options)[0] == 0
+    assert "done already" in call("miniature", *options)[1]
+    status, _, err = call("miniature", *options[:-1], "4")
+    assert status == 2 and "holds something else" in err
+    cut = ["--margin", "100", "--new-tokens", "5"]
+    record = measure("longbench_e", "--data", data / "longbench_e", "--tasks", "trec", "passage_count", *cut)
+    assert record["benchmark"] == "LongBench-E miniature" and (record["margin"], record["new_tokens"]) == (100, 5)
+    reference = random_model(max_position_embeddings=LENGTH)
+    for key, value in journal(tmp_path, "longbench_e").items():
+        task, number = key.split("/")
+        prompt = longbench.prompt(task, longbench.load(task, data / "longbench_e")[int(number)])
+        room = LENGTH - 100
+        prompt = prompt if len(prompt) <= room else prompt[: room // 2] + prompt[-(room // 2) :]
+        assert value["prediction"] == continuation(reference, prompt, 5)
+
+
+def test_open_llm_on_generated_documents_says_so(call, measure, model, tmp_path):
+    data = tmp_path / "data"
+    assert call("miniature", "--model", model, "--output", data, "--samples", "1", "--documents", "3")[0] == 0
+    record = measure("open_llm", "--data", data / "open_llm")
+    assert record["benchmark"] == "Open LLM miniature"
+    assert {task: cell["n"] for task, cell in record["scores"].items() if task != "average"} == dict.fromkeys(
+        open_llm.TASKS, 3
+    )
+
+
+def test_a_text_that_the_checkpoint_was_trained_on_is_refused(call, model, tmp_path):
+    tuned = tmp_path / "tuned"
+    shutil.copytree(model, tuned)
+    (tmp_path / "book.txt").write_text("abcdefg" * 100)
+    seen = {"title": "A Book", "sha256": texts.files([tmp_path / "book.txt"])[0].sha256}
+    facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 0, "steps": 1}
+    (tuned / "training.json").write_text(json.dumps(facts | {"length": 64, "data_facts": {"books": [seen]}}))
+    command = ["--model", tuned, "--lengths", "256", "--text", tmp_path / "book.txt", "--results", tmp_path / "results"]
+    status, _, err = call("perplexity", *command)
+    assert status == 2 and "was trained on 'A Book'; score another text" in err
+    assert not (tmp_path / "results").exists()

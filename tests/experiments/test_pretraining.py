@@ -1,5 +1,6 @@
 """The parts of pre-training: tokenizer, curriculum, first weights, n-gram yardstick, choice of books."""
 
+import copy
 import itertools
 import math
 import random
@@ -13,10 +14,11 @@ from transformers import LlamaConfig
 
 from core.errors import InputError
 from core.rope import RopeGeometry
-from eval.miniature import Setting, make
+from eval.miniature import Sample, Setting, Turn, make
 from experiments import texts
 from experiments.pretraining import corpus, curriculum, network, tokenizer
 from experiments.pretraining.curriculum import TEXT, Batches, Stage
+from experiments.pretraining.muon import Muon, orthogonal
 from experiments.pretraining.ngram import KneserNey
 from experiments.pretraining.recipes import RECIPES
 from tests.models import byte_tokenizer
@@ -111,14 +113,19 @@ def test_a_batch_without_room_is_refused():
 
 
 def small_config(**changes):
-    sizes = {"hidden_size": 128, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 2}
+    sizes = {
+        "vocab_size": 300,
+        "tie_word_embeddings": True,
+        "hidden_size": 192,
+        "intermediate_size": 96,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 3,
+    }
     rope = {"rope_type": "default", "rope_theta": 1300.0}
     return LlamaConfig(
-        vocab_size=300,
         head_dim=64,
         initializer_range=0.05,
         rope_parameters=rope,
-        tie_word_embeddings=True,
         **sizes | changes,
     )
 
@@ -133,6 +140,19 @@ def test_heads_start_out_looking_back():
         looked_at = attention[head].diagonal(-head - 1)
         assert looked_at.mean() > 0.8
     assert torch.equal(stock.lm_head.weight, stock.model.embed_tokens.weight)
+
+
+def test_the_first_model_already_copies_what_followed_before():
+    """Random tokens, then the same again: at each the next one is the likeliest but for the token itself."""
+    model = network.plain(network.build(small_config(vocab_size=1000, max_position_embeddings=512), 2, seed=0))
+    text = torch.randperm(1000, generator=torch.Generator().manual_seed(0))[:60]
+    ids = torch.cat([text, text])[None]
+    with torch.no_grad():
+        logits = model(ids).logits[0]
+    logits[torch.arange(120), ids[0]] = -torch.inf
+    second = logits[60:-1].argmax(-1) == text[1:]
+    assert second.float().mean() > 0.8
+    assert (logits[:59].argmax(-1) == text[1:]).float().mean() < 0.1
 
 
 def test_the_loss_is_the_weighted_sum_over_targets():
@@ -153,6 +173,47 @@ def test_tokens_see_across_jumps_in_the_positions():
     before = model(ids, weights, places)["loss"].item()
     ids[0, 0] = (ids[0, 0] + 1) % 300
     assert model(ids, weights, places)["loss"].item() != before
+
+
+def test_an_answer_follows_white_space_without_another_blank():
+    for kind, context in (("passage_count", "The final answer is: "), ("trivia", "Answer:\n"), ("other", "Answer:")):
+        ids, target = curriculum.tokenize(Sample(kind, context, (Turn("", ("7",)),)), SETTING.tokenizer, 100)
+        assert SETTING.tokenizer.decode(ids) == context + (" 7" if kind == "other" else "7") + "</s>"
+        assert sum(target) == len(ids) - len(context)
+
+
+@pytest.mark.parametrize("shape", [(30, 30), (20, 50), (50, 20)])
+def test_muon_moves_along_the_orthogonal_factor(shape):
+    """Against the singular value decomposition: the same singular vectors, all values between 0.7 and 1.2."""
+    matrix = torch.randn(shape, generator=torch.Generator().manual_seed(0)) + 0.3
+    u, _, v = torch.linalg.svd(matrix, full_matrices=False)
+    found = u.T @ orthogonal(matrix) @ v.T
+    assert (found - found.diag().diag()).abs().max() < 1e-4
+    assert found.diag().min() > 0.6 and found.diag().max() < 1.25
+
+
+def test_muon_takes_the_layers_matrices_and_adamw_the_rest_each_at_its_rate():
+    model = network.plain(network.build(small_config(tie_word_embeddings=False), looking_back=1, seed=0))
+    twin, ids = copy.deepcopy(model), torch.randint(0, 300, (2, 20), generator=torch.Generator().manual_seed(0))
+    head, matrices = "lm_head.weight", {name for name, p in model.named_parameters() if p.ndim == 2}
+    matrices -= {head, "model.embed_tokens.weight"}
+    rates = {name: 1e-2 * (1.5 if name == head else 0.25) for name, _ in model.named_parameters()}
+    groups = [{"params": [parameter], "lr": rates[name]} for name, parameter in twin.named_parameters()]
+    ours = Muon(model, 1e-2, (0.9, 0.95), 0.1)
+    plain = torch.optim.AdamW(groups, betas=(0.9, 0.95), weight_decay=0.1)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    for one, optimizer in ((model, ours), (twin, plain)):
+        one(ids, labels=ids).loss.backward()
+        optimizer.step()
+    for (name, parameter), other in zip(model.named_parameters(), twin.parameters()):
+        if name not in matrices:
+            assert torch.equal(parameter, other), name
+        elif parameter.grad.any():  # behind outputs that are zero there is no gradient yet
+            moved = (parameter - before[name] * (1 - 1e-2 * 0.1)) / -1e-2
+            assert 0 < moved.square().mean().sqrt().item() < 0.25  # 0.2 for a gradient of full rank
+            assert (moved * parameter.grad).sum() > 0  # downhill
+    again = Muon(model, 1e-2, (0.9, 0.95), 0.1)
+    again.load_state_dict(ours.state_dict())
 
 
 def test_the_share_of_long_wavelengths_is_llama2s():
@@ -226,10 +287,11 @@ def test_books_that_are_evaluated_on_are_left_out(tmp_path, monkeypatch):
 
 
 def test_a_corpus_without_text_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no directory"):
-        corpus.load(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="no text to train on"):
-        corpus.load(tmp_path)
+    for folder in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(InputError, match="no .txt or .parquet file in"):
+            corpus.load(folder)
+    with pytest.raises(InputError, match="no file"):
+        corpus.in_file(tmp_path / "nothing.txt")
     write(tmp_path, short="Too short.")
     with pytest.raises(InputError, match="no text to train on"):
         corpus.load(tmp_path)
@@ -244,8 +306,8 @@ def test_one_book_in_twenty_is_held_out(tmp_path):
     assert 2 <= len(found.held_out) <= 22
 
 
-def test_without_data_the_end_of_each_registry_book_is_held_out():
-    found = corpus.load(None)
-    assert len(found.train) == len(found.held_out) == texts.AVAILABLE
-    for train, held_out, book in zip(found.train, found.held_out, texts.books(texts.AVAILABLE)):
+def test_without_data_the_end_of_each_registry_book_is_held_out_and_the_scored_one_left_out():
+    found, books = corpus.load(None), texts.books(texts.AVAILABLE)[texts.SCORED :]
+    assert len(found.train) == len(found.held_out) == len(books)
+    for train, held_out, book in zip(found.train, found.held_out, books):
         assert train + held_out == book.text

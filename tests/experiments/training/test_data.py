@@ -1,11 +1,15 @@
 """Training text: where it comes from, how it is cut, in what order it comes back."""
 
+import random
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from core.errors import InputError
+from experiments import texts
+from experiments.texts import Book
 from experiments.training.corpus import Corpus
 from experiments.training.packing import pack
 from tests.models import byte_tokenizer
@@ -70,6 +74,24 @@ def test_items_are_described_by_book_and_place(folder, tmp_path):
     for i in range(27):
         title, begin = data.describe(i).split("'")[1], int(data.describe(i).split("tokens ")[1].split("-")[0])
         assert TEXTS[title][begin : begin + 10] == text_of(data[i])
+
+
+def test_of_the_registrys_books_each_gives_its_share_from_a_place_of_the_seed_and_the_scored_one_none(
+    tmp_path, monkeypatch
+):
+    """Each of three books gives a third; which part of it differs by seed."""
+    library = [Book(title, "".join(random.Random(title).choices("abcdefgh", k=900))) for title in "wxyz"]
+    monkeypatch.setattr(texts, "books", lambda count: library[:count])
+    starts = set()
+    for seed in range(4):
+        data = pack(Corpus("books"), byte_tokenizer(), 10, 3, 10, seed, tmp_path / "cache")
+        assert {book["title"]: book["sequences"] for book in data.facts["books"]} == {"x": 10, "y": 10, "z": 10}
+        starts.add(tuple(book["first"] for book in data.facts["books"]))
+        for i in range(30):
+            title, begin = data.describe(i).split("'")[1], int(data.describe(i).split("tokens ")[1].split("-")[0])
+            (book,) = [book for book in library if book.title == title]
+            assert book.text[begin : begin + 10] == text_of(data[i])
+    assert len(starts) == 4
 
 
 def test_seeds_settings_and_changed_files_do_not_share_a_cache(folder, tmp_path):

@@ -1,0 +1,84 @@
+"""Muon for the matrices of the layers, AdamW for embeddings, norms and the output head.
+
+Muon moves a matrix by the orthogonal factor of its momentum, so that every direction of it learns at the same rate
+(Jordan et al., "Muon", 2024); with the step's size matched to AdamW's, both take one learning rate (Liu et al., "Muon
+is Scalable for LLM Training", 2025, equation 4). torch.optim.Muon multiplies in bfloat16, which CPUs without such an
+instruction do 20 times slower than float32, and repeats the work in every process; this one does neither.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+
+MOMENTUM = 0.95
+# Learning rates of all else in units of the matrices'. Embeddings are small, and what is found again in the context is
+# known by them; the output head has no such duty.
+EMBEDDING, HEAD = 0.25, 1.5
+_COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan's quintic; five rounds bring all singular values near 1
+_ROUNDS = 5
+
+
+class Muon(torch.optim.AdamW):
+    """Muon for every matrix of a model but its embedding and output head, AdamW for all else.
+
+    Args:
+        model: gives the parameters, by name.
+        learning_rate, betas, weight_decay: as AdamW's; Muon takes the first and the last.
+    """
+
+    def __init__(
+        self, model: torch.nn.Module, learning_rate: float, betas: tuple[float, float], weight_decay: float
+    ) -> None:
+        matrices, others, head = [], [], []
+        for name, parameter in model.named_parameters():
+            inner = parameter.ndim == 2 and "embed" not in name and "lm_head" not in name
+            (matrices if inner else head if "lm_head" in name else others).append(parameter)
+        groups = [
+            {"params": matrices, "muon": True},
+            {"params": others, "muon": False, "lr": EMBEDDING * learning_rate},
+            {"params": head, "muon": False, "lr": HEAD * learning_rate},
+        ]
+        groups = [group for group in groups if group["params"]]  # a tied head is the embedding
+        super().__init__(groups, lr=learning_rate, betas=betas, weight_decay=weight_decay)
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        """One step of both."""
+        groups = self.param_groups
+        self.param_groups = [group for group in groups if not group["muon"]]
+        super().step(closure)
+        self.param_groups = groups
+        for group in groups:
+            if group["muon"]:
+                self._move(group)
+
+    def _move(self, group: dict) -> None:
+        """Each process orthogonalises its share of the matrices; gradients and momenta are the same in all."""
+        rank, count = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+        updates = []
+        for index, parameter in enumerate(group["params"]):
+            state = self.state[parameter]
+            if not state:
+                state["step"], state["momentum"] = torch.zeros(()), torch.zeros_like(parameter)
+            state["momentum"].lerp_(parameter.grad, 1 - MOMENTUM)
+            ahead = parameter.grad.lerp(state["momentum"], MOMENTUM)
+            updates.append(orthogonal(ahead) if index % count == rank else torch.zeros_like(ahead))
+        flat = torch.cat([update.flatten() for update in updates])
+        if count > 1:
+            dist.all_reduce(flat)
+        for parameter, moved in zip(group["params"], flat.split([update.numel() for update in updates])):
+            parameter.mul_(1 - group["lr"] * group["weight_decay"])
+            size = 0.2 * max(parameter.shape) ** 0.5  # a root mean square of 0.2, as AdamW's steps have
+            parameter.add_(moved.view_as(parameter), alpha=-group["lr"] * size)
+
+
+def orthogonal(matrix: torch.Tensor) -> torch.Tensor:
+    """About U Vᵀ of the matrix's singular value decomposition U S Vᵀ, its singular values between 0.7 and 1.2."""
+    a, b, c = _COEFFICIENTS
+    wide = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
+    wide = wide / (wide.norm() + 1e-7)
+    for _ in range(_ROUNDS):
+        square = wide @ wide.T
+        wide = a * wide + (b * square + c * square @ square) @ wide
+    return wide.T if matrix.shape[0] > matrix.shape[1] else wide

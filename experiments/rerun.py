@@ -1,0 +1,231 @@
+"""Measure everything of a scale anew: the fine-tunes of every method, all evaluations of all models, both ablations.
+
+    python -m experiments.rerun --scale smollm2            everything; the scale's suite in experiments/scales.py says what
+    python -m experiments.rerun --scale smollm2 --quick    one seed and few samples of everything
+    python -m experiments.rerun --scale smollm2 --list     what it would run
+
+Records go to OUTPUT/results, checkpoints to OUTPUT/checkpoints, what each command prints to OUTPUT/logs. The commands
+are those of the README, one process each, as many at a time as --workers; given again after a kill, each goes on where
+it was, and what is done is skipped.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tqdm import tqdm
+
+from core.errors import InputError
+from core.rope import scale as rope_scale
+from experiments import cli, records, scales
+from experiments.scales import Scale, Suite
+
+Command = list[str]
+Setting = tuple[str, dict]  # a method and its options
+
+
+@dataclass
+class Chain:
+    """Commands that follow each other: a model, and all that is measured of it.
+
+    Attributes:
+        name: of the log.
+        commands: module and arguments of each.
+        shared: records that also hold for another setting, as (record, the setting's options).
+    """
+
+    name: str
+    commands: list[Command]
+    shared: list[tuple[Path, dict]] = field(default_factory=list)
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m experiments.rerun")
+    parser.add_argument("--scale", default="smollm2", help="one that has a suite (default smollm2)")
+    parser.add_argument("--quick", action="store_true", help="one seed, few samples")
+    parser.add_argument("--only", choices=("untrained", "trained", "ablations"), help="a part of it")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="default build/rerun/SCALE, or …-quick")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="default OUTPUT/results")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help="default: one a core")
+    parser.add_argument("--list", action="store_true", help="print the commands, run nothing")
+    arguments = parser.parse_args()
+    preset = scales.get(arguments.scale)
+    if preset.suite is None:
+        raise InputError(f"the scale {arguments.scale!r} has no suite; run its experiments one by one.")
+    if arguments.workers < 1:
+        raise InputError("give at least one worker.")
+    output = arguments.output or records.ROOT / "build" / "rerun" / (arguments.scale + "-quick" * arguments.quick)
+    plan = Plan(arguments.scale, preset, output, arguments.results or output / "results", arguments.quick)
+    data, chains = plan.data(), plan.chains(arguments.only)
+    if arguments.list:
+        for command in (command for chain in data + chains for command in chain.commands):
+            print(f"python -m {' '.join(command)}")
+        return
+    run(data, 1, output / "logs")
+    run(chains, arguments.workers, output / "logs")
+    print(f"records in {plan.results}")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What there is to do for a scale."""
+
+    scale: str
+    preset: Scale
+    output: Path
+    results: Path
+    quick: bool
+
+    @property
+    def suite(self) -> Suite:
+        return self.preset.suite
+
+    def data(self) -> list[Chain]:
+        """The miniature benchmarks, where the suite has any."""
+        if not self.suite.miniature:
+            return []
+        arguments = self.suite.miniature[self.quick].split()
+        made = ["experiments.miniature", "--scale", self.scale, "--output", str(self.output / "miniature"), *arguments]
+        return [Chain("miniature", [made])]
+
+    def chains(self, only: str | None = None) -> list[Chain]:
+        """The longest first, so that the workers end together."""
+        parts = {"trained": self._trained, "ablations": self._ablations, "untrained": self._untrained}
+        chains: dict[str, Chain] = {}
+        for name, part in parts.items():
+            for chain in part() if only in (None, name) else ():
+                chains.setdefault(chain.name, chain).shared.extend(chain.shared)
+        return list(chains.values())
+
+    def _trained(self) -> Iterator[Chain]:
+        for seed in range(min(self.suite.seeds, 1 if self.quick else 99)):
+            for factor in self.preset.factors:
+                for setting in self.preset.trained(factor):
+                    yield self._fine_tune(setting, factor, seed)
+
+    def _ablations(self) -> Iterator[Chain]:
+        """One chain for each selection of pairs, however many settings lead to it."""
+        factor = self.preset.factors[0]
+        settings: list[Setting] = [("dprope", {"n_hat": value}) for value in self.suite.n_hat]
+        settings += [("dprope", {"intervals": value}) for value in self.suite.intervals]
+        groups: dict[bytes, list[Setting]] = {}
+        for method, options in [*self.preset.trained(factor), *settings]:
+            if method == "dprope":
+                chosen = rope_scale(self.preset.geometry, method, factor, **options).interpolated
+                groups.setdefault(chosen.tobytes(), []).append((method, options))
+        for first, *others in groups.values():
+            chain = self._fine_tune(first, factor, 0)
+            for _, options in others:
+                for experiment in self.suite.evaluations:
+                    chain.shared.append((records.path(self.results, self.scale, experiment, chain.name), options))
+            if chain.shared or first not in self.preset.trained(factor):
+                yield chain
+
+    def _untrained(self) -> Iterator[Chain]:
+        for factor in self.preset.factors:
+            for setting in self.preset.comparison(factor) if self.suite.evaluations else ():
+                name = records.run_name(setting[0], factor, setting[1])
+                yield Chain(name, self._evaluate(self._method(setting, factor)))
+        scale = ["--scale", self.scale, *self._to()]
+        curves = [*scale, "--factor", str(self.preset.factors[0])]
+        yield Chain("extension", [["experiments.disturbance", *scale], ["experiments.extension", *curves]])
+
+    def _fine_tune(self, setting: Setting, factor: int, seed: int) -> Chain:
+        name = records.run_name(setting[0], factor, setting[1]) + f"_seed={seed}"
+        checkpoint = self.output / "checkpoints" / name
+        train = ["experiments.finetune", *self._method(setting, factor), "--seed", str(seed)]
+        train += ["--output", str(checkpoint), *self._to()]
+        if self.quick:
+            train += ["--steps", "4"]
+        return Chain(name, [train, *self._evaluate(["--model", str(checkpoint)])])
+
+    def _method(self, setting: Setting, factor: int) -> Command:
+        options = [part for key, value in setting[1].items() for part in (f"--{key.replace('_', '-')}", str(value))]
+        return ["--scale", self.scale, "--method", setting[0], "--factor", str(factor), *options]
+
+    def _evaluate(self, model: Command) -> list[Command]:
+        miniature = self.output / "miniature"
+        commands = []
+        for experiment, line in (self.suite.quick if self.quick else self.suite.evaluations).items():
+            given = [
+                part.format(longbench_e=miniature / "longbench_e", open_llm=miniature / "open_llm")
+                for part in line.split()
+            ]
+            commands.append([f"experiments.{experiment}", *model, *given, *self._to()])
+        return commands
+
+    def _to(self) -> Command:
+        return ["--results", str(self.results)]
+
+
+def run(chains: list[Chain], workers: int, logs: Path) -> None:
+    """Run the chains, `workers` at a time.
+
+    Raises:
+        InputError: a command failed; those under way are stopped.
+    """
+    logs.mkdir(parents=True, exist_ok=True)
+    workers = max(min(workers, len(chains)), 1)
+    stop, running = threading.Event(), set()
+    with (
+        tqdm(total=sum(len(chain.commands) for chain in chains), unit="command", smoothing=0) as bar,
+        concurrent.futures.ThreadPoolExecutor(workers) as pool,
+    ):
+        futures = [pool.submit(_follow, chain, logs, workers, stop, running, bar) for chain in chains]
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                future.result()
+        except BaseException:
+            stop.set()
+            for process in list(running):
+                process.terminate()
+            raise
+    for chain in chains:
+        for record, options in chain.shared:
+            share(record, options)
+
+
+def _follow(chain: Chain, logs: Path, workers: int, stop: threading.Event, running: set, bar: tqdm) -> None:
+    threads = str(max((os.cpu_count() or 1) // workers, 1))
+    environment = os.environ | {"OMP_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "false"}
+    log = logs / f"{chain.name}.log"
+    for command in chain.commands:
+        if stop.is_set():
+            return
+        with open(log, "a") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *command], cwd=records.ROOT, env=environment, stdout=out, stderr=out
+            )
+            running.add(process)
+            status = process.wait()
+            running.discard(process)
+        if status and not stop.is_set():
+            last = log.read_text().strip().splitlines()[-1]
+            raise InputError(f"{command[0]} failed ({last.removeprefix('error: ')}); see {log}.")
+        bar.set_postfix_str(chain.name, refresh=False)
+        bar.update()
+
+
+def share(file: Path, options: dict) -> Path:
+    """Write the record again for a setting that selects the same pairs, and so is the same model."""
+    record = json.loads(file.read_text())
+    mine = file.stem.removeprefix(records.run_name(record["method"], record["factor"], record["options"]))
+    name = records.run_name(record["method"], record["factor"], options) + mine
+    same = {"options": options, "same_selection_as": file.stem}
+    twin = file.with_name(f"{name}.json")
+    partial = twin.with_name(f".{twin.name}.partial")
+    partial.write_text(json.dumps(record | same, indent=1, ensure_ascii=False) + "\n")
+    os.replace(partial, twin)
+    return twin
+
+
+if __name__ == "__main__":
+    cli.run(main)

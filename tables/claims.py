@@ -1,0 +1,261 @@
+"""The paper's claims, each beside what the records say of it, and a verdict that follows from them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from experiments import records, scales
+from tables import common, longbench, openllm, perplexity, ruler
+from tables import extension as extension_table
+from tables.benchmarks import Scores, comparable
+
+EXACT, KIND, NOT, NONE = "reproduced exactly", "reproduced in kind", "not reproduced", "not run"
+_LLAMA2 = "the paper's models and 8 A100: `make train SCALE=llama2-7b`, then the experiment with --model"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured at one scale.
+
+    Attributes:
+        scale: whose records.
+        measured: the numbers, with intervals.
+        verdict: EXACT, KIND, NOT or NONE.
+    """
+
+    scale: str
+    measured: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, where the paper makes it, and what tests it."""
+
+    text: str
+    where: str
+    test: Callable[[Path], Iterator[Finding]]
+
+    def findings(self, results: Path) -> list[Finding]:
+        """At every scale that has records; where none has, what it would take."""
+        found = list(self.test(results))
+        return found or [Finding("LLaMA2", f"no record; it takes {_LLAMA2}", NONE)]
+
+
+def _disturbance(results: Path) -> Iterator[Finding]:
+    published = common.paper("disturbance").set_index(["method", "factor"])["disturbance_e3"]
+    lines, worst = [], 0.0
+    for run in records.load(results, "llama2-7b", "disturbance"):
+        for row in run["scores"]:
+            value = published.get((row["method"], run["factor"]))
+            if row["precision"] == "float32" and value is not None and not row["options"]:
+                found = 1e3 * row["average"]
+                worst = max(worst, abs(found / value - 1))
+                lines.append(f"{common.METHOD_NAMES[row['method']]} s = {run['factor']:g}: {value:.2f} | {found:.2f}")
+    verdict = EXACT if worst < 0.005 else NOT
+    yield Finding("llama2-7b", f"published | recomputed: {'; '.join(lines)}. Largest deviation {worst:.2%}.", verdict)
+
+
+def _least_disturbance(results: Path) -> Iterator[Finding]:
+    for scale, preset in scales.SCALES.items():
+        lines, least = [], True
+        for run in _some(results, scale, "disturbance"):
+            rows = [row for row in run["scores"] if (row["precision"], row["convention"]) == ("float64", "released")]
+            ours = next(row["average"] for row in rows if row["method"] == "dprope" and not row["options"])
+            rival = min((row for row in rows if row["method"] not in ("dprope", "original")), key=_average)
+            least &= ours <= rival["average"]
+            lines.append(
+                f"s = {run['factor']:g}: {1e3 * ours:.2f} against {1e3 * rival['average']:.2f} "
+                f"({common.METHOD_NAMES[rival['method']]})"
+            )
+        if lines:
+            same = preset.geometry == scales.get("llama2-7b").geometry  # all that the disturbance depends on
+            verdict = (EXACT if same else KIND) if least else NOT
+            yield Finding(scale, f"10⁻³ nat, DPRoPE at t = 0 against the least rival: {'; '.join(lines)}.", verdict)
+
+
+def _average(row: dict) -> float:
+    return row["average"]
+
+
+def _better(
+    experiment: str,
+    scores: Callable[[dict], Scores],
+    metric: Callable[[Scores], str],
+    sign: int = 1,
+    unit: str = "points",
+) -> Callable[[Path], Iterator[Finding]]:
+    """DPRoPE's better variant against the best fine-tuned rival; where nothing is fine-tuned, the untrained ones.
+
+    Args:
+        metric: the column to compare, of those there are.
+        sign: -1 where less is better.
+    """
+
+    def test(results: Path) -> Iterator[Finding]:
+        for scale in scales.SCALES:
+            for trained in (True, False):
+                groups = comparable(results, scale, experiment, trained)
+                lines, verdicts = [], []
+                for factor in scales.get(scale).factors:
+                    own = {
+                        common.method_name(group[0]): [scores(record) for record in group]
+                        for group in groups
+                        if group[0]["factor"] == factor and not set(group[0]["options"]) - {"n_hat"}
+                    }
+                    names = {name: "DPRoPE" in name for name in own if name != "Original"}
+                    if len(set(names.values())) < 2:
+                        continue
+                    column = metric(next(iter(own.values()))[0])
+
+                    def mean(name: str, own: dict = own, column: str = column) -> float:
+                        return sign * float(np.mean([run[column]["mean"] for run in own[name]]))
+
+                    ours, rival = (
+                        max((n for n, mine in names.items() if mine is side), key=mean) for side in (True, False)
+                    )
+                    gap = difference(own[ours], own[rival], column)
+                    lines.append(
+                        f"s = {factor:g}, {column}: {ours} {abs(mean(ours)):.2f}, {rival} {abs(mean(rival)):.2f}, "
+                        f"difference {gap['mean']:+.2f} [{gap['low']:+.2f}, {gap['high']:+.2f}] {unit}"
+                    )
+                    wins = gap["low"] > 0 if sign > 0 else gap["high"] < 0
+                    verdicts.append(wins)
+                if lines:
+                    state = "fine-tuned" if trained else "without training"
+                    yield Finding(scale, f"{state}: {'; '.join(lines)}.".replace("$", "").replace(r"\hat n", "n̂"),
+                                  KIND if all(verdicts) else NOT)  # fmt: skip
+                    break
+
+    return test
+
+
+def difference(ours: list[Scores], rival: list[Scores], metric: str) -> dict:
+    """Ours minus the rival's with a 95 % interval: Student's over seeds that both have, else from both intervals.
+
+    Two intervals over samples combine as if independent, which is wider than a paired one would be.
+    """
+    count = min(len(ours), len(rival))
+    if count > 1:
+        gaps = np.array([a[metric]["mean"] - b[metric]["mean"] for a, b in zip(ours, rival)])
+        half = float(stats.t.ppf(0.975, count - 1) * stats.sem(gaps))
+        return {"mean": float(gaps.mean()), "low": float(gaps.mean()) - half, "high": float(gaps.mean()) + half}
+    a, b = ours[0][metric], rival[0][metric]
+    mean = a["mean"] - b["mean"]
+    low = mean - float(np.hypot(a["mean"] - a["low"], b["high"] - b["mean"]))
+    high = mean + float(np.hypot(a["high"] - a["mean"], b["mean"] - b["low"]))
+    return {"mean": mean, "low": low, "high": high}
+
+
+def _last(prefix: str = "") -> Callable[[Scores], str]:
+    """The last column; or the last whose name starts with `prefix`."""
+    return lambda scores: [name for name in scores if name.startswith(prefix)][-1]
+
+
+def _passkey(results: Path) -> Iterator[Finding]:
+    for scale in scales.SCALES:
+        length = scales.get(scale).geometry.context_length
+        lines, all_found = [], True
+        runs = [run for run in _some(results, scale, "passkey") if run["method"] == "dprope"]
+        for run in [run for run in runs if "training" in run] or runs:
+            within = [row for row in run["scores"]["by_length"] if row["length"] <= length * run["factor"]]
+            asked = sum(row["n"] for row in within)
+            right = round(sum(row["mean"] * row["n"] for row in within))
+            all_found &= right == asked
+            lines.append(f"{records.run_name(run['method'], run['factor'], run['options'])}: {right} of {asked}")
+        if lines:
+            lines = list(dict.fromkeys(lines))
+            yield Finding(scale, f"passkeys found within L' = s·L: {'; '.join(lines)}.", KIND if all_found else NOT)
+
+
+def _collapse(results: Path) -> Iterator[Finding]:
+    for scale in scales.SCALES:
+        runs = {run["method"]: run for run in _some(results, scale, "perplexity") if run["factor"] == 2}
+        length = scales.get(scale).geometry.context_length
+        lines = []
+        for run in [run for name, run in runs.items() if name in ("original", "dprope")]:
+            within, beyond = ([r for r in run["scores"] if (r["length"] <= length) is side] for side in (True, False))
+            if within and beyond:
+                lines.append((run["method"], within[-1]["token"]["mean"], beyond[0]["token"]["mean"]))
+        if len(lines) == 2:
+            text = "; ".join(f"{common.METHOD_NAMES[name]} {a:.1f} at L, {b:.1f} beyond" for name, a, b in lines)
+            worse = {name: b / a for name, a, b in lines}
+            verdict = KIND if worse["original"] > 1.5 > worse["dprope"] else NOT
+            yield Finding(scale, f"perplexity: {text}.", verdict)
+
+
+def _extension(results: Path) -> Iterator[Finding]:
+    """The central claim, without training: the order by disturbance and the order by loss beyond L."""
+    for scale in scales.SCALES:
+        if not (Path(results) / scale / "extension").is_dir():
+            continue
+        disturbance = {
+            (row["method"], row["options"].get("n_hat")): row["average"]
+            for run in _some(results, scale, "disturbance")
+            for row in run["scores"]
+            if run["factor"] == 2 and (row["precision"], row["convention"]) == ("float64", "released")
+        }
+        runs = extension_table.comparison(results, scale)
+        pairs = [
+            (disturbance[run["method"], run["options"].get("n_hat")], run["ranges"][-1]["mean"])
+            for run in runs
+            if (run["method"], run["options"].get("n_hat")) in disturbance
+        ]
+        if len(pairs) > 3:
+            order = stats.spearmanr(*zip(*pairs))
+            best = min(runs, key=lambda run: run["ranges"][-1]["mean"])
+            text = (
+                f"Spearman's correlation of disturbance and loss beyond L over {len(pairs)} settings, without training: "
+                f"{order.statistic:+.2f} (p = {order.pvalue:.2f}); the least loss is {common.method_name(best)}'s."
+            )
+            verdict = KIND if order.pvalue < 0.05 and order.statistic > 0 else NOT
+            yield Finding(scale, text.replace("$", "").replace(r"\hat n", "n̂"), verdict)
+
+
+def _time(results: Path) -> Iterator[Finding]:
+    for scale in scales.SCALES:
+        for record in _some(results, scale, "time_cost"):
+            rows = [row for row in record["scores"] if row["run"].startswith("dprope")]
+            text = "; ".join(
+                f"{row['run']}, {row['phase']}: {row['relative_to_pi']:.3f} [{row['low']:.3f}, {row['high']:.3f}] of PI"
+                for row in rows
+            )
+            yield Finding(scale, f"{text}.", KIND if all(row["low"] <= 1.02 for row in rows) else NOT)
+
+
+def _some(results: Path, scale: str, experiment: str) -> list[dict]:
+    """The records there are, but those of a checkpoint that no method here made."""
+    if not any((Path(results) / scale / experiment).glob("*.json")):
+        return []
+    return [run for run in records.load(results, scale, experiment) if run.get("method", "several")]
+
+
+CLAIMS = (
+    Claim("The disturbance of PI, YaRN and the method at 8k and 16k (Table 3)", "section 5.1", _disturbance),
+    Claim("The method has the least disturbance of all", "abstract, section 5.1", _least_disturbance),
+    Claim("Less disturbance extends a model better", "section 5.1", _extension),
+    Claim("Without extension a model collapses beyond L; extended it does not", "section 4.4", _collapse),
+    Claim(
+        "Best on LongBench-E, the more so beyond L",
+        "section 4.2",
+        _better("longbench_e", longbench.scores, _last("Avg")),
+    ),
+    Claim("Best on RULER", "appendix", _better("ruler", ruler.scores, _last("Avg"))),
+    Claim(
+        "Least perplexity",
+        "appendix",
+        _better("perplexity", perplexity.scores, _last(), sign=-1, unit="of perplexity"),
+    ),
+    Claim(
+        "Short text keeps its scores: above the other methods on Open LLM",
+        "section 4.3",
+        _better("open_llm", openllm.scores, _last("Avg")),
+    ),
+    Claim("All passkeys are found within the extended context", "section 4.4", _passkey),
+    Claim("No cost over PI in training or inference", "appendix", _time),
+)

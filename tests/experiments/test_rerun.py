@@ -1,0 +1,76 @@
+"""The plan of a rerun, how it runs, and records that several settings share."""
+
+import json
+import sys
+
+import pytest
+
+from core.errors import InputError
+from core.rope import RopeGeometry, scale
+from experiments import records, rerun
+from experiments.scales import Scale, Suite
+
+EVALUATIONS = {"perplexity": "--lengths 64", "longbench_e": "--data {longbench_e}"}
+SUITE = Suite(EVALUATIONS, EVALUATIONS, ("", "--samples 1"), 3, n_hat=(48, 46, 40), intervals=(90, 180, 360))
+PRESET = Scale("toy", "toy", RopeGeometry(64, 1300.0, 1024), n_hat={2: 20, 4: 18}, suite=SUITE)
+
+
+def plan(tmp_path, quick=False):
+    return rerun.Plan("toy", PRESET, tmp_path, tmp_path / "results", quick)
+
+
+def trained(chains):
+    return [chain.commands[0] for chain in chains if chain.commands[0][0] == "experiments.finetune"]
+
+
+def test_every_method_and_factor_is_trained_once_per_seed(tmp_path):
+    found = [" ".join(command[1:]) for command in trained(plan(tmp_path).chains("trained"))]
+    for seed in range(3):
+        for factor in (2, 4):
+            for method in ("pi", "yarn", "clex", "dprope"):
+                part = f"--method {method} --factor {factor}"
+                runs = [line for line in found if part in line and f"--seed {seed}" in line]
+                assert len(runs) == (2 if method == "dprope" else 1)
+    assert len(found) == 3 * 2 * 5 and len(set(found)) == len(found)
+    quick = plan(tmp_path, quick=True).chains("trained")
+    assert len(trained(quick)) == 10 and all("--steps" in command for command in trained(quick))
+    for chain in quick:
+        assert {command[0] for command in chain.commands[1:]} == {f"experiments.{e}" for e in PRESET.suite.evaluations}
+
+
+def test_a_selection_that_several_settings_share_is_trained_once(tmp_path):
+    chains = plan(tmp_path).chains("ablations")
+    settings = [{"n_hat": n} for n in PRESET.suite.n_hat] + [{"intervals": b} for b in PRESET.suite.intervals]
+    selections = {scale(PRESET.geometry, "dprope", 2, **options).interpolated.tobytes() for options in settings}
+    assert len(trained(chains)) == len(chains) == len(selections) < len(settings)
+    shared = [(chain.name, options) for chain in chains for _, options in chain.shared]
+    assert ("dprope_s=2_seed=0", {"intervals": 360}) in shared  # the default, trained for the comparison as well
+    everything = plan(tmp_path).chains()
+    assert len({chain.name for chain in everything}) == len(everything)
+    assert {" ".join(command) for command in trained(chains)} < {" ".join(command) for command in trained(everything)}
+
+
+def test_shared_records_stand_under_each_setting(tmp_path):
+    record = {"method": "dprope", "factor": 2, "options": {"n_hat": 44}, "scores": [1], "identity": "x"}
+    file = records.path(tmp_path, "tiny", "ruler", "dprope_n-hat=44_s=2_seed=0")
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(record))
+    twin = rerun.share(file, {"intervals": 180})
+    assert twin.name == "dprope_intervals=180_s=2_seed=0.json"
+    made = json.loads(twin.read_text())
+    assert made["options"] == {"intervals": 180} and made["same_selection_as"] == file.stem and made["scores"] == [1]
+
+
+def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
+    chains = [rerun.Chain(name, [["timeit", "-n1", "-r1", "pass"]] * 2) for name in "abc"]
+    rerun.run(chains, 2, tmp_path / "logs")
+    assert all((tmp_path / "logs" / f"{name}.log").read_text().count("1 loop") == 2 for name in "abc")
+    bad = rerun.Chain("bad", [["experiments.passkey", "--depths", "0"]])
+    with pytest.raises(InputError, match=r"experiments.passkey failed \(give at least one depth.*bad.log"):
+        rerun.run([bad], 1, tmp_path / "logs")
+
+
+def test_a_scale_without_a_suite_is_refused(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "llama2-7b"])
+    with pytest.raises(InputError, match="has no suite"):
+        rerun.main()

@@ -1,0 +1,94 @@
+"""The report says of each claim what the records say, and shows the tables' own cells."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from experiments.records import RESULTS, ROOT
+from tables import html, report
+from tables.claims import CLAIMS, EXACT, KIND, NONE, NOT, Claim, difference
+
+TEXTS = {claim.text: claim for claim in CLAIMS}
+
+
+def by_start(start: str) -> Claim:
+    (claim,) = [claim for text, claim in TEXTS.items() if text.startswith(start)]
+    return claim
+
+
+def score(mean, width=1.0):
+    return {"mean": mean, "low": mean - width, "high": mean + width, "n": 5}
+
+
+def write(folder, method, mean, width=1.0, seed=None, factor=2, options=None):
+    """A RULER record."""
+    lengths = {"1024": score(mean, width), "2048": score(mean, width)}
+    made = {"method": method, "factor": factor, "options": options or {}, "samples": 5}
+    made["scores"] = {"lengths": lengths, "average": score(mean, width)}
+    if seed is not None:
+        made["training"] = {"seed": seed}
+    folder = folder / "smollm2" / "ruler"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{len(list(folder.iterdir()))}.json").write_text(json.dumps(made))
+
+
+def test_no_verdict_without_a_record(tmp_path):
+    shutil.copytree(RESULTS / "llama2-7b", tmp_path / "llama2-7b")
+    for claim in CLAIMS:
+        for finding in claim.findings(tmp_path):
+            assert (finding.verdict == NONE) == (finding.scale == "LLaMA2")
+    assert by_start("The disturbance of").findings(tmp_path)[0].verdict == EXACT
+
+
+@pytest.mark.parametrize(("ours", "width", "verdict"), [(60, 1, KIND), (52, 5, NOT), (40, 1, NOT)])
+def test_a_difference_within_the_noise_is_no_reproduction(tmp_path, ours, width, verdict):
+    for method, mean in (("pi", 45), ("yarn", 50), ("dprope", ours)):
+        write(tmp_path, method, mean, width)
+    (finding,) = by_start("Best on RULER").findings(tmp_path)
+    assert finding.verdict == verdict and f"YaRN (s=2) {50:.2f}" in finding.measured.replace("YaRN 50", "YaRN (s=2) 50")
+
+
+def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(tmp_path):
+    write(tmp_path, "pi", 0)
+    write(tmp_path, "dprope", 99)
+    for seed, base in enumerate((10, 30, 50)):  # seeds differ much, the methods within a seed little
+        write(tmp_path, "pi", base, seed=seed)
+        write(tmp_path, "dprope", base + 2 + seed / 10, seed=seed)
+    (finding,) = by_start("Best on RULER").findings(tmp_path)
+    assert (
+        finding.measured.startswith("fine-tuned")
+        and finding.verdict == KIND
+        and "+2.10 [+1.85, +2.35]" in finding.measured
+    )
+
+
+def test_intervals_over_samples_combine_as_if_independent():
+    gap = difference([{"x": score(5, 3)}], [{"x": score(1, 4)}], "x")
+    assert gap == {"mean": 4, "low": -1, "high": 9}
+
+
+def test_cells_become_html():
+    assert html.text(r"\textbf{1.0 {\scriptsize[0.5, 1.5]}}") == "<b>1.0 <small>[0.5, 1.5]</small></b>"
+    assert html.text(r"DPRoPE ($\hat n=20$), 95\,\% \& a\_b <") == "DPRoPE (n̂=20), 95 % &amp; a_b &lt;"
+    with pytest.raises(ValueError, match="unbalanced"):
+        html.text(r"\textbf{1")
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "tables").glob("*.tex")), ids=lambda file: file.stem)
+def test_every_number_of_every_table_reaches_the_page(file):
+    tex = file.read_text()
+    body = tex[tex.index("\\toprule") : tex.index("\\bottomrule")]
+    page = html.table(tex)
+    wanted = re.findall(r"\d+\.\d+", body)
+    assert re.findall(r"\d+\.\d+", page.split("</caption>")[1]) == wanted and wanted
+    assert "\\" not in page and "$" not in page
+
+
+def test_the_page_needs_nothing_else():
+    page = report.build(RESULTS, ROOT / "tables", ROOT / "figures")
+    assert not re.findall(r"(?:src|href)='(?!data:)[^']{0,40}", page)
+    assert page.count("<figure>") == len(list((ROOT / "figures").glob("*.png")))
+    for claim in CLAIMS:
+        assert claim.text in page
