@@ -65,6 +65,8 @@ def main() -> None:
     output = arguments.output or records.ROOT / "build" / "rerun" / (arguments.scale + "-quick" * arguments.quick)
     plan = Plan(arguments.scale, preset, output, arguments.results or output / "results", arguments.quick)
     data, chains = plan.data(), plan.chains(arguments.only)
+    if not chains:
+        raise InputError(f"the suite of {arguments.scale!r} has no part {arguments.only!r}; see experiments/scales.py.")
     if arguments.list:
         for command in (command for chain in data + chains for command in chain.commands):
             print(f"python -m {' '.join(command)}")

@@ -74,3 +74,6 @@ def test_a_scale_without_a_suite_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "llama2-7b"])
     with pytest.raises(InputError, match="has no suite"):
         rerun.main()
+    monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "smollm2", "--only", "ablations"])
+    with pytest.raises(InputError, match="has no part 'ablations'"):
+        rerun.main()
