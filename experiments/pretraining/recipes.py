@@ -31,7 +31,7 @@ class Recipe:
     length: int
     stages: tuple[Stage, ...]
     looking_back: int = 3
-    learning_rate: float = 8e-4
+    learning_rate: float = 4e-4
     warmup: int = 100
     decay: float = 0.35
     spread: float = 0.05

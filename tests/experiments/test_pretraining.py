@@ -197,7 +197,7 @@ def test_muon_takes_the_layers_matrices_and_adamw_the_rest_each_at_its_rate():
     twin, ids = copy.deepcopy(model), torch.randint(0, 300, (2, 20), generator=torch.Generator().manual_seed(0))
     head, matrices = "lm_head.weight", {name for name, p in model.named_parameters() if p.ndim == 2}
     matrices -= {head, "model.embed_tokens.weight"}
-    rates = {name: 1e-2 * (1.5 if name == head else 0.25) for name, _ in model.named_parameters()}
+    rates = {name: 1e-2 * (3 if name == head else 2) for name, _ in model.named_parameters()}
     groups = [{"params": [parameter], "lr": rates[name]} for name, parameter in twin.named_parameters()]
     ours = Muon(model, 1e-2, (0.9, 0.95), 0.1)
     plain = torch.optim.AdamW(groups, betas=(0.9, 0.95), weight_decay=0.1)
