@@ -3,7 +3,7 @@
     python -m experiments.pretrain --scale tiny --data DIR --output models/tiny
 
 DIR holds parquet files (column `text`) or .txt files; without --data, --hub N streams N books of PG19, and without
-either, the registry package's four books are used. On two CPU cores,
+either, the registry package's books but for the one that evaluations score. On two CPU cores,
 
     torchrun --nproc-per-node 2 -m experiments.pretrain ... --threads 1
 
@@ -49,7 +49,7 @@ def main() -> None:
         tokens.save_pretrained(arguments.work / "tokenizer")
     train = Setting("train", tokens, books.train)
     held_out = Setting("eval", tokens, books.held_out)
-    model = network.build(_config(recipe, tokens), recipe.looking_back, arguments.seed)
+    model = network.build(architecture(recipe, tokens), recipe.looking_back, arguments.seed)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters; {books.source}", flush=True)
 
     log = journal.Journal(arguments.work / "journal.jsonl")
@@ -125,7 +125,8 @@ def _arguments():
     return arguments
 
 
-def _config(recipe: Recipe, tokens) -> LlamaConfig:
+def architecture(recipe: Recipe, tokens) -> LlamaConfig:
+    """The configuration of the recipe's model for that tokenizer."""
     heads = recipe.hidden // recipe.head_dim
     return LlamaConfig(
         vocab_size=len(tokens),

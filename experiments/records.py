@@ -49,7 +49,11 @@ def is_done(file: Path, run_identity: str) -> bool:
 
 def write(file: Path, record: dict) -> Path:
     """Write a record and what it ran on, atomically: a reader sees all of it or nothing."""
-    record = record | {"environment": environment()}
+    return put(file, record | {"environment": environment()})
+
+
+def put(file: Path, record: dict) -> Path:
+    """Write a record as it is, atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     partial.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")

@@ -108,7 +108,7 @@ class Plan:
         return list(chains.values())
 
     def _trained(self) -> Iterator[Chain]:
-        for seed in range(min(self.suite.seeds, 1 if self.quick else 99)):
+        for seed in range(min(self.suite.seeds, 1) if self.quick else self.suite.seeds):
             for factor in self.preset.factors:
                 for setting in self.preset.trained(factor):
                     yield self._fine_tune(setting, factor, seed)
@@ -223,10 +223,7 @@ def share(file: Path, options: dict) -> Path:
     name = records.run_name(record["method"], record["factor"], options) + mine
     same = {"options": options, "same_selection_as": file.stem}
     twin = file.with_name(f"{name}.json")
-    partial = twin.with_name(f".{twin.name}.partial")
-    partial.write_text(json.dumps(record | same, indent=1, ensure_ascii=False) + "\n")
-    os.replace(partial, twin)
-    return twin
+    return records.put(twin, record | same)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from eval.intervals import accuracy_interval
 from experiments import records, scales
 from tables import common, longbench, openllm, perplexity, ruler
 from tables import extension as extension_table
@@ -104,17 +105,17 @@ def _better(
                 lines, verdicts = [], []
                 for factor in scales.get(scale).factors:
                     own = {
-                        common.method_name(group[0]): [scores(record) for record in group]
+                        common.method_name(group[0]): {_seed(record): scores(record) for record in group}
                         for group in groups
                         if group[0]["factor"] == factor and not set(group[0]["options"]) - {"n_hat"}
                     }
                     names = {name: "DPRoPE" in name for name in own if name != "Original"}
                     if len(set(names.values())) < 2:
                         continue
-                    column = metric(next(iter(own.values()))[0])
+                    column = metric(next(iter(next(iter(own.values())).values())))
 
                     def mean(name: str, own: dict = own, column: str = column) -> float:
-                        return sign * float(np.mean([run[column]["mean"] for run in own[name]]))
+                        return sign * float(np.mean([run[column]["mean"] for run in own[name].values()]))
 
                     ours, rival = (
                         max((n for n, mine in names.items() if mine is side), key=mean) for side in (True, False)
@@ -135,17 +136,21 @@ def _better(
     return test
 
 
-def difference(ours: list[Scores], rival: list[Scores], metric: str) -> dict:
-    """Ours minus the rival's with a 95 % interval: Student's over seeds that both have, else from both intervals.
+def _seed(record: dict) -> int | None:
+    return record.get("training", {}).get("seed")
+
+
+def difference(ours: dict[int | None, Scores], rival: dict[int | None, Scores], metric: str) -> dict:
+    """Ours minus the rival's with a 95 % interval: Student's over the seeds that both have, else from both intervals.
 
     Two intervals over samples combine as if independent, which is wider than a paired one would be.
     """
-    count = min(len(ours), len(rival))
-    if count > 1:
-        gaps = np.array([a[metric]["mean"] - b[metric]["mean"] for a, b in zip(ours, rival)])
-        half = float(stats.t.ppf(0.975, count - 1) * stats.sem(gaps))
+    seeds = ours.keys() & rival.keys()
+    if len(seeds) > 1:
+        gaps = np.array([ours[seed][metric]["mean"] - rival[seed][metric]["mean"] for seed in sorted(seeds)])
+        half = float(stats.t.ppf(0.975, len(seeds) - 1) * stats.sem(gaps))
         return {"mean": float(gaps.mean()), "low": float(gaps.mean()) - half, "high": float(gaps.mean()) + half}
-    a, b = ours[0][metric], rival[0][metric]
+    a, b = (next(iter(scores.values()))[metric] for scores in (ours, rival))
     mean = a["mean"] - b["mean"]
     low = mean - float(np.hypot(a["mean"] - a["low"], b["high"] - b["mean"]))
     high = mean + float(np.hypot(a["high"] - a["mean"], b["mean"] - b["low"]))
@@ -167,9 +172,11 @@ def _passkey(results: Path) -> Iterator[Finding]:
             asked = sum(row["n"] for row in within)
             right = round(sum(row["mean"] * row["n"] for row in within))
             all_found &= right == asked
-            lines.append(f"{records.run_name(run['method'], run['factor'], run['options'])}: {right} of {asked}")
+            share = accuracy_interval([1.0] * right + [0.0] * (asked - right))
+            name = records.run_name(run["method"], run["factor"], run["options"])
+            state = "fine-tuned" if "training" in run else "without training"
+            lines.append(f"{name} {state}: {right} of {asked} [{100 * share['low']:.0f}, {100 * share['high']:.0f}] %")
         if lines:
-            lines = list(dict.fromkeys(lines))
             yield Finding(scale, f"passkeys found within L' = s·L: {'; '.join(lines)}.", KIND if all_found else NOT)
 
 
@@ -225,7 +232,7 @@ def _time(results: Path) -> Iterator[Finding]:
                 f"{row['run']}, {row['phase']}: {row['relative_to_pi']:.3f} [{row['low']:.3f}, {row['high']:.3f}] of PI"
                 for row in rows
             )
-            yield Finding(scale, f"{text}.", KIND if all(row["low"] <= 1.02 for row in rows) else NOT)
+            yield Finding(scale, f"{text}.", KIND if all(row["relative_to_pi"] <= 1.02 for row in rows) else NOT)
 
 
 def _some(results: Path, scale: str, experiment: str) -> list[dict]:

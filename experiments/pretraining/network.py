@@ -6,8 +6,8 @@ plateau until both have formed by chance, and the more tokens there are to tell 
 "In-context Learning and Induction Heads", 2022). On two CPU cores nothing else would be learnt, so the model is given
 both: the first heads of layer 0 attend 1, 2, … tokens back, and the heads of layer 1 look for a token whose
 predecessor is the one at hand, by the slowest pairs of RoPE, which distance turns least, and copy it. All other
-outputs of layers start at zero, as is usual, and everything is trained. Before the first step such a model copies 90 %
-of a repeated sequence of 300 random tokens; at a learning rate of 2e-3 that was lost within a hundred steps.
+outputs of layers start at zero, as is usual, and everything is trained. The learning rate of the
+layers' matrices is low, so that training goes on from there and does not undo it first.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from transformers import LlamaConfig
 from core.errors import InputError
 from core.rope import RopeGeometry
 from eval.miniature import Sample, Setting, Turn, make
-from experiments import texts
+from experiments import pretrain, texts
 from experiments.pretraining import corpus, curriculum, network, tokenizer
 from experiments.pretraining.curriculum import TEXT, Batches, Stage
 from experiments.pretraining.muon import Muon, orthogonal
@@ -144,15 +144,17 @@ def test_heads_start_out_looking_back():
 
 def test_the_first_model_already_copies_what_followed_before():
     """Random tokens, then the same again: at each the next one is the likeliest but for the token itself."""
-    model = network.plain(network.build(small_config(vocab_size=1000, max_position_embeddings=512), 2, seed=0))
-    text = torch.randperm(1000, generator=torch.Generator().manual_seed(0))[:60]
+    recipe = RECIPES["tiny"]
+    config = pretrain.architecture(recipe, TOKENIZER)
+    config.vocab_size = recipe.vocabulary
+    model = network.plain(network.build(config, recipe.looking_back, seed=0))
+    text = torch.randperm(recipe.vocabulary, generator=torch.Generator().manual_seed(0))[:300]
     ids = torch.cat([text, text])[None]
     with torch.no_grad():
         logits = model(ids).logits[0]
-    logits[torch.arange(120), ids[0]] = -torch.inf
-    second = logits[60:-1].argmax(-1) == text[1:]
-    assert second.float().mean() > 0.8
-    assert (logits[:59].argmax(-1) == text[1:]).float().mean() < 0.1
+    logits[torch.arange(600), ids[0]] = -torch.inf
+    assert (logits[300:-1].argmax(-1) == text[1:]).float().mean() > 0.85
+    assert (logits[:299].argmax(-1) == text[1:]).float().mean() < 0.05
 
 
 def test_the_loss_is_the_weighted_sum_over_targets():

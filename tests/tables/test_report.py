@@ -65,8 +65,14 @@ def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(tm
 
 
 def test_intervals_over_samples_combine_as_if_independent():
-    gap = difference([{"x": score(5, 3)}], [{"x": score(1, 4)}], "x")
+    gap = difference({None: {"x": score(5, 3)}}, {None: {"x": score(1, 4)}}, "x")
     assert gap == {"mean": 4, "low": -1, "high": 9}
+
+
+def test_seeds_are_paired_by_their_number():
+    ours = {seed: {"x": score(10 * seed + 1)} for seed in (0, 2, 3)}
+    rival = {seed: {"x": score(10 * seed)} for seed in (3, 2, 1, 0)}
+    assert difference(ours, rival, "x") == {"mean": 1, "low": 1, "high": 1}
 
 
 def test_cells_become_html():
