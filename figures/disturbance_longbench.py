@@ -39,4 +39,4 @@ def build(results: Path, scale: str) -> Figure:
 
 
 if __name__ == "__main__":
-    common.run("disturbance_longbench", __doc__, "smollm2", build)
+    common.run("disturbance_longbench", __doc__, "tiny", build)

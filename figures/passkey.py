@@ -90,4 +90,4 @@ def _heat_map(axes: Axes, run: dict):
 
 
 if __name__ == "__main__":
-    common.run("passkey", __doc__, "smollm2", build)
+    common.run("passkey", __doc__, "tiny", build)

@@ -6,32 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from scipy import stats
 
 from eval.intervals import accuracy_interval
 from experiments import records, scales
 from tables import common, longbench, openllm, perplexity, ruler
 from tables import extension as extension_table
-from tables.benchmarks import Scores, comparable
+from tables.comparisons import EXACT, KIND, NONE, NOT, Finding, ablation, alike, better, last
 
-EXACT, KIND, NOT, NONE = "reproduced exactly", "reproduced in kind", "not reproduced", "not run"
 _LLAMA2 = "the paper's models and 8 A100: `make train SCALE=llama2-7b`, then the experiment with --model"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What was measured at one scale.
-
-    Attributes:
-        scale: whose records.
-        measured: the numbers, with intervals.
-        verdict: EXACT, KIND, NOT or NONE.
-    """
-
-    scale: str
-    measured: str
-    verdict: str
 
 
 @dataclass(frozen=True)
@@ -82,84 +65,6 @@ def _least_disturbance(results: Path) -> Iterator[Finding]:
 
 def _average(row: dict) -> float:
     return row["average"]
-
-
-def _better(
-    experiment: str,
-    scores: Callable[[dict], Scores],
-    metric: Callable[[Scores], str],
-    sign: int = 1,
-    unit: str = "points",
-) -> Callable[[Path], Iterator[Finding]]:
-    """DPRoPE's better variant against the best fine-tuned rival; where nothing is fine-tuned, the untrained ones.
-
-    Args:
-        metric: the column to compare, of those there are.
-        sign: -1 where less is better.
-    """
-
-    def test(results: Path) -> Iterator[Finding]:
-        for scale in scales.SCALES:
-            for trained in (True, False):
-                groups = comparable(results, scale, experiment, trained)
-                lines, verdicts = [], []
-                for factor in scales.get(scale).factors:
-                    own = {
-                        common.method_name(group[0]): {_seed(record): scores(record) for record in group}
-                        for group in groups
-                        if group[0]["factor"] == factor and not set(group[0]["options"]) - {"n_hat"}
-                    }
-                    names = {name: "DPRoPE" in name for name in own if name != "Original"}
-                    if len(set(names.values())) < 2:
-                        continue
-                    column = metric(next(iter(next(iter(own.values())).values())))
-
-                    def mean(name: str, own: dict = own, column: str = column) -> float:
-                        return sign * float(np.mean([run[column]["mean"] for run in own[name].values()]))
-
-                    ours, rival = (
-                        max((n for n, mine in names.items() if mine is side), key=mean) for side in (True, False)
-                    )
-                    gap = difference(own[ours], own[rival], column)
-                    lines.append(
-                        f"s = {factor:g}, {column}: {ours} {abs(mean(ours)):.2f}, {rival} {abs(mean(rival)):.2f}, "
-                        f"difference {gap['mean']:+.2f} [{gap['low']:+.2f}, {gap['high']:+.2f}] {unit}"
-                    )
-                    wins = gap["low"] > 0 if sign > 0 else gap["high"] < 0
-                    verdicts.append(wins)
-                if lines:
-                    state = "fine-tuned" if trained else "without training"
-                    yield Finding(scale, f"{state}: {'; '.join(lines)}.".replace("$", "").replace(r"\hat n", "n̂"),
-                                  KIND if all(verdicts) else NOT)  # fmt: skip
-                    break
-
-    return test
-
-
-def _seed(record: dict) -> int | None:
-    return record.get("training", {}).get("seed")
-
-
-def difference(ours: dict[int | None, Scores], rival: dict[int | None, Scores], metric: str) -> dict:
-    """Ours minus the rival's with a 95 % interval: Student's over the seeds that both have, else from both intervals.
-
-    Two intervals over samples combine as if independent, which is wider than a paired one would be.
-    """
-    seeds = ours.keys() & rival.keys()
-    if len(seeds) > 1:
-        gaps = np.array([ours[seed][metric]["mean"] - rival[seed][metric]["mean"] for seed in sorted(seeds)])
-        half = float(stats.t.ppf(0.975, len(seeds) - 1) * stats.sem(gaps))
-        return {"mean": float(gaps.mean()), "low": float(gaps.mean()) - half, "high": float(gaps.mean()) + half}
-    a, b = (next(iter(scores.values()))[metric] for scores in (ours, rival))
-    mean = a["mean"] - b["mean"]
-    low = mean - float(np.hypot(a["mean"] - a["low"], b["high"] - b["mean"]))
-    high = mean + float(np.hypot(a["high"] - a["mean"], b["mean"] - b["low"]))
-    return {"mean": mean, "low": low, "high": high}
-
-
-def _last(prefix: str = "") -> Callable[[Scores], str]:
-    """The last column; or the last whose name starts with `prefix`."""
-    return lambda scores: [name for name in scores if name.startswith(prefix)][-1]
 
 
 def _passkey(results: Path) -> Iterator[Finding]:
@@ -242,27 +147,64 @@ def _some(results: Path, scale: str, experiment: str) -> list[dict]:
     return [run for run in records.load(results, scale, experiment) if run.get("method", "several")]
 
 
+def _only_720_hurts(gaps: dict[str, dict]) -> bool:
+    others = {name: gap for name, gap in gaps.items() if name != "720"}
+    return "720" in gaps and gaps["720"]["high"] < 0 and alike(others)
+
+
+def _the_least_hurts(gaps: dict[str, dict]) -> bool:
+    return gaps[min(gaps, key=float)]["high"] < 0
+
+
+def _largest(values: list[str]) -> str:
+    return values[-1]
+
+
+def _default_b(values: list[str]) -> str:
+    return "360" if "360" in values else values[-1]
+
+
 CLAIMS = (
     Claim("The disturbance of PI, YaRN and the method at 8k and 16k (Table 3)", "section 5.1", _disturbance),
     Claim("The method has the least disturbance of all", "abstract, section 5.1", _least_disturbance),
     Claim("Less disturbance extends a model better", "section 5.1", _extension),
-    Claim("Without extension a model collapses beyond L; extended it does not", "section 4.4", _collapse),
+    Claim("Without extension a model collapses beyond L; extended it does not", "appendix B.2", _collapse),
     Claim(
         "Best on LongBench-E, the more so beyond L",
         "section 4.2",
-        _better("longbench_e", longbench.scores, _last("Avg")),
+        better("longbench_e", longbench.scores, last("Avg")),
     ),
-    Claim("Best on RULER", "appendix", _better("ruler", ruler.scores, _last("Avg"))),
+    Claim("Best on RULER", "appendix B.2", better("ruler", ruler.scores, last("Avg"))),
     Claim(
         "Least perplexity",
-        "appendix",
-        _better("perplexity", perplexity.scores, _last(), sign=-1, unit="of perplexity"),
+        "appendix B.2",
+        better("perplexity", perplexity.scores, last(), sign=-1, unit="of perplexity"),
     ),
     Claim(
         "Short text keeps its scores: above the other methods on Open LLM",
         "section 4.3",
-        _better("open_llm", openllm.scores, _last("Avg")),
+        better("open_llm", openllm.scores, last("Avg")),
     ),
     Claim("All passkeys are found within the extended context", "section 4.4", _passkey),
-    Claim("No cost over PI in training or inference", "appendix", _time),
+    Claim(
+        "With too few dimensions interpolated, LongBench-E falls",
+        "section 5.2",
+        ablation("longbench_e", longbench.scores, "n_hat", None, _largest, _the_least_hurts),
+    ),
+    Claim(
+        "n̂ has little effect on Open LLM",
+        "section 5.2",
+        ablation("open_llm", openllm.scores, "n_hat", None, _largest, alike),
+    ),
+    Claim(
+        "LongBench-E is the same for b = 90, 180, 360, and falls at 720",
+        "section 5.3",
+        ablation("longbench_e", longbench.scores, "intervals", 360, _default_b, _only_720_hurts),
+    ),
+    Claim(
+        "b does not influence Open LLM",
+        "section 5.3",
+        ablation("open_llm", openllm.scores, "intervals", 360, _default_b, alike),
+    ),
+    Claim("No cost over PI in training or inference", "appendix B.2", _time),
 )

@@ -23,4 +23,4 @@ def build(results: Path, scale: str) -> str:
 
 
 if __name__ == "__main__":
-    common.run("intervals_longbench", __doc__, "smollm2", build)
+    common.run("intervals_longbench", __doc__, "tiny", build)

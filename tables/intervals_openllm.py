@@ -20,4 +20,4 @@ def build(results: Path, scale: str) -> str:
 
 
 if __name__ == "__main__":
-    common.run("intervals_openllm", __doc__, "smollm2", build)
+    common.run("intervals_openllm", __doc__, "tiny", build)

@@ -36,4 +36,4 @@ def scores(record: dict) -> Scores:
 
 
 if __name__ == "__main__":
-    common.run("longbench", __doc__, "smollm2", build)
+    common.run("longbench", __doc__, "tiny", build)

@@ -35,4 +35,4 @@ def scores(record: dict) -> Scores:
 
 
 if __name__ == "__main__":
-    common.run("openllm", __doc__, "smollm2", build)
+    common.run("openllm", __doc__, "tiny", build)

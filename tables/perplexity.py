@@ -26,4 +26,4 @@ def scores(record: dict) -> Scores:
 
 
 if __name__ == "__main__":
-    common.run("perplexity", __doc__, "smollm2", build)
+    common.run("perplexity", __doc__, "tiny", build)

@@ -14,7 +14,8 @@ from pathlib import Path
 from experiments import cli, records, scales
 from tables import audit
 from tables import html as latex
-from tables.claims import CLAIMS, EXACT, KIND, NONE, NOT
+from tables.claims import CLAIMS
+from tables.comparisons import EXACT, KIND, NONE, NOT
 
 OUTPUT = records.ROOT / "report"
 _MARKS = {EXACT: "exact", KIND: "kind", NOT: "no", NONE: "none"}

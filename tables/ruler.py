@@ -25,4 +25,4 @@ def scores(record: dict) -> Scores:
 
 
 if __name__ == "__main__":
-    common.run("ruler", __doc__, "smollm2", build)
+    common.run("ruler", __doc__, "tiny", build)

@@ -36,4 +36,4 @@ def _name(run: str) -> str:
 
 
 if __name__ == "__main__":
-    common.run("time", __doc__, "smollm2", build)
+    common.run("time", __doc__, "tiny", build)

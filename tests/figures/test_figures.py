@@ -22,7 +22,9 @@ ALL = {
     "disturbance_strategies": "llama2-7b",
     "disturbance": "llama2-7b",
     "extension": "smollm2",
-    "passkey": "smollm2",
+    "passkey": "tiny",
+    "disturbance_longbench": "tiny",
+    "selections": "tiny",
 }
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from experiments.records import RESULTS, ROOT
 from tables import html, report
-from tables.claims import CLAIMS, EXACT, KIND, NONE, NOT, Claim, difference
+from tables.claims import CLAIMS, Claim
+from tables.comparisons import EXACT, KIND, NONE, NOT, difference
 
 TEXTS = {claim.text: claim for claim in CLAIMS}
 
@@ -29,7 +30,16 @@ def write(folder, method, mean, width=1.0, seed=None, factor=2, options=None):
     made["scores"] = {"lengths": lengths, "average": score(mean, width)}
     if seed is not None:
         made["training"] = {"seed": seed}
-    folder = folder / "smollm2" / "ruler"
+    save(folder / "smollm2" / "ruler", made)
+
+
+def open_llm(folder, options, mean):
+    """A record of DPRoPE with these options."""
+    made = {"method": "dprope", "factor": 2, "options": options, "scores": {"average": score(mean)}}
+    save(folder / "smollm2" / "open_llm", made)
+
+
+def save(folder, made):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{len(list(folder.iterdir()))}.json").write_text(json.dumps(made))
 
@@ -73,6 +83,23 @@ def test_seeds_are_paired_by_their_number():
     ours = {seed: {"x": score(10 * seed + 1)} for seed in (0, 2, 3)}
     rival = {seed: {"x": score(10 * seed)} for seed in (3, 2, 1, 0)}
     assert difference(ours, rival, "x") == {"mean": 1, "low": 1, "high": 1}
+
+
+@pytest.mark.parametrize(("least", "verdict"), [(30, KIND), (49, NOT)])
+def test_an_ablation_is_compared_with_its_largest_value(tmp_path, least, verdict):
+    for n_hat, mean in ((48, 50), (40, 51), (28, least)):
+        open_llm(tmp_path, {"n_hat": n_hat}, mean)
+    (finding,) = by_start("n̂ has little effect").findings(tmp_path)
+    assert (finding.verdict == KIND) == (verdict == NOT)
+    assert "against n̂ = 48" in finding.measured and f"28: {least - 50:+.2f} [" in finding.measured
+    assert by_start("b does not").findings(tmp_path)[0].verdict == NONE
+
+
+def test_the_number_of_intervals_is_compared_with_the_papers(tmp_path):
+    for options, mean in (({"intervals": 90}, 50), ({}, 51), ({"intervals": 720}, 60)):
+        open_llm(tmp_path, options, mean)
+    (finding,) = by_start("b does not").findings(tmp_path)
+    assert finding.verdict == NOT and "against b = 360: 90: -1.00 [" in finding.measured
 
 
 def test_cells_become_html():

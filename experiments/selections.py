@@ -1,0 +1,135 @@
+"""Disturbance against loss over dozens of selections of pairs, without training: the paper's central claim.
+
+    python -m experiments.selections --scale smollm2 --factor 2
+
+Every n̂ under both conventions of the disturbance, and t = 0 for several b, each extend the model to L' and score the
+same text; settings that interpolate the same pairs are one selection and are measured once. Recorded are Spearman's rank
+correlations of the averaged disturbance (b = 360, both conventions) with the loss beyond L.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from core.disturbance import CONVENTIONS, strategy_disturbance
+from core.errors import InputError
+from core.extend import extend
+from core.rope import RopeGeometry, scale
+from eval.intervals import RESAMPLES, mean_interval, resampled_interval
+from eval.position_loss import position_losses
+from experiments import cli, harness, models, records, scales, texts
+from experiments.extension import BLOCK, book_tokens
+
+INTERVALS = (45, 90, 180, 360, 720, 1440)
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m experiments.selections")
+    parser.add_argument("--scale", default="tiny", help=f"one of {', '.join(scales.SCALES)} (default tiny)")
+    parser.add_argument("--factor", type=cli.factor, default=2, metavar="S", help="scaling factor s (default 2)")
+    parser.add_argument("--every", type=int, default=2, metavar="N", help="n̂ goes in steps of N (default 2)")
+    parser.add_argument("--text", type=Path, metavar="FILE", help="score this file instead of the first book")
+    cli.add_results_argument(parser)
+    arguments = parser.parse_args()
+    if arguments.every < 2 or arguments.every % 2:
+        raise InputError("n̂ counts two dimensions a pair; give an even --every.")
+
+    geometry, factor = scales.get(arguments.scale).geometry, arguments.factor
+    (book,) = texts.files([arguments.text]) if arguments.text else texts.books(1)
+    chosen = selections(geometry, factor, arguments.every)
+    length = round(geometry.context_length * factor)
+    if geometry.context_length % BLOCK or length % BLOCK:
+        raise InputError(f"L and L' = {length} are to be multiples of {BLOCK}; choose another factor.")
+    run = {
+        "scale": arguments.scale,
+        "experiment": "selections",
+        "factor": factor,
+        "model": models.provenance(arguments.scale),
+        "length": length,
+        "selections": list(chosen),
+        "data": {book.title: book.sha256},
+    }
+    run["identity"] = records.identity(**run)
+    file = records.path(arguments.results, arguments.scale, "selections", f"s={factor:g}")
+    if records.is_done(file, run["identity"]):
+        print(f"done already: {file}")
+        return
+
+    def evaluate(keys: list[str]) -> Iterator[tuple[str, list[float]]]:
+        loaded = models.load(arguments.scale)
+        tokens = book_tokens(loaded.tokenizer, book, length)
+        for key in keys:
+            extend(loaded.model, "dprope", factor, **chosen[key][0])
+            yield key, position_losses(loaded.model, tokens).reshape(-1, BLOCK).mean(axis=1).round(6).tolist()
+
+    parts = harness.measure(run, file, list(chosen), evaluate)
+    if parts is not None:
+        print(harness.finish(run, file, parts, scores(geometry, factor, chosen, harness.values(parts))))
+
+
+def selections(geometry: RopeGeometry, factor: float, every: int = 2) -> dict[str, tuple[dict, np.ndarray]]:
+    """Each selection's options and pairs (bool [pairs]), by the name of the first setting that leads to it."""
+    by_n_hat = [
+        {"n_hat": n_hat} | ({} if convention == CONVENTIONS[0] else {"convention": convention})
+        for convention in CONVENTIONS
+        for n_hat in range(0, geometry.head_dim + 1, every)
+    ]
+    by_intervals = [
+        {"intervals": intervals} | ({} if convention == CONVENTIONS[0] else {"convention": convention})
+        for convention in CONVENTIONS
+        for intervals in INTERVALS
+    ]
+    found: dict[bytes, tuple[dict, np.ndarray]] = {}
+    for options in [*by_n_hat, *by_intervals]:
+        pairs = scale(geometry, "dprope", factor, **options).interpolated
+        found.setdefault(pairs.tobytes(), (options, pairs))
+    return {records.run_name("dprope", factor, options): (options, pairs) for options, pairs in found.values()}
+
+
+def scores(
+    geometry: RopeGeometry,
+    factor: float,
+    chosen: dict[str, tuple[dict, np.ndarray]],
+    blocks: dict[str, list[float]],
+) -> dict:
+    """A row for each selection, and the rank correlation of each convention's disturbance with the loss beyond L.
+
+    Its interval resamples selections and blocks of tokens together (percentile bootstrap).
+    """
+    first = geometry.context_length // BLOCK
+    strategies = {
+        name: strategy_disturbance(geometry.inv_freq, geometry.context_length, factor, convention=name)
+        for name in CONVENTIONS
+    }
+    rows = [
+        {
+            "options": options,
+            "interpolated_pairs": np.flatnonzero(pairs).tolist(),
+            "disturbance": {
+                name: float(np.where(pairs, interpolation, extrapolation).mean())
+                for name, (interpolation, extrapolation) in strategies.items()
+            },
+            "within": mean_interval(np.array(blocks[key][:first])),
+            "beyond": mean_interval(np.array(blocks[key][first:])),
+        }
+        for key, (options, pairs) in chosen.items()
+    ]
+    losses = np.array([blocks[key][first:] for key in chosen])  # [selections, blocks]
+    rng = np.random.default_rng(0)
+    draws = [(rng.integers(0, len(losses), len(losses)), rng.integers(0, losses.shape[1], losses.shape[1]))
+             for _ in range(RESAMPLES)]  # fmt: skip
+    correlations = {}
+    for name in CONVENTIONS:
+        moved = np.array([row["disturbance"][name] for row in rows])
+        resampled = [spearmanr(moved[some], losses[some][:, columns].mean(axis=1)).statistic for some, columns in draws]
+        value = spearmanr(moved, losses.mean(axis=1)).statistic
+        correlations[name] = resampled_interval(value, np.array(resampled), len(rows))
+    return {"scores": rows, "spearman": correlations, "block": BLOCK, "blocks": blocks}
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,153 @@
+"""Findings that compare settings: DPRoPE with the best rival, an ablation's values with one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from experiments import scales
+from tables import common
+from tables.benchmarks import Scores, ablated, comparable
+
+EXACT, KIND, NOT, NONE = "reproduced exactly", "reproduced in kind", "not reproduced", "not run"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured at one scale.
+
+    Attributes:
+        scale: whose records.
+        measured: the numbers, with intervals.
+        verdict: EXACT, KIND, NOT or NONE.
+    """
+
+    scale: str
+    measured: str
+    verdict: str
+
+
+def better(
+    experiment: str,
+    scores: Callable[[dict], Scores],
+    metric: Callable[[Scores], str],
+    sign: int = 1,
+    unit: str = "points",
+) -> Callable[[Path], Iterator[Finding]]:
+    """DPRoPE's better variant against the best fine-tuned rival; where nothing is fine-tuned, the untrained ones.
+
+    Args:
+        metric: the column to compare, of those there are.
+        sign: -1 where less is better.
+    """
+
+    def test(results: Path) -> Iterator[Finding]:
+        for scale in scales.SCALES:
+            for trained in (True, False):
+                groups = comparable(results, scale, experiment, trained)
+                lines, verdicts = [], []
+                for factor in scales.get(scale).factors:
+                    own = {
+                        common.method_name(group[0]): {_seed(record): scores(record) for record in group}
+                        for group in groups
+                        if group[0]["factor"] == factor and not set(group[0]["options"]) - {"n_hat"}
+                    }
+                    names = {name: "DPRoPE" in name for name in own if name != "Original"}
+                    if len(set(names.values())) < 2:
+                        continue
+                    column = metric(next(iter(next(iter(own.values())).values())))
+
+                    def mean(name: str, own: dict = own, column: str = column) -> float:
+                        return sign * float(np.mean([run[column]["mean"] for run in own[name].values()]))
+
+                    ours, rival = (
+                        max((n for n, mine in names.items() if mine is side), key=mean) for side in (True, False)
+                    )
+                    gap = difference(own[ours], own[rival], column)
+                    lines.append(
+                        f"s = {factor:g}, {column}: {ours} {abs(mean(ours)):.2f}, {rival} {abs(mean(rival)):.2f}, "
+                        f"difference {gap['mean']:+.2f} [{gap['low']:+.2f}, {gap['high']:+.2f}] {unit}"
+                    )
+                    wins = gap["low"] > 0 if sign > 0 else gap["high"] < 0
+                    verdicts.append(wins)
+                if lines:
+                    state = "fine-tuned" if trained else "without training"
+                    yield Finding(scale, f"{state}: {'; '.join(lines)}.".replace("$", "").replace(r"\hat n", "n̂"),
+                                  KIND if all(verdicts) else NOT)  # fmt: skip
+                    break
+
+    return test
+
+
+def ablation(
+    experiment: str,
+    scores: Callable[[dict], Scores],
+    option: str,
+    default: object,
+    reference: Callable[[list[str]], str],
+    holds: Callable[[dict[str, dict]], bool],
+) -> Callable[[Path], Iterator[Finding]]:
+    """DPRoPE's last column at each value of an option against that at one of them.
+
+    Args:
+        option, default: as in :func:`tables.benchmarks.ablated`.
+        reference: picks, of the values in ascending order, the one that the others are compared with.
+        holds: whether the claim does, given each other value's difference with its interval.
+    """
+
+    def test(results: Path) -> Iterator[Finding]:
+        for scale in scales.SCALES:
+            for block in list(ablated(results, scale, experiment, scores, option, default))[-1:]:
+                rows = {row.name: row.scores for row in block.rows}
+                if len(rows) < 2:
+                    continue
+                base = reference(list(rows))
+                column = last()(rows[base])
+                gaps = {
+                    name: difference({None: own}, {None: rows[base]}, column)
+                    for name, own in rows.items()
+                    if name != base
+                }
+                text = "; ".join(
+                    f"{name}: {gap['mean']:+.2f} [{gap['low']:+.2f}, {gap['high']:+.2f}]" for name, gap in gaps.items()
+                )
+                symbol = {"n_hat": "n̂", "intervals": "b"}[option]
+                state = f"{block.title.split(', ', 1)[1]}, {column}".replace("$", "")
+                yield Finding(scale, f"{state} against {symbol} = {base}: {text}.", KIND if holds(gaps) else NOT)
+
+    return test
+
+
+def alike(gaps: dict[str, dict]) -> bool:
+    """None differs beyond its interval."""
+    return all(gap["low"] <= 0 <= gap["high"] for gap in gaps.values())
+
+
+def _seed(record: dict) -> int | None:
+    return record.get("training", {}).get("seed")
+
+
+def difference(ours: dict[int | None, Scores], rival: dict[int | None, Scores], metric: str) -> dict:
+    """Ours minus the rival's with a 95 % interval: Student's over the seeds that both have, else from both intervals.
+
+    Two intervals over samples combine as if independent, which is wider than a paired one would be.
+    """
+    seeds = ours.keys() & rival.keys()
+    if len(seeds) > 1:
+        gaps = np.array([ours[seed][metric]["mean"] - rival[seed][metric]["mean"] for seed in sorted(seeds)])
+        half = float(stats.t.ppf(0.975, len(seeds) - 1) * stats.sem(gaps))
+        return {"mean": float(gaps.mean()), "low": float(gaps.mean()) - half, "high": float(gaps.mean()) + half}
+    a, b = (next(iter(scores.values()))[metric] for scores in (ours, rival))
+    mean = a["mean"] - b["mean"]
+    low = mean - float(np.hypot(a["mean"] - a["low"], b["high"] - b["mean"]))
+    high = mean + float(np.hypot(a["high"] - a["mean"], b["mean"] - b["low"]))
+    return {"mean": mean, "low": low, "high": high}
+
+
+def last(prefix: str = "") -> Callable[[Scores], str]:
+    """The last column; or the last whose name starts with `prefix`."""
+    return lambda scores: [name for name in scores if name.startswith(prefix)][-1]

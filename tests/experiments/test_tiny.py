@@ -1,0 +1,49 @@
+"""The committed base model: what its card and its scale say of it is so."""
+
+import json
+
+import pytest
+from transformers import AutoTokenizer
+
+from core.extend import config_geometry
+from eval import passkey
+from eval.generation import Request, generate
+from experiments import models, scales
+from experiments.records import ROOT, file_sha256
+
+DIRECTORY = ROOT / "models" / "tiny"
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return models.load("tiny")
+
+
+def test_the_scale_states_its_geometry():
+    assert config_geometry(models.check_config("tiny")) == scales.get("tiny").geometry
+
+
+def test_it_is_small_and_in_bfloat16(tiny):
+    assert tiny.model.num_parameters() <= 12e6
+    file = DIRECTORY / "model.safetensors"
+    assert file.stat().st_size <= 24e6
+    assert json.loads((DIRECTORY / "config.json").read_text())["dtype"] == "bfloat16"
+    assert file_sha256(file) in (DIRECTORY / "README.md").read_text()
+
+
+def test_its_tokenizer_loses_nothing_and_splits_numbers_into_digits():
+    tokenizer = AutoTokenizer.from_pretrained(DIRECTORY)
+    text = "Zażółć 😀 gęślą\tjaźń — 3,141 592\r\n\x00 “quoted”  two  spaces"
+    assert tokenizer.decode(tokenizer(text).input_ids) == text
+    digits = [tokenizer.decode([token]) for token in tokenizer("x 9876543 y").input_ids]
+    assert [piece for piece in digits if piece.strip().isdigit()] == list("9876543")
+
+
+def test_it_finds_passkeys(tiny):
+    made = [passkey.sample(tiny.tokenizer, 400, depth / 3, seed) for depth in range(4) for seed in range(100, 105)]
+    requests = [
+        Request(sample.key, tuple(tiny.tokenizer(sample.prompt).input_ids), passkey.MAX_NEW_TOKENS) for sample in made
+    ]
+    predictions = {key: tiny.tokenizer.decode(tokens) for key, tokens in generate(tiny.model, requests)}
+    right = sum(passkey.score(predictions[sample.key], sample.answer) for sample in made)
+    assert right >= 8  # a guess is right once in 90,000
