@@ -130,8 +130,8 @@ SCALES: dict[str, Scale] = {
         ),
         suite=Suite(
             evaluations={
-                "perplexity": "--lengths 512 1024 2048 4096 --tokens 8192",
-                "passkey": "--lengths 512 1024 2048 3072 4096 --keys 4",
+                "perplexity": "--lengths 1024 2048 4096 --tokens 6144",
+                "passkey": "--lengths 512 1024 2048 3072 4096 --keys 2",
                 "ruler": "--samples 5",
                 "longbench_e": "--data {longbench_e} --margin 128 --new-tokens 64",
                 "open_llm": "--data {open_llm}",
