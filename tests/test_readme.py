@@ -105,3 +105,31 @@ def test_evaluation_table():
     for row in record("passkey")["scores"]["by_length"]:
         text = f"{row['n']} prompts"
         assert found[f"Passkey, {row['length'] // 1024}k"] == [text, cell(row, 0, 100)]
+
+
+def fine_tune_rows() -> list[str]:
+    """The lines of the table of tiny's fine-tunes, seed 0."""
+    lines = []
+    names = {"original": "original", "pi": "PI", "yarn": "YaRN", "clex": "CLEX", "dprope": "DPRoPE"}
+    for run in records.load(RESULTS, "tiny", "perplexity"):
+        if run["method"] != "original" and run.get("training", {}).get("seed") != 0:
+            continue
+        name = names[run["method"]]
+        if run["method"] == "dprope":
+            name += ", n̂ = {n_hat}".format(**run["options"]) if run["options"] else ", t = 0"
+        name += "" if run["method"] == "original" else f", s = {run['factor']}"
+        cells = [cell(row["token"], 1) for row in run["scores"]]
+        (found,) = [
+            other
+            for other in records.load(RESULTS, "tiny", "passkey")
+            if (other["method"], other["options"], other["factor"], other.get("training", {}).get("seed"))
+            == (run["method"], run["options"], run["factor"], run.get("training", {}).get("seed"))
+        ]
+        right = {row["length"]: f"{round(row['mean'] * row['n'])}/{row['n']}" for row in found["scores"]["by_length"]}
+        lines.append(f"| {' | '.join([name, *cells, *(right[n] for n in (1024, 2048, 3072, 4096))])} |")
+    return lines
+
+
+def test_fine_tune_table():
+    lines = fine_tune_rows()
+    assert len(lines) > 8 and set(lines) <= set(README.splitlines())

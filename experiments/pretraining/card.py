@@ -49,15 +49,18 @@ def plot(entries: dict) -> Figure:
     """The training loss, and the held-out accuracy of each kind, against the step."""
     losses = {int(key.split()[1]): value for key, value in entries.items() if key.startswith("step ")}
     scores = {int(key.split()[1]): value for key, value in entries.items() if key.startswith("scores ")}
-    figure, (above, below) = plt.subplots(2, 1, figsize=(6.5, 5.2), sharex=True, layout="constrained")
+    figure, (above, below) = plt.subplots(2, 1, figsize=(6.5, 5.6), sharex=True, layout="constrained")
     above.plot(list(losses), [value["loss"] for value in losses.values()], color="0.3", linewidth=0.8)
     above.set_ylabel("training loss (nats)")
     kinds = list(dict.fromkeys(kind for score in scores.values() for kind in score))
-    for kind, colour in zip((k for k in kinds if k not in ("length", "text")), plt.get_cmap("tab10").colors):
+    for kind, colour in zip(
+        (k for k in kinds if k not in ("length", "text")),
+        plt.get_cmap("tab20").colors[::2] + plt.get_cmap("tab20").colors[1::2],
+    ):
         own = {step: 100 * score[kind] for step, score in scores.items() if kind in score}
         below.plot(list(own), list(own.values()), color=colour, label=kind, marker=".")
     below.set(ylabel="held-out answers right (%)", xlabel="step", ylim=(-3, 103))
-    below.legend(fontsize=7, ncols=3)
+    figure.legend(*below.get_legend_handles_labels(), loc="outside lower center", fontsize=7, ncols=6)
     for axes in (above, below):
         previous = None
         for step, value in losses.items():
