@@ -39,7 +39,7 @@ def _label(run: dict) -> str:
     if run["method"] == "dprope":
         n_hat = run["options"].get("n_hat")
         name += " (t = 0)" if n_hat is None else f" (n̂ = {n_hat})"
-    return name
+    return name if run["method"] == "original" else f"{name}, s = {run['factor']:g}"
 
 
 def _curves(axes: Axes, runs: list[dict], scale: str) -> None:
@@ -50,7 +50,7 @@ def _curves(axes: Axes, runs: list[dict], scale: str) -> None:
         mean, low, high = (np.array([row[end] for row in found]) for end in ("mean", "low", "high"))
         style = dict(common.STYLES[run["method"]])
         if run["options"].get("n_hat"):
-            style |= {"color": "#CC79A7", "linestyle": (0, (4, 1))}
+            style |= {"color": "#56B4E9", "linestyle": (0, (4, 1))}
         axes.errorbar(
             length,
             mean,

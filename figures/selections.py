@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from experiments import records
 from figures import common
@@ -36,6 +37,7 @@ def build(results: Path, scale: str) -> Figure:
         for index, name in ((0, f"n̂ = {share[0]}"), (-1, f"n̂ = {share[-1]}"), (moved.index(min(moved)), "least")):
             axes.annotate(name, (moved[index], losses[index]), xytext=(4, 4), textcoords="offset points", fontsize=7)
         axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
         found = run["spearman"][convention]
         text = f"Spearman ρ = {found['mean']:+.2f} [{found['low']:+.2f}, {found['high']:+.2f}]"
         axes.annotate(text, (0.02, 0.97), xycoords="axes fraction", va="top", fontsize=7)

@@ -117,7 +117,7 @@ def fine_tune_rows() -> list[str]:
         name = names[run["method"]]
         if run["method"] == "dprope":
             name += ", n̂ = {n_hat}".format(**run["options"]) if run["options"] else ", t = 0"
-        name += "" if run["method"] == "original" else f", s = {run['factor']}"
+        name += "" if run["method"] == "original" else f", s = {run['factor']:g}"
         cells = [cell(row["token"], 1) for row in run["scores"]]
         (found,) = [
             other
