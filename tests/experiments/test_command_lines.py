@@ -156,7 +156,7 @@ def test_bad_input_to_the_other_commands(call, model, tmp_path, arguments, says)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["experiments.disturbance", "--scale", "nowhere"], "unknown scale 'nowhere'; choose one of smollm2, "),
+        (["experiments.disturbance", "--scale", "nowhere"], "unknown scale 'nowhere'; choose one of tiny, smollm2, "),
         (["tables.extension", "--results", "{empty}"], "make them with `python -m experiments.extension --scale "),
         (["figures.frequency", "--results", "{empty}"], "make them with `python -m experiments.angle_distribution "),
     ],
