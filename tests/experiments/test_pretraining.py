@@ -153,7 +153,7 @@ def test_the_first_model_already_copies_what_followed_before():
     with torch.no_grad():
         logits = model(ids).logits[0]
     logits[torch.arange(600), ids[0]] = -torch.inf
-    assert (logits[300:-1].argmax(-1) == text[1:]).float().mean() > 0.85
+    assert (logits[300:-1].argmax(-1) == text[1:]).float().mean() > 0.8
     assert (logits[:299].argmax(-1) == text[1:]).float().mean() < 0.05
 
 
