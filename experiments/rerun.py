@@ -5,19 +5,20 @@
     python -m experiments.rerun --scale tiny --list     what it would run
 
 Records go to OUTPUT/results, checkpoints to OUTPUT/checkpoints, what each command prints to OUTPUT/logs. The commands
-are those of the README, one process each, as many at a time as --workers; given again after a kill, each goes on where
-it was, and what is done is skipped.
+are those of the README, one process each (forked from one that has the libraries loaded already), as many at a time as
+--workers; given again after a kill, each goes on where it was, and what is done is skipped.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import importlib
 import json
+import multiprocessing
 import os
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +30,8 @@ from experiments import cli, records, scales
 from experiments.scales import Scale, Suite
 
 Command = list[str]
+# What the commands import, seven seconds a process if each did it anew.
+LIBRARIES = ("transformers.models.llama.modeling_llama", "experiments.finetune", "experiments.passkey", "lm_eval.tasks")
 Setting = tuple[str, dict]  # a method and its options
 
 
@@ -124,9 +127,9 @@ class Plan:
                 chosen = rope_scale(self.preset.geometry, method, factor, **options).interpolated
                 groups.setdefault(chosen.tobytes(), []).append((method, options))
         for first, *others in groups.values():
-            chain = self._fine_tune(first, factor, 0)
+            chain = self._fine_tune(first, factor, 0, self.suite.ablated)
             for _, options in others:
-                for experiment in self.suite.evaluations:
+                for experiment in self.suite.ablated:
                     chain.shared.append((records.path(self.results, self.scale, experiment, chain.name), options))
             if chain.shared or first not in self.preset.trained(factor):
                 yield chain
@@ -140,23 +143,25 @@ class Plan:
         curves = [*scale, "--factor", str(self.preset.factors[0])]
         yield Chain("extension", [["experiments.disturbance", *scale], ["experiments.extension", *curves]])
 
-    def _fine_tune(self, setting: Setting, factor: int, seed: int) -> Chain:
+    def _fine_tune(self, setting: Setting, factor: int, seed: int, only: Collection[str] | None = None) -> Chain:
         name = records.run_name(setting[0], factor, setting[1]) + f"_seed={seed}"
         checkpoint = self.output / "checkpoints" / name
         train = ["experiments.finetune", *self._method(setting, factor), "--seed", str(seed)]
         train += ["--output", str(checkpoint), *self._to()]
         if self.quick:
             train += ["--steps", "4"]
-        return Chain(name, [train, *self._evaluate(["--model", str(checkpoint)])])
+        return Chain(name, [train, *self._evaluate(["--model", str(checkpoint)], only)])
 
     def _method(self, setting: Setting, factor: int) -> Command:
         options = [part for key, value in setting[1].items() for part in (f"--{key.replace('_', '-')}", str(value))]
         return ["--scale", self.scale, "--method", setting[0], "--factor", str(factor), *options]
 
-    def _evaluate(self, model: Command) -> list[Command]:
+    def _evaluate(self, model: Command, only: Collection[str] | None = None) -> list[Command]:
         miniature = self.output / "miniature"
         commands = []
         for experiment, line in (self.suite.quick if self.quick else self.suite.evaluations).items():
+            if only is not None and experiment not in only:
+                continue
             given = [
                 part.format(longbench_e=miniature / "longbench_e", open_llm=miniature / "open_llm")
                 for part in line.split()
@@ -196,24 +201,44 @@ def run(chains: list[Chain], workers: int, logs: Path) -> None:
 
 
 def _follow(chain: Chain, logs: Path, workers: int, stop: threading.Event, running: set, bar: tqdm) -> None:
-    threads = str(max((os.cpu_count() or 1) // workers, 1))
-    environment = os.environ | {"OMP_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "false"}
+    threads = max((os.cpu_count() or 1) // workers, 1)
     log = logs / f"{chain.name}.log"
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(LIBRARIES))
     for command in chain.commands:
         if stop.is_set():
             return
-        with open(log, "a") as out:
-            process = subprocess.Popen(
-                [sys.executable, "-m", *command], cwd=records.ROOT, env=environment, stdout=out, stderr=out
-            )
-            running.add(process)
-            status = process.wait()
-            running.discard(process)
-        if status and not stop.is_set():
+        process = context.Process(target=_command, args=(command, log, threads))
+        process.start()
+        running.add(process)
+        process.join()
+        running.discard(process)
+        if process.exitcode and not stop.is_set():
             last = log.read_text().strip().splitlines()[-1]
             raise InputError(f"{command[0]} failed ({last.removeprefix('error: ')}); see {log}.")
         bar.set_postfix_str(chain.name, refresh=False)
         bar.update()
+
+
+def _command(command: Command, log: Path, threads: int) -> None:
+    """What `python -m COMMAND` does, in this process; it ends when the rerun does."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with open(log, "a") as out:
+        for stream in (1, 2):
+            os.dup2(out.fileno(), stream)
+    import torch
+
+    torch.set_num_threads(threads)
+    os.environ |= {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+    module, *arguments = command
+    sys.argv = [module, *arguments]
+    os.chdir(records.ROOT)
+    cli.run(importlib.import_module(module).main)
+
+
+def _end_with_parent() -> None:
+    multiprocessing.parent_process().join()
+    os._exit(1)  # as good as a kill, which every command stands
 
 
 def share(file: Path, options: dict) -> Path:

@@ -15,7 +15,13 @@ CAPTION = (
 
 def build(results: Path, scale: str) -> str:
     """LaTeX from the records of experiments.ruler."""
-    return stacked("ruler", [*published("ruler"), *measured(results, scale, "ruler", scores)], CAPTION)
+    return stacked("ruler", [*published("ruler"), *measured(results, scale, "ruler", scores, extent)], CAPTION)
+
+
+def extent(record: dict) -> str:
+    """How many tasks, where they are not all 13."""
+    count = len(record["tasks"])
+    return "" if count == 13 else f", {count} of 13 tasks"
 
 
 def scores(record: dict) -> Scores:

@@ -62,9 +62,9 @@ def test_shared_records_stand_under_each_setting(tmp_path):
 
 
 def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
-    chains = [rerun.Chain(name, [["timeit", "-n1", "-r1", "pass"]] * 2) for name in "abc"]
+    chains = [rerun.Chain(name, [["experiments.passkey", "--help"]] * 2) for name in "abc"]
     rerun.run(chains, 2, tmp_path / "logs")
-    assert all((tmp_path / "logs" / f"{name}.log").read_text().count("1 loop") == 2 for name in "abc")
+    assert all((tmp_path / "logs" / f"{name}.log").read_text().count("usage:") == 2 for name in "abc")
     bad = rerun.Chain("bad", [["experiments.passkey", "--depths", "0"]])
     with pytest.raises(InputError, match=r"experiments.passkey failed \(give at least one depth.*bad.log"):
         rerun.run([bad], 1, tmp_path / "logs")
