@@ -70,6 +70,11 @@ def measure(
     for count in (None, n_hat) if n_hat else (None,):
         chosen = select_interpolated(interpolation, extrapolation, n_hat=count)
         scored["dprope", count] = (np.where(chosen, interpolation, extrapolation), np.where(chosen, factor, 1.0))
+    chosen = scale(geometry, "dprope-significant", factor, convention=convention).interpolated
+    scored["dprope-significant", None] = (
+        np.where(chosen, interpolation, extrapolation),
+        np.where(chosen, factor, 1.0),
+    )
 
     for (method, count), (per_pair, by) in scored.items():
         yield {

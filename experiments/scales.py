@@ -91,12 +91,12 @@ class Scale:
         methods = [("original", {}), ("pi", {}), ("ntk", {}), ("yarn", {}), ("dprope", {})]
         if factor in self.n_hat:
             methods.append(("dprope", {"n_hat": self.n_hat[factor]}))
-        return methods
+        return [*methods, ("dprope-significant", {})]
 
     def trained(self, factor: float) -> list[tuple[str, dict]]:
-        """The methods that every comparison fine-tunes, with their options: of the paper's tables, and ours."""
-        untrained = [entry for entry in self.comparison(factor) if entry[0] not in ("original", "ntk")]
-        return [*untrained, ("clex", {})]
+        """The methods that every comparison fine-tunes, with their options: those of the paper's tables."""
+        published = [entry for entry in self.comparison(factor) if entry[0] in ("pi", "yarn", "dprope")]
+        return [*published, ("clex", {})]
 
 
 _LLAMA2 = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)

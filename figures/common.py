@@ -25,7 +25,9 @@ STYLES = {
     "yarn": {"color": "#0072B2", "linestyle": "-."},
     "clex": {"color": "#CC79A7", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
     "dprope": {"color": "#D55E00", "linestyle": "-"},
+    "dprope-significant": {"color": "#777777", "linestyle": (0, (7, 1.5))},
 }
+BY_HAND = {"color": "#56B4E9", "linestyle": (0, (4, 1))}  # DPRoPE with n̂ given
 METHOD_NAMES = {
     "original": "original",
     "pi": "PI",
@@ -33,7 +35,22 @@ METHOD_NAMES = {
     "yarn": "YaRN",
     "clex": "CLEX",
     "dprope": "DPRoPE",
+    "dprope-significant": "DPRoPE, significant",
 }
+
+
+def label(run: dict) -> str:
+    """What a record's method is called in a legend."""
+    name = METHOD_NAMES[run["method"]]
+    if run["method"] == "dprope":
+        n_hat = run["options"].get("n_hat")
+        name += " (t = 0)" if n_hat is None else f" (n̂ = {n_hat})"
+    return name
+
+
+def style(run: dict) -> dict:
+    """How its line is drawn."""
+    return BY_HAND if run["options"].get("n_hat") is not None else STYLES[run["method"]]
 
 
 def use_style() -> None:

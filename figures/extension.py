@@ -19,14 +19,8 @@ def build(results: Path, scale: str) -> Figure:
     for run in runs:
         buckets = run["buckets"]
         position = [(bucket["start"] + bucket["end"]) / 2 / 1024 for bucket in buckets]
-        style = dict(common.STYLES[run["method"]])
-        label = common.METHOD_NAMES[run["method"]]
-        if run["method"] == "dprope":
-            by_hand = run["options"].get("n_hat")
-            label += " (t = 0)" if by_hand is None else f" (n̂ = {by_hand})"
-            if by_hand is not None:
-                style |= {"color": "#CC79A7", "linestyle": (0, (4, 1))}
-        axes.plot(position, [bucket["mean"] for bucket in buckets], label=label, **style)
+        style = common.style(run)
+        axes.plot(position, [bucket["mean"] for bucket in buckets], label=common.label(run), **style)
         low, high = ([bucket[end] for bucket in buckets] for end in ("low", "high"))
         axes.fill_between(position, low, high, color=style["color"], alpha=0.12, linewidth=0)
     trained = scales.get(scale).geometry.context_length / 1024

@@ -12,7 +12,8 @@ from eval.intervals import accuracy_interval
 from experiments import records, scales
 from tables import common, longbench, openllm, perplexity, ruler
 from tables import extension as extension_table
-from tables.comparisons import EXACT, KIND, NONE, NOT, Finding, ablation, alike, better, last
+from tables.benchmarks import Scores, tokens
+from tables.comparisons import EXACT, KIND, NONE, NOT, Finding, ablation, alike, better, beyond, called, last, newest
 
 _LLAMA2 = "the paper's models and 8 A100: `make train SCALE=llama2-7b`, then the experiment with --model"
 
@@ -51,7 +52,7 @@ def _least_disturbance(results: Path) -> Iterator[Finding]:
         for run in _some(results, scale, "disturbance"):
             rows = [row for row in run["scores"] if (row["precision"], row["convention"]) == ("float64", "released")]
             ours = next(row["average"] for row in rows if row["method"] == "dprope" and not row["options"])
-            rival = min((row for row in rows if row["method"] not in ("dprope", "original")), key=_average)
+            rival = min((row for row in rows if row["method"] in ("pi", "ntk", "yarn")), key=_average)
             least &= ours <= rival["average"]
             lines.append(
                 f"s = {run['factor']:g}: {1e3 * ours:.2f} against {1e3 * rival['average']:.2f} "
@@ -68,37 +69,36 @@ def _average(row: dict) -> float:
 
 
 def _passkey(results: Path) -> Iterator[Finding]:
-    for scale in scales.SCALES:
-        length = scales.get(scale).geometry.context_length
+    for scale, preset in scales.SCALES.items():
         lines, all_found = [], True
-        runs = [run for run in _some(results, scale, "passkey") if run["method"] == "dprope"]
-        for run in [run for run in runs if "training" in run] or runs:
-            within = [row for row in run["scores"]["by_length"] if row["length"] <= length * run["factor"]]
+        for group in newest(results, scale, "passkey", "dprope"):
+            factor, options = group[0]["factor"], group[0]["options"]
+            if ("dprope", options) not in preset.comparison(factor):
+                continue
+            longest = preset.geometry.context_length * factor
+            within = [row for run in group for row in run["scores"]["by_length"] if row["length"] <= longest]
             asked = sum(row["n"] for row in within)
             right = round(sum(row["mean"] * row["n"] for row in within))
             all_found &= right == asked
             share = accuracy_interval([1.0] * right + [0.0] * (asked - right))
-            name = records.run_name(run["method"], run["factor"], run["options"])
-            state = "fine-tuned" if "training" in run else "without training"
-            lines.append(f"{name} {state}: {right} of {asked} [{100 * share['low']:.0f}, {100 * share['high']:.0f}] %")
+            span = f"[{100 * share['low']:.0f}, {100 * share['high']:.0f}] %"
+            lines.append(f"s = {factor:g}, {called(group)}: {right} of {asked} {span}")
         if lines:
             yield Finding(scale, f"passkeys found within L' = s·L: {'; '.join(lines)}.", KIND if all_found else NOT)
 
 
 def _collapse(results: Path) -> Iterator[Finding]:
-    for scale in scales.SCALES:
-        runs = {run["method"]: run for run in _some(results, scale, "perplexity") if run["factor"] == 2}
-        length = scales.get(scale).geometry.context_length
-        lines = []
-        for run in [run for name, run in runs.items() if name in ("original", "dprope")]:
-            within, beyond = ([r for r in run["scores"] if (r["length"] <= length) is side] for side in (True, False))
-            if within and beyond:
-                lines.append((run["method"], within[-1]["token"]["mean"], beyond[0]["token"]["mean"]))
-        if len(lines) == 2:
-            text = "; ".join(f"{common.METHOD_NAMES[name]} {a:.1f} at L, {b:.1f} beyond" for name, a, b in lines)
-            worse = {name: b / a for name, a, b in lines}
-            verdict = KIND if worse["original"] > 1.5 > worse["dprope"] else NOT
-            yield Finding(scale, f"perplexity: {text}.", verdict)
+    yield from beyond("perplexity", perplexity.scores, sign=-1)(results)
+    yield from beyond("passkey", _passkeys)(results)
+    yield from beyond("ruler", ruler.scores)(results)
+
+
+def _passkeys(record: dict) -> Scores:
+    """In percent, by length."""
+    return {
+        tokens(row["length"]): {key: 100 * row[key] for key in ("mean", "low", "high")}
+        for row in record["scores"]["by_length"]
+    }
 
 
 def _extension(results: Path) -> Iterator[Finding]:
@@ -127,6 +127,23 @@ def _extension(results: Path) -> Iterator[Finding]:
             )
             verdict = KIND if order.pvalue < 0.05 and order.statistic > 0 else NOT
             yield Finding(scale, text.replace("$", "").replace(r"\hat n", "n̂"), verdict)
+
+
+def _selections(results: Path) -> Iterator[Finding]:
+    for scale in scales.SCALES:
+        for run in _some(results, scale, "selections"):
+            found = run["spearman"]
+            least = min(run["scores"], key=lambda row: row["beyond"]["mean"])
+            orders = ", ".join(
+                f"{order['mean']:+.2f} [{order['low']:+.2f}, {order['high']:+.2f}] ({name})"
+                for name, order in found.items()
+            )
+            text = (
+                f"s = {run['factor']:g}, Spearman's correlation of disturbance and loss beyond L over "
+                f"{found['released']['n']} selections of pairs, without training: {orders}; the least loss is with "
+                f"{2 * len(least['interpolated_pairs'])} dimensions interpolated."
+            )
+            yield Finding(scale, text, KIND if all(order["low"] > 0 for order in found.values()) else NOT)
 
 
 def _time(results: Path) -> Iterator[Finding]:
@@ -168,6 +185,7 @@ CLAIMS = (
     Claim("The disturbance of PI, YaRN and the method at 8k and 16k (Table 3)", "section 5.1", _disturbance),
     Claim("The method has the least disturbance of all", "abstract, section 5.1", _least_disturbance),
     Claim("Less disturbance extends a model better", "section 5.1", _extension),
+    Claim("The same, over dozens of selections of pairs (beyond the paper)", "section 5.1", _selections),
     Claim("Without extension a model collapses beyond L; extended it does not", "appendix B.2", _collapse),
     Claim(
         "Best on LongBench-E, the more so beyond L",

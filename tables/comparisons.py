@@ -11,7 +11,7 @@ from scipy import stats
 
 from experiments import scales
 from tables import common
-from tables.benchmarks import Scores, ablated, comparable
+from tables.benchmarks import Scores, ablated, comparable, tokens
 
 EXACT, KIND, NOT, NONE = "reproduced exactly", "reproduced in kind", "not reproduced", "not run"
 
@@ -120,6 +120,71 @@ def ablation(
                 yield Finding(scale, f"{state} against {symbol} = {base}: {text}.", KIND if holds(gaps) else NOT)
 
     return test
+
+
+def beyond(experiment: str, scores: Callable[[dict], Scores], sign: int = 1) -> Callable[[Path], Iterator[Finding]]:
+    """What the original and DPRoPE (t = 0) lose from L to L' = s·L.
+
+    The claim holds where the original's loss is real and DPRoPE's, at the far end of its interval, is less.
+
+    Args:
+        scores: by length in tokens.
+        sign: -1 where less is better.
+    """
+
+    def test(results: Path) -> Iterator[Finding]:
+        for scale, preset in scales.SCALES.items():
+            lines, verdicts = [], []
+            for factor in preset.factors:
+                ends = [tokens(round(preset.geometry.context_length * share)) for share in (1, factor)]
+                original = newest(results, scale, experiment, "original")
+                ours = newest(results, scale, experiment, "dprope")
+                ours = [group for group in ours if group[0]["factor"] == factor and not group[0]["options"]]
+                if not original or not ours:
+                    continue
+                found = [{_seed(run): scores(run) for run in group} for group in (original[0], ours[0])]
+                if not all(set(ends) <= run.keys() for runs in found for run in runs.values()):
+                    continue
+                lost = [_lost(runs, *ends, sign) for runs in found]
+                verdicts.append(lost[0]["low"] > 0 and lost[1]["high"] < lost[0]["mean"])
+                parts = [
+                    f"{called(group)} {_mean(runs, ends[0]):.1f} at {ends[0]} and {_mean(runs, ends[1]):.1f} at {ends[1]}"
+                    for group, runs in zip((original[0], ours[0]), found)
+                ]
+                lines.append(f"s = {factor:g}: {', '.join(parts)}")
+            if lines:
+                name = {"ruler": "RULER"}.get(experiment, experiment)
+                yield Finding(scale, f"{name}, {'; '.join(lines)}.", KIND if all(verdicts) else NOT)
+
+    return test
+
+
+def _lost(runs: dict[int | None, Scores], within: str, past: str, sign: int) -> dict:
+    """The loss from one length to the other, positive where it is one."""
+    near, far = ({seed: {"": run[at]} for seed, run in runs.items()} for at in (within, past))
+    return difference(near, far, "") if sign > 0 else difference(far, near, "")
+
+
+def _mean(runs: dict[int | None, Scores], column: str) -> float:
+    return float(np.mean([run[column]["mean"] for run in runs.values()]))
+
+
+def newest(results: Path, scale: str, experiment: str, method: str) -> list[list[dict]]:
+    """A method's records, the seeds together: of fine-tuned models where there are any."""
+    for trained in (True, False):
+        groups = [group for group in comparable(results, scale, experiment, trained) if group[0]["method"] == method]
+        if groups:
+            return groups
+    return []
+
+
+def called(group: list[dict]) -> str:
+    """The method, and whether and how often it was fine-tuned."""
+    name = common.method_name(group[0]).replace("$", "").replace(r"\hat n", "n̂")
+    if group[0]["method"] == "original":
+        return name
+    tuned = "fine-tuned, one seed" if len(group) == 1 else f"fine-tuned, {len(group)} seeds"
+    return f"{name} ({tuned if 'training' in group[0] else 'without training'})"
 
 
 def alike(gaps: dict[str, dict]) -> bool:

@@ -46,7 +46,7 @@ def build(results: Path, scale: str) -> str:
                 row = cells[precision, convention, *key]
                 text = f"{1e3 * row['average']:.2f}"
                 text = common.bold(text) if row["average"] == best[precision, convention] else text
-                if row["method"] == "dprope":
+                if row["method"].startswith("dprope"):
                     text += rf" {{\scriptsize({row['interpolated_dimensions']})}}"
                 column.append(text)
             table[length, title] = column

@@ -5,9 +5,10 @@ import re
 import pytest
 from transformers import AutoModelForCausalLM
 
-from experiments import records
+from experiments import records, scales
 from experiments.records import RESULTS, ROOT
-from tables import audit
+from tables import audit, longbench, openllm, perplexity, ruler
+from tables.benchmarks import comparable, over_seeds
 from tables.extension import comparison, paired_difference
 from tests.models import checkpoint
 
@@ -107,29 +108,45 @@ def test_evaluation_table():
         assert found[f"Passkey, {row['length'] // 1024}k"] == [text, cell(row, 0, 100)]
 
 
-def fine_tune_rows() -> list[str]:
-    """The lines of the table of tiny's fine-tunes, seed 0."""
+# Columns of the tables of tiny's fine-tunes: experiment, its scores, and which of them at L' = s·1k tokens.
+FINE_TUNED = (
+    ("longbench_e", longbench.scores, "Avg.>$L$"),
+    ("open_llm", openllm.scores, "Avg."),
+    ("ruler", ruler.scores, "{factor}k"),
+    ("perplexity", perplexity.scores, "1k"),
+    ("perplexity", perplexity.scores, "{factor}k"),
+)
+
+
+def fine_tune_rows(factor: int) -> list[str]:
+    """The lines of the README's table for tiny at s = `factor`: means over seeds; of passkeys, all seeds together."""
     lines = []
     names = {"original": "original", "pi": "PI", "yarn": "YaRN", "clex": "CLEX", "dprope": "DPRoPE"}
-    for run in records.load(RESULTS, "tiny", "perplexity"):
-        if run["method"] != "original" and run.get("training", {}).get("seed") != 0:
-            continue
-        name = names[run["method"]]
-        if run["method"] == "dprope":
-            name += ", n̂ = {n_hat}".format(**run["options"]) if run["options"] else ", t = 0"
-        name += "" if run["method"] == "original" else f", s = {run['factor']:g}"
-        cells = [cell(row["token"], 1) for row in run["scores"]]
-        (found,) = [
-            other
-            for other in records.load(RESULTS, "tiny", "passkey")
-            if (other["method"], other["options"], other["factor"], other.get("training", {}).get("seed"))
-            == (run["method"], run["options"], run["factor"], run.get("training", {}).get("seed"))
+    for method, options in [("original", {}), *scales.get("tiny").trained(factor)]:
+
+        def group(experiment: str, method=method, options=options) -> list[dict]:
+            (found,) = [
+                group
+                for group in comparable(RESULTS, "tiny", experiment, method != "original")
+                if (group[0]["method"], group[0]["options"], group[0]["factor"]) == (method, options, factor)
+            ]
+            return found
+
+        name = names[method]
+        if method == "dprope":
+            name += f", n̂ = {options['n_hat']}" if options else ", t = 0"
+        cells = [
+            cell(over_seeds([scores(run) for run in group(experiment)])[column.format(factor=factor)], 1)
+            for experiment, scores, column in FINE_TUNED
         ]
-        right = {row["length"]: f"{round(row['mean'] * row['n'])}/{row['n']}" for row in found["scores"]["by_length"]}
-        lines.append(f"| {' | '.join([name, *cells, *(right[n] for n in (1024, 2048, 3072, 4096))])} |")
+        for length in (1024, 1024 * factor):
+            rows = [row for run in group("passkey") for row in run["scores"]["by_length"] if row["length"] == length]
+            cells.append(f"{round(sum(row['mean'] * row['n'] for row in rows))}/{sum(row['n'] for row in rows)}")
+        lines.append(f"| {' | '.join([name, *cells])} |")
     return lines
 
 
-def test_fine_tune_table():
-    lines = fine_tune_rows()
-    assert len(lines) > 8 and set(lines) <= set(README.splitlines())
+def test_fine_tune_tables():
+    for factor in (2, 4):
+        lines = fine_tune_rows(factor)
+        assert len(lines) == 6 and set(lines) <= set(README.splitlines())

@@ -55,7 +55,9 @@ def test_published_rows_are_the_papers():
 def test_measured_rows_stand_apart_with_intervals_and_their_own_best(record, tmp_path):
     for method, at_4k, at_8k in (("yarn", 50, 40), ("original", 60, 0), ("dprope", 55, 45)):
         lengths = {"4096": score(at_4k), "8192": score(at_8k)}
-        record("ruler", method, {"lengths": lengths, "average": score((at_4k + at_8k) / 2)}, samples=5, tasks=["vt", "cwe"])
+        record(
+            "ruler", method, {"lengths": lengths, "average": score((at_4k + at_8k) / 2)}, samples=5, tasks=["vt", "cwe"]
+        )
     other = {"lengths": {"512": score(99)}, "average": score(99)}
     record("ruler", "pi", other, samples=1, tasks=["vt", "cwe"])  # other samples: not shown
     block = rows(ruler.build(tmp_path, "smollm2"))["SmolLM2-135M, measured without training, 2 of 13 tasks"]
