@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments import scales
+from experiments import records, scales
 from figures import common
 from tables.benchmarks import comparable
 
@@ -19,6 +19,7 @@ Group = list[dict]  # the records of one method, one a seed
 
 def build(results: Path, scale: str) -> Figure:
     """A panel of curves for each scaling factor; below, a heat map for each model. Means over seeds."""
+    records.load(results, scale, "passkey")  # says so if there is none
     groups = _groups(results, scale)
     rows, columns = -(-len(groups) // COLUMNS), min(len(groups), COLUMNS)
     heights = [2.3, 0.5 + 0.95 * rows]

@@ -33,9 +33,8 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path):
     results = tmp_path / "results"
     extension.measure("toy", scales.get("toy").comparison(2), 2, toy, results)
     written = {file.stem: json.loads(file.read_text()) for file in (results / "toy" / "extension").iterdir()}
-    assert set(written) == {
-        f"{name}_s=2_books=2" for name in ("original", "pi", "ntk", "yarn", "dprope", "dprope_n-hat=4")
-    }
+    names = ("original", "pi", "ntk", "yarn", "dprope", "dprope_n-hat=4", "dprope-significant")
+    assert set(written) == {f"{name}_s=2_books=2" for name in names}
     record = written["yarn_s=2_books=2"]
     model = extend(random_model(max_position_embeddings=1024), "yarn", 2)
     for book in toy:

@@ -85,6 +85,36 @@ def test_seeds_are_paired_by_their_number():
     assert difference(ours, rival, "x") == {"mean": 1, "low": 1, "high": 1}
 
 
+@pytest.mark.parametrize(
+    ("original", "ours", "verdict"),
+    [(0, (58, 57), KIND), (58, (59, 57), NOT), (30, (25, 35), NOT)],  # a collapse; none; ours collapses as well
+)
+def test_what_is_lost_beyond_the_training_length(tmp_path, original, ours, verdict):
+    def run(method, far, **more):
+        lengths = {"8192": score(60, 2), "16384": score(far, 2)}
+        made = {"method": method, "factor": 2, "options": {}, "scores": {"lengths": lengths, "average": score(1)}}
+        save(tmp_path / "smollm2" / "ruler", made | more)
+
+    run("original", original)
+    run("dprope", 0)  # without training: there are fine-tuned ones
+    for seed, far in enumerate(ours):
+        run("dprope", far, training={"seed": seed})
+    (finding,) = by_start("Without extension").findings(tmp_path)
+    assert finding.verdict == verdict
+    assert f"Original 60.0 at 8k and {original:.1f} at 16k" in finding.measured
+    assert f"(fine-tuned, 2 seeds) 60.0 at 8k and {sum(ours) / 2:.1f} at 16k" in finding.measured
+
+
+@pytest.mark.parametrize(("low", "verdict"), [(0.1, KIND), (-0.1, NOT)])
+def test_the_central_claim_over_selections_wants_both_correlations_positive(tmp_path, low, verdict):
+    rank = {"mean": 0.5, "low": low, "high": 0.8, "n": 2}
+    rows = [{"interpolated_pairs": [1] * count, "beyond": score(count)} for count in (3, 2)]
+    made = {"factor": 2, "scores": rows, "spearman": {"released": rank | {"low": 0.2}, "equation": rank}}
+    save(tmp_path / "smollm2" / "selections", made)
+    (finding,) = by_start("The same, over dozens").findings(tmp_path)
+    assert finding.verdict == verdict and "4 dimensions" in finding.measured
+
+
 @pytest.mark.parametrize(("least", "verdict"), [(30, KIND), (49, NOT)])
 def test_an_ablation_is_compared_with_its_largest_value(tmp_path, least, verdict):
     for n_hat, mean in ((48, 50), (40, 51), (28, least)):
