@@ -10,7 +10,7 @@ from tables.benchmarks import Scores, measured, published, stacked, tokens
 CAPTION = (
     r"Sliding-window perplexity by evaluation length in tokens, on PG19 in the published rows and on the public-domain "
     r"books named in the records in the measured ones. Measured: token-weighted, with bootstrap 95\,\% intervals over "
-    r"windows. Best in bold."
+    r"windows, or Student's over training seeds where there are several. Best in bold."
 )
 
 

@@ -9,7 +9,7 @@ from tables.benchmarks import Scores, measured, published, stacked, tokens
 
 CAPTION = (
     r"RULER, mean score (\%) of its tasks by evaluation length in tokens. Measured rows: with bootstrap 95\,\% "
-    r"intervals over samples. Best in bold."
+    r"intervals over samples, or Student's over training seeds where there are several. Best in bold."
 )
 
 
