@@ -149,7 +149,7 @@ class Plan:
         train = ["experiments.finetune", *self._method(setting, factor), "--seed", str(seed)]
         train += ["--output", str(checkpoint), *self._to()]
         if self.quick:
-            train += ["--steps", "4"]
+            train += ["--steps", "2"]
         return Chain(name, [train, *self._evaluate(["--model", str(checkpoint)], only)])
 
     def _method(self, setting: Setting, factor: int) -> Command:

@@ -142,8 +142,8 @@ SCALES: dict[str, Scale] = {
                 "open_llm": "--data {open_llm}",
             },
             quick={
-                "perplexity": "--lengths 1024 2048 --tokens 4096",
-                "passkey": "--lengths 1024 2048 4096 --keys 1",
+                "perplexity": "--lengths 1024 2048 --tokens 2560",
+                "passkey": "--lengths 1024 2048 --depths 3 --keys 1",
                 "ruler": f"--samples 1 --lengths 1024 2048 --tasks {_RULER}",
                 "longbench_e": "--data {longbench_e} --margin 128 --new-tokens 64",
                 "open_llm": "--data {open_llm}",
