@@ -49,9 +49,10 @@ def test_disturbance_table():
             if (s["precision"], s["convention"], s["method"], s["options"]) == (precision, convention, method, {})
         ]
         average, count = f"{1e3 * score['average']:.2f}", score["interpolated_dimensions"]
-        return f"{average} ({count})" if method == "dprope" else average
+        return f"{average} ({count})" if method.startswith("dprope") else average
 
-    for method, name in (("pi", "PI"), ("yarn", "YaRN"), ("dprope", "DPRoPE, t = 0 (n̂)")):
+    names = {"pi": "PI", "yarn": "YaRN", "dprope": "DPRoPE, t = 0 (n̂)", "dprope-significant": "DPRoPE, significant (n̂)"}
+    for method, name in names.items():
         lines = [line for line in README.splitlines() if line.startswith(f"| {name} |")]
         cells = [cell.strip() for cell in lines[0].strip("|").split("|")][1:]
         for first, factor in ((1, 2), (5, 4)):
