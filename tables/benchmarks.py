@@ -20,6 +20,7 @@ from tables import common
 
 Scores = dict[str, dict]  # metric → {"mean", "low", "high", "n"}
 STATES = ((False, "without training"), (True, "fine-tuned"))
+INTERVALS = r"with 95\,\% intervals for samples (bootstrap) and, where there are several, training seeds (Student's)"
 _ORDER = list(common.METHOD_NAMES)
 # What tells apart the rows of one table; all else a record states must agree between them.
 _VARYING = {"method", "factor", "options", "model", "training", "identity", "scores", "seconds", "environment"}
@@ -172,7 +173,12 @@ def ablated(
                 families.setdefault(records.identity(options=others, factor=group[0]["factor"]), {})[value] = group
         if families:
             family = max(families.values(), key=len)
-            rows = [Row(str(value), over_seeds([scores(r) for r in family[value]])) for value in sorted(family)]
+            # One value may have been trained with more seeds than the rest, for another table.
+            seeds = set.intersection(*({seed(record) for record in group} for group in family.values()))
+            rows = [
+                Row(str(value), over_seeds([scores(r) for r in family[value] if not seeds or seed(r) in seeds]))
+                for value in sorted(family)
+            ]
             first = next(iter(family.values()))[0]
             title = f"{scales.get(scale).title}, {_what(first)}measured {state}, $s={first['factor']:g}$"
             yield Block(title, rows)
@@ -203,16 +209,28 @@ def comparable(results: Path, scale: str, experiment: str, trained: bool) -> lis
 
 
 def over_seeds(scores: list[Scores]) -> Scores:
-    """One run's scores as they are; of several seeds, their mean with Student's 95 % interval over the seeds."""
+    """One run's scores as they are; of several seeds, their mean with a 95 % interval for seeds and samples together.
+
+    Student's interval over the seeds alone would be a point where all seeds answer the same few samples alike. The two
+    errors are independent, so the half-widths add as squares: Student's, and the seeds' mean one over samples. No
+    score here is negative, and no interval's end either.
+    """
     if len(scores) == 1:
         return scores[0]
     found = {}
     for metric in scores[0]:
-        means = np.array([score[metric]["mean"] for score in scores])
-        half = float(stats.t.ppf(0.975, len(means) - 1) * stats.sem(means))
-        found[metric] = {"mean": float(means.mean()), "n": len(means)}
-        found[metric] |= {"low": found[metric]["mean"] - half, "high": found[metric]["mean"] + half}
+        runs = [score[metric] for score in scores]
+        mean = float(np.mean([run["mean"] for run in runs]))
+        seeds = float(stats.t.ppf(0.975, len(runs) - 1) * stats.sem([run["mean"] for run in runs]))
+        below, above = (float(np.mean([abs(run[end] - run["mean"]) for run in runs])) for end in ("low", "high"))
+        found[metric] = {"mean": mean, "n": len(runs)}
+        found[metric] |= {"low": max(mean - np.hypot(seeds, below), 0.0), "high": mean + np.hypot(seeds, above)}
     return found
+
+
+def seed(record: dict) -> int | None:
+    """The training seed; None without training."""
+    return record.get("training", {}).get("seed")
 
 
 def _what(record: dict) -> str:

@@ -11,7 +11,7 @@ from scipy import stats
 
 from experiments import scales
 from tables import common
-from tables.benchmarks import Scores, ablated, comparable, tokens
+from tables.benchmarks import Scores, ablated, comparable, seed, tokens
 
 EXACT, KIND, NOT, NONE = "reproduced exactly", "reproduced in kind", "not reproduced", "not run"
 
@@ -52,7 +52,7 @@ def better(
                 lines, verdicts = [], []
                 for factor in scales.get(scale).factors:
                     own = {
-                        common.method_name(group[0]): {_seed(record): scores(record) for record in group}
+                        common.method_name(group[0]): {seed(record): scores(record) for record in group}
                         for group in groups
                         if group[0]["factor"] == factor and not set(group[0]["options"]) - {"n_hat"}
                     }
@@ -142,7 +142,7 @@ def beyond(experiment: str, scores: Callable[[dict], Scores], sign: int = 1) -> 
                 ours = [group for group in ours if group[0]["factor"] == factor and not group[0]["options"]]
                 if not original or not ours:
                     continue
-                found = [{_seed(run): scores(run) for run in group} for group in (original[0], ours[0])]
+                found = [{seed(run): scores(run) for run in group} for group in (original[0], ours[0])]
                 if not all(set(ends) <= run.keys() for runs in found for run in runs.values()):
                     continue
                 lost = [_lost(runs, *ends, sign) for runs in found]
@@ -190,10 +190,6 @@ def called(group: list[dict]) -> str:
 def alike(gaps: dict[str, dict]) -> bool:
     """None differs beyond its interval."""
     return all(gap["low"] <= 0 <= gap["high"] for gap in gaps.values())
-
-
-def _seed(record: dict) -> int | None:
-    return record.get("training", {}).get("seed")
 
 
 def difference(ours: dict[int | None, Scores], rival: dict[int | None, Scores], metric: str) -> dict:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tables import common
-from tables.benchmarks import Scores, measured, published, stacked
+from tables.benchmarks import INTERVALS, Scores, measured, published, stacked
 
 CAPTION = (
-    r"LongBench-E, mean score over its tasks by length in words. Measured rows: with bootstrap 95\,\% intervals over "
-    r"samples, or Student's over training seeds where there are several. A miniature is generated (eval/miniature) and "
-    r"cannot be compared with the benchmark. Best in bold."
+    r"LongBench-E, mean score over its tasks by length in words. Measured rows: "
+    rf"{INTERVALS}. A miniature is generated (eval/miniature) and cannot be compared with the benchmark. Best in bold."
 )
 # Generated samples are divided at L and 2L tokens.
 MINIATURE = {"0-4k": "0-$L$", "4-8k": "$L$-2$L$", "8k+": "2$L$+", "Avg.": "Avg.", "Avg.>4k": "Avg.>$L$"}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from tables import common
-from tables.benchmarks import Scores, measured, published, stacked
+from tables.benchmarks import INTERVALS, Scores, measured, published, stacked
 
 CAPTION = (
     r"Open LLM benchmarks (\%): TruthfulQA (mc2, 0-shot), HellaSwag (0-shot), MMLU (5-shot), ARC-c (25-shot). Measured "
-    r"rows: on the sample of documents that the record names, with bootstrap 95\,\% intervals over them, or Student's over "
-    r"training seeds where there are several. A miniature is generated (eval/miniature) and cannot be compared with the "
+    rf"rows: on the sample of documents that the record names, {INTERVALS}. "
+    r"A miniature is generated (eval/miniature) and cannot be compared with the "
     r"benchmarks. Best in bold."
 )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from tables import common
-from tables.benchmarks import Scores, measured, published, stacked, tokens
+from tables.benchmarks import INTERVALS, Scores, measured, published, stacked, tokens
 
 CAPTION = (
     r"Sliding-window perplexity by evaluation length in tokens, on PG19 in the published rows and on the public-domain "
-    r"books named in the records in the measured ones. Measured: token-weighted, with bootstrap 95\,\% intervals over "
-    r"windows, or Student's over training seeds where there are several. Best in bold."
+    r"books named in the records in the measured ones. Measured: token-weighted, "
+    rf"{INTERVALS}; samples are windows. Best in bold."
 )
 
 

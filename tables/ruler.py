@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tables import common
-from tables.benchmarks import Scores, measured, published, stacked, tokens
+from tables.benchmarks import INTERVALS, Scores, measured, published, stacked, tokens
 
 CAPTION = (
-    r"RULER, mean score (\%) of its tasks by evaluation length in tokens. Measured rows: with bootstrap 95\,\% "
-    r"intervals over samples, or Student's over training seeds where there are several. Best in bold."
+    r"RULER, mean score (\%) of its tasks by evaluation length in tokens. Measured rows: "
+    rf"{INTERVALS}. Best in bold."
 )
 
 
