@@ -66,7 +66,8 @@ def build(results: Path, tables: Path, figures: Path) -> str:
         (
             "</table><p><small>“Reproduced exactly”: the paper's own numbers. “In kind”: the same finding on another model, "
             "beyond the interval's noise, for every factor measured. A comparison takes DPRoPE's better variant (t = 0 or the "
-            "scale's n̂) against the best rival. The paper's own scores need its models and eight A100s.</small></p>"
+            "scale's n̂) against the best rival; where there are several training seeds it is paired by seed, on the same samples, "
+            "and its interval is that of training alone. The paper's own scores need its models and eight A100s.</small></p>"
         ),
         "<h2>The paper against its released code</h2><table class=words><tr><th><th>paper<th>released code<th>finding</tr>",
         *("<tr>" + "".join(f"<td>{_e(cell)}</td>" for cell in line) + "</tr>" for line in _DIFFERENCES),
