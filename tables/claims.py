@@ -13,7 +13,21 @@ from experiments import records, scales
 from tables import common, longbench, openllm, perplexity, ruler
 from tables import extension as extension_table
 from tables.benchmarks import Scores, tokens
-from tables.comparisons import EXACT, KIND, NONE, NOT, Finding, ablation, alike, better, beyond, called, last, newest
+from tables.comparisons import (
+    EXACT,
+    KIND,
+    NONE,
+    NOT,
+    Finding,
+    ablation,
+    alike,
+    better,
+    beyond,
+    called,
+    extended,
+    last,
+    newest,
+)
 
 _LLAMA2 = "the paper's models and 8 A100: `make train SCALE=llama2-7b`, then the experiment with --model"
 
@@ -196,7 +210,7 @@ CLAIMS = (
     Claim(
         "Least perplexity",
         "appendix B.2",
-        better("perplexity", perplexity.scores, last(), sign=-1, unit="of perplexity"),
+        better("perplexity", perplexity.scores, extended, sign=-1, unit="of perplexity"),
     ),
     Claim(
         "Short text keeps its scores: above the other methods on Open LLM",

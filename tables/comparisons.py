@@ -34,14 +34,14 @@ class Finding:
 def better(
     experiment: str,
     scores: Callable[[dict], Scores],
-    metric: Callable[[Scores], str],
+    metric: Callable[[Scores, str], str],
     sign: int = 1,
     unit: str = "points",
 ) -> Callable[[Path], Iterator[Finding]]:
     """DPRoPE's better variant against the best fine-tuned rival; where nothing is fine-tuned, the untrained ones.
 
     Args:
-        metric: the column to compare, of those there are.
+        metric: the column to compare, of those there are, given the name of the one at L'.
         sign: -1 where less is better.
     """
 
@@ -59,7 +59,8 @@ def better(
                     names = {name: "DPRoPE" in name for name in own if name != "Original"}
                     if len(set(names.values())) < 2:
                         continue
-                    column = metric(next(iter(next(iter(own.values())).values())))
+                    length = tokens(round(scales.get(scale).geometry.context_length * factor))
+                    column = metric(next(iter(next(iter(own.values())).values())), length)
 
                     def mean(name: str, own: dict = own, column: str = column) -> float:
                         return sign * float(np.mean([run[column]["mean"] for run in own[name].values()]))
@@ -209,6 +210,11 @@ def difference(ours: dict[int | None, Scores], rival: dict[int | None, Scores], 
     return {"mean": mean, "low": low, "high": high}
 
 
-def last(prefix: str = "") -> Callable[[Scores], str]:
+def last(prefix: str = "") -> Callable[..., str]:
     """The last column; or the last whose name starts with `prefix`."""
-    return lambda scores: [name for name in scores if name.startswith(prefix)][-1]
+    return lambda scores, length="": [name for name in scores if name.startswith(prefix)][-1]
+
+
+def extended(scores: Scores, length: str) -> str:
+    """The column at L'; where it was not measured, the last."""
+    return length if length in scores else last()(scores)
