@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from core import rope
 from core.disturbance import CONVENTIONS
 from core.errors import InputError, NonFiniteError
-from core.rope import METHODS
 from experiments import scales
 from experiments.records import RESULTS
 
@@ -32,7 +32,7 @@ def factor(text: str) -> float:
 
 def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: bool = False) -> None:
     """--method, --factor and the methods' own options."""
-    names = ", ".join(METHODS)
+    names = ", ".join(rope.METHODS)
     if several:
         to.add_argument("--method", nargs="+", help=f"among {names} (default: the scale's comparison)")
     else:
@@ -69,6 +69,19 @@ def method_options(arguments: argparse.Namespace) -> dict:
     """The method's options that were given."""
     given = {name: getattr(arguments, name) for name in _METHOD_OPTIONS}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
+    """Each method of --method with those of the given options that it takes; one that none takes goes to all."""
+    given = method_options(arguments)
+    taken = {option for method in arguments.method for option in rope.method_options(method)}
+    return [
+        (
+            method,
+            {name: value for name, value in given.items() if name in rope.method_options(method) or name not in taken},
+        )
+        for method in arguments.method
+    ]
 
 
 def run(main: Callable[[], None]) -> None:

@@ -36,7 +36,7 @@ def main() -> None:
 
     preset = scales.get(arguments.scale)
     if arguments.method:
-        comparison = [(method, cli.method_options(arguments)) for method in arguments.method]
+        comparison = cli.chosen_methods(arguments)
     else:
         comparison = preset.comparison(arguments.factor)
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)

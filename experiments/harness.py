@@ -72,8 +72,7 @@ class Evaluation:
         if self.training:
             return [(self.training["method"], self.training["options"])]
         if self.arguments.method:
-            options = cli.method_options(self.arguments)
-            chosen = [(method, options) for method in self.arguments.method]
+            chosen = cli.chosen_methods(self.arguments)
         elif self.arguments.model:
             return [(None, {})]
         else:

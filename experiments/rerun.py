@@ -68,14 +68,16 @@ def main() -> None:
     output = arguments.output or records.ROOT / "build" / "rerun" / (arguments.scale + "-quick" * arguments.quick)
     plan = Plan(arguments.scale, preset, output, arguments.results or output / "results", arguments.quick)
     data, chains = plan.data(), plan.chains(arguments.only)
+    timing = [] if arguments.only else plan.timing()
     if not chains:
         raise InputError(f"the suite of {arguments.scale!r} has no part {arguments.only!r}; see experiments/scales.py.")
     if arguments.list:
-        for command in (command for chain in data + chains for command in chain.commands):
+        for command in (command for chain in data + chains + timing for command in chain.commands):
             print(f"python -m {' '.join(command)}")
         return
     run(data, 1, output / "logs")
     run(chains, arguments.workers, output / "logs")
+    run(timing, 1, output / "logs")
     print(f"records in {plan.results}")
 
 
@@ -100,6 +102,17 @@ class Plan:
         arguments = self.suite.miniature[self.quick].split()
         made = ["experiments.miniature", "--scale", self.scale, "--output", str(self.output / "miniature"), *arguments]
         return [Chain("miniature", [made])]
+
+    def timing(self) -> list[Chain]:
+        """What each method costs, measured with nothing beside it; CLEX with the weights that were trained before."""
+        if not self.suite.seeds:
+            return []
+        factor = self.preset.factors[0]
+        methods = dict.fromkeys(method for method, _ in self.preset.trained(factor))
+        weights = self.output / "checkpoints" / f"{records.run_name('clex', factor, {})}_seed=0"
+        command = ["experiments.time_cost", "--scale", self.scale, "--factor", str(factor), "--method", *methods]
+        command += ["--weights", str(weights), *self._to()]
+        return [Chain("time_cost", [command + ["--length", "512", "--repeats", "1"] * self.quick])]
 
     def chains(self, only: str | None = None) -> list[Chain]:
         """The longest first, so that the workers end together."""

@@ -10,9 +10,10 @@ import time
 import pytest
 import torch
 
+from core.errors import InputError
 from core.extend import export, extend
 from eval.passkey import sample as sample_passkey
-from experiments import passkey
+from experiments import harness, passkey
 from experiments.records import ROOT
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -115,6 +116,18 @@ def test_a_finished_run_is_skipped_and_a_changed_option_is_another_run(model, wh
     with pytest.raises(AttributeError):  # it goes on to load the model
         passkey.main()
     assert loads == [(str(model), "bfloat16")]
+
+
+def test_each_of_several_methods_gets_the_options_that_it_takes():
+    def chosen(*line):
+        return harness.Evaluation(
+            harness.parser("", "passkey").parse_args(["--scale", "tiny", *line]), "x"
+        ).comparison()
+
+    assert chosen("--method", "pi", "dprope", "--n-hat", "20") == [("pi", {}), ("dprope", {"n_hat": 20})]
+    for methods in (["pi"], ["pi", "yarn"]):  # none takes it
+        with pytest.raises(InputError, match="the method 'pi' has no option 'n_hat'"):
+            chosen("--method", *methods, "--n-hat", "20")
 
 
 def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_again(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import InputError
 from core.rope import RopeGeometry, scale
-from experiments import records, rerun
+from experiments import harness, records, rerun
 from experiments.scales import Scale, Suite
 
 EVALUATIONS = {"perplexity": "--lengths 64", "longbench_e": "--data {longbench_e}"}
@@ -36,6 +36,14 @@ def test_every_method_and_factor_is_trained_once_per_seed(tmp_path):
     assert len(trained(quick)) == 10 and all("--steps" in command for command in trained(quick))
     for chain in quick:
         assert {command[0] for command in chain.commands[1:]} == {f"experiments.{e}" for e in PRESET.suite.evaluations}
+
+
+def test_times_are_taken_alone_and_of_clex_as_it_was_trained(tmp_path):
+    ((command,),) = [chain.commands for chain in plan(tmp_path).timing()]
+    given = vars(harness.parser("", "time_cost").parse_known_args(command[1:])[0])
+    assert given["method"] == ["pi", "yarn", "dprope", "clex"] and given["factor"] == 2
+    outputs = [line[line.index("--output") + 1] for line in trained(plan(tmp_path).chains("trained"))]
+    assert given["weights"] in outputs and "clex_s=2_" in given["weights"]
 
 
 def test_a_selection_that_several_settings_share_is_trained_once(tmp_path):
