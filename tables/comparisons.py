@@ -126,7 +126,8 @@ def ablation(
 def beyond(experiment: str, scores: Callable[[dict], Scores], sign: int = 1) -> Callable[[Path], Iterator[Finding]]:
     """What the original and DPRoPE (t = 0) lose from L to L' = s·L.
 
-    The claim holds where the original's loss is real and DPRoPE's, at the far end of its interval, is less.
+    The claim holds where the original's loss is real and DPRoPE's, at the far end of its interval, is a lesser share of
+    what it had at L.
 
     Args:
         scores: by length in tokens.
@@ -147,7 +148,8 @@ def beyond(experiment: str, scores: Callable[[dict], Scores], sign: int = 1) -> 
                 if not all(set(ends) <= run.keys() for runs in found for run in runs.values()):
                     continue
                 lost = [_lost(runs, *ends, sign) for runs in found]
-                verdicts.append(lost[0]["low"] > 0 and lost[1]["high"] < lost[0]["mean"])
+                had = [_mean(runs, ends[0]) for runs in found]  # each loss is a share of what there was at L
+                verdicts.append(lost[0]["low"] > 0 and lost[1]["high"] * had[0] < lost[0]["mean"] * had[1])
                 parts = [
                     f"{called(group)} {_mean(runs, ends[0]):.1f} at {ends[0]} and {_mean(runs, ends[1]):.1f} at {ends[1]}"
                     for group, runs in zip((original[0], ours[0]), found)

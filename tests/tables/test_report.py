@@ -86,23 +86,28 @@ def test_seeds_are_paired_by_their_number():
 
 
 @pytest.mark.parametrize(
-    ("original", "ours", "verdict"),
-    [(0, (58, 57), KIND), (58, (59, 57), NOT), (30, (25, 35), NOT)],  # a collapse; none; ours collapses as well
+    ("original", "near", "ours", "verdict"),
+    [
+        (0, 60, (58, 57), KIND),
+        (58, 60, (59, 57), NOT),  # the original keeps its score
+        (30, 60, (25, 35), NOT),  # ours collapses as well
+        (0, 8, (0.5, 0.4), NOT),  # ours has little to lose, and loses it
+    ],
 )
-def test_what_is_lost_beyond_the_training_length(tmp_path, original, ours, verdict):
-    def run(method, far, **more):
-        lengths = {"8192": score(60, 2), "16384": score(far, 2)}
+def test_what_is_lost_beyond_the_training_length(tmp_path, original, near, ours, verdict):
+    def run(method, far, near=60, **more):
+        lengths = {"8192": score(near, 2), "16384": score(far, 2)}
         made = {"method": method, "factor": 2, "options": {}, "scores": {"lengths": lengths, "average": score(1)}}
         save(tmp_path / "smollm2" / "ruler", made | more)
 
     run("original", original)
     run("dprope", 0)  # without training: there are fine-tuned ones
     for seed, far in enumerate(ours):
-        run("dprope", far, training={"seed": seed})
+        run("dprope", far, near, training={"seed": seed})
     (finding,) = by_start("Without extension").findings(tmp_path)
     assert finding.verdict == verdict
     assert f"Original 60.0 at 8k and {original:.1f} at 16k" in finding.measured
-    assert f"(fine-tuned, 2 seeds) 60.0 at 8k and {sum(ours) / 2:.1f} at 16k" in finding.measured
+    assert f"(fine-tuned, 2 seeds) {near:.1f} at 8k and {sum(ours) / 2:.1f} at 16k" in finding.measured
 
 
 @pytest.mark.parametrize(("low", "verdict"), [(0.1, KIND), (-0.1, NOT)])
