@@ -112,9 +112,8 @@ class Plan:
         weights = self.output / "checkpoints" / f"{records.run_name('clex', factor, {})}_seed=0"
         command = ["experiments.time_cost", "--scale", self.scale, "--factor", str(factor), "--method", *methods]
         command += ["--weights", str(weights), *self._to()]
-        size = (
-            ["--length", "512", "--repeats", "1"] if self.quick else ["--repeats", "31"]
-        )  # steps are short, clocks noisy
+        # Steps of a small model are short and clocks noisy: many rounds.
+        size = ["--length", "512", "--repeats", "1"] if self.quick else ["--repeats", "31"]
         return [Chain("time_cost", [command + size])]
 
     def chains(self, only: str | None = None) -> list[Chain]:
