@@ -113,7 +113,7 @@ class Plan:
         command = ["experiments.time_cost", "--scale", self.scale, "--factor", str(factor), "--method", *methods]
         command += ["--weights", str(weights), *self._to()]
         # Steps of a small model are short and clocks noisy: many rounds.
-        size = ["--length", "512", "--repeats", "1"] if self.quick else ["--repeats", "31"]
+        size = ["--length", "512", "--repeats", "1"] if self.quick else ["--repeats", "101"]
         return [Chain("time_cost", [command + size])]
 
     def chains(self, only: str | None = None) -> list[Chain]:

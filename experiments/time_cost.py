@@ -1,19 +1,22 @@
 """Training-step and inference time of every method, normalised to PI (the paper's time table).
 
-    python -m experiments.time_cost --scale smollm2 --length 2048 --repeats 7
+    python -m experiments.time_cost --scale smollm2 --length 2048 --repeats 31
 
-Methods are timed in turn, round after round, so that a machine that slows down slows all of them; the ratio to PI is
-taken within each round, and the median and quartiles over the rounds are recorded.
+Every round times every method once, in an order of its own, so that a machine that slows down slows all of them. The
+ratio to PI is taken within each round; the median over the rounds is recorded with its 95 % interval. PI is timed twice
+a round: its second time against its first says what the clock alone makes of no difference.
 """
 
 from __future__ import annotations
 
+import random
 import time
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import torch
+from scipy.stats import quantile_test
+from tqdm import tqdm
 
 from core.errors import InputError
 from core.extend import extend
@@ -23,7 +26,7 @@ from experiments import cli, harness, models, records
 def main() -> None:
     parser = harness.parser(__doc__, "time_cost")
     parser.add_argument("--length", type=int, default=2048, metavar="TOKENS", help="of a sequence (default 2048)")
-    parser.add_argument("--repeats", type=int, default=7, metavar="N", help="rounds (default 7, after one warm-up)")
+    parser.add_argument("--repeats", type=int, default=31, metavar="N", help="rounds (default 31, after one warm-up)")
     arguments = parser.parse_args()
     if arguments.repeats < 1 or arguments.length < 2:
         raise InputError("give at least one repeat and two tokens.")
@@ -59,25 +62,33 @@ def measure(model, comparison: list[tuple[str, dict]], factor: float, length: in
     tokens = torch.randint(
         model.config.get_text_config().vocab_size, (1, length), generator=torch.Generator().manual_seed(0)
     ).to(model.device)
-    seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for turn in range(repeats + 1):
-        for method, options in comparison:
+    settings = {records.run_name(method, factor, options): (method, options) for method, options in comparison}
+    reference = next(name for name, (method, _) in settings.items() if method == "pi")
+    settings[f"{reference}_again"] = settings[reference]
+    seconds: dict[tuple[str, str], list[float]] = {(name, phase): [] for name in settings for phase in _PHASES}
+    shuffled = random.Random(0)
+    for turn in tqdm(range(repeats + 1), desc="rounds"):
+        for name in shuffled.sample(list(settings), len(settings)):
+            method, options = settings[name]
             extend(model, method, factor, **options)
-            name = records.run_name(method, factor, options)
-            for phase, work in (("train", _step), ("test", _forward)):
+            _forward(model, tokens)  # choosing pairs leaves caches cold; that is not what a step costs
+            for phase, work in _PHASES.items():
                 taken = _seconds(work, model, tokens)
                 if turn:  # the first round warms up
                     seconds[name, phase].append(taken)
-    reference = next(records.run_name(m, factor, o) for m, o in comparison if m == "pi")
-    found = []
-    for (name, phase), taken in seconds.items():
-        ratios = np.array(taken) / np.array(seconds[reference, phase])
-        low, middle, high = np.percentile(ratios, [25, 50, 75])
-        found.append(
-            {"run": name, "phase": phase, "seconds": float(np.median(taken)), "rounds": len(taken)}
-            | {"relative_to_pi": float(middle), "low": float(low), "high": float(high)}
-        )
-    return found
+    return [
+        {"run": name, "phase": phase, "seconds": float(np.median(taken)), "rounds": repeats}
+        | _median_ratio(np.divide(taken, seconds[reference, phase]))
+        for (name, phase), taken in seconds.items()
+    ]
+
+
+def _median_ratio(values: np.ndarray) -> dict[str, float]:
+    """The median with its 95 % interval, from order statistics; of fewer than six values, too few for one, their range."""
+    interval = (
+        quantile_test(values, q=1, p=0.5).confidence_interval() if len(values) > 5 else (min(values), max(values))
+    )
+    return {"relative_to_pi": float(np.median(values)), "low": float(interval[0]), "high": float(interval[1])}
 
 
 def _seconds(work, model, tokens: torch.Tensor) -> float:
@@ -98,6 +109,9 @@ def _step(model, tokens: torch.Tensor) -> None:
 @torch.inference_mode()
 def _forward(model, tokens: torch.Tensor) -> None:
     model(tokens, use_cache=False, logits_to_keep=1)
+
+
+_PHASES = {"train": _step, "test": _forward}
 
 
 def _finish() -> None:

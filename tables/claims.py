@@ -161,7 +161,7 @@ def _selections(results: Path) -> Iterator[Finding]:
 
 
 def _time(results: Path) -> Iterator[Finding]:
-    """Two per cent is the limit, whatever the quartiles: a noisy clock shows nothing."""
+    """Two per cent is the limit of every median, whatever its interval: a noisy clock shows nothing."""
     for scale in scales.SCALES:
         for record in _some(results, scale, "time_cost"):
             rows = [row for row in record["scores"] if row["run"].startswith("dprope")]

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForCausalLM
 
 from core.errors import InputError
@@ -66,6 +67,31 @@ def test_the_model_rotates_by_the_scaled_frequencies(method):
     angles = np.outer([0, 1, 77, 511], scaling.inv_freq)
     assert cos[0, :, : angles.shape[1]].numpy() == pytest.approx(scaling.attention_factor * np.cos(angles), abs=1e-4)
     assert sin[0, :, angles.shape[1] :].numpy() == pytest.approx(scaling.attention_factor * np.sin(angles), abs=1e-4)
+
+
+class _Operators(TorchDispatchMode):
+    """Every operator that runs, with the shapes it runs on."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append((func, [tuple(given.shape) for given in args if isinstance(given, torch.Tensor)]))
+        return func(*args, **kwargs or {})
+
+
+def test_no_fixed_scaling_costs_more_than_pi():
+    model, ran = random_model(), {}
+    for method in ("pi", "ntk", "yarn", "dprope", "dprope-significant"):
+        extend(model, method, 2)
+        logits(model)  # the first call of a length builds what later ones find
+        with _Operators() as operators:
+            model(TOKENS, labels=TOKENS).loss.backward()
+        ran[method] = operators.seen
+        model.zero_grad()
+    assert len(ran["pi"]) > 100
+    assert all(operators == ran["pi"] for operators in ran.values())
 
 
 def test_dprope_without_interpolation_is_the_original_model():
