@@ -1,17 +1,17 @@
 """Training-step and inference time of every method, normalised to PI (the paper's time table).
 
-    python -m experiments.time_cost --scale smollm2 --length 2048 --repeats 31
+    python -m experiments.time_cost --scale smollm2 --length 2048
 
 Every round times every method once, in an order of its own, so that a machine that slows down slows all of them. The
 ratio to PI is taken within each round; the median over the rounds is recorded with its 95 % interval. PI is timed twice
-a round: its second time against its first says what the clock alone makes of no difference.
+a round: its second time against its first says what the clock alone makes of no difference, and rounds go on until that
+is known to --precision, whatever the others come out at.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,16 +20,25 @@ from tqdm import tqdm
 
 from core.errors import InputError
 from core.extend import extend
-from experiments import cli, harness, models, records
+from experiments import cli, harness, journal, models, records
+
+LEAST = 10  # rounds, before an interval is believed
 
 
 def main() -> None:
     parser = harness.parser(__doc__, "time_cost")
     parser.add_argument("--length", type=int, default=2048, metavar="TOKENS", help="of a sequence (default 2048)")
-    parser.add_argument("--repeats", type=int, default=31, metavar="N", help="rounds (default 31, after one warm-up)")
+    parser.add_argument("--repeats", type=int, default=1000, metavar="N", help="the most rounds (default 1000)")
+    parser.add_argument(
+        "--precision",
+        type=float,
+        default=0.01,
+        metavar="P",
+        help="of PI against itself, at which to end (default 0.01)",
+    )
     arguments = parser.parse_args()
-    if arguments.repeats < 1 or arguments.length < 2:
-        raise InputError("give at least one repeat and two tokens.")
+    if arguments.repeats < 1 or arguments.length < 2 or not arguments.precision > 0:
+        raise InputError("give at least one repeat and two tokens, and a precision above 0.")
 
     evaluation = harness.Evaluation(arguments, "time_cost")
     comparison = evaluation.comparison()
@@ -44,6 +53,7 @@ def main() -> None:
         "dtype": arguments.dtype,
         "length": arguments.length,
         "repeats": arguments.repeats,
+        "precision": arguments.precision,
     }
     for _, options in comparison:
         run |= harness.weights(options)
@@ -52,42 +62,70 @@ def main() -> None:
     if records.is_done(file, run["identity"]):
         print(f"done already: {file}")
         return
-    started = time.perf_counter()
-    scores = measure(evaluation.loaded.model, comparison, arguments.factor, arguments.length, arguments.repeats)
-    print(records.write(Path(file), run | {"scores": scores, "seconds": round(time.perf_counter() - started, 1)}))
+    rounds = journal.Journal(journal.path(arguments.results, evaluation.scale, "time_cost", run["identity"]))
+    measured = Rounds(comparison, arguments.factor, rounds)
+    done = measured.run(evaluation.loaded.model, arguments.length, arguments.repeats, arguments.precision)
+    print(records.write(file, run | {"scores": measured.scores(done), "seconds": round(measured.seconds(done), 1)}))
 
 
-def measure(model, comparison: list[tuple[str, dict]], factor: float, length: int, repeats: int) -> list[dict]:
-    """Seconds per training step (forward and backward) and per forward pass, and their ratios to PI."""
-    tokens = torch.randint(
-        model.config.get_text_config().vocab_size, (1, length), generator=torch.Generator().manual_seed(0)
-    ).to(model.device)
-    settings = {records.run_name(method, factor, options): (method, options) for method, options in comparison}
-    reference = next(name for name, (method, _) in settings.items() if method == "pi")
-    settings[f"{reference}_again"] = settings[reference]
-    seconds: dict[tuple[str, str], list[float]] = {(name, phase): [] for name in settings for phase in _PHASES}
-    shuffled = random.Random(0)
-    for turn in tqdm(range(repeats + 1), desc="rounds"):
-        for name in shuffled.sample(list(settings), len(settings)):
-            method, options = settings[name]
-            extend(model, method, factor, **options)
+class Rounds:
+    """Seconds of a training step (forward and backward) and of a forward pass of every method, round by round."""
+
+    def __init__(self, comparison: list[tuple[str, dict]], factor: float, done: journal.Journal) -> None:
+        self.settings = {records.run_name(method, factor, options): (method, options) for method, options in comparison}
+        self.reference = next(name for name, (method, _) in self.settings.items() if method == "pi")
+        self.again = f"{self.reference}_again"
+        self.settings[self.again] = self.settings[self.reference]
+        self.factor, self.done = factor, done
+
+    def run(self, model, length: int, repeats: int, precision: float) -> int:
+        """Go on until PI against itself is known to `precision` in both phases, or after `repeats`; how many rounds."""
+        vocabulary = model.config.get_text_config().vocab_size
+        tokens = torch.randint(vocabulary, (1, length), generator=torch.Generator().manual_seed(0)).to(model.device)
+        self._round(model, tokens, 0)  # warms up
+        with tqdm(total=repeats, unit="round", desc=f"at most {repeats}") as bar:
+            for number in range(1, repeats + 1):
+                if str(number) not in self.done:
+                    self.done.add(str(number), self._round(model, tokens, number))
+                bar.update()
+                control = [row for row in self.scores(number) if row["run"] == self.again]
+                if number >= LEAST and all(row["high"] - row["low"] <= 2 * precision for row in control):
+                    return number
+        return repeats
+
+    def _round(self, model, tokens: torch.Tensor, number: int) -> dict[str, dict[str, float]]:
+        names = list(self.settings)
+        random.Random(number).shuffle(names)
+        found = {}
+        for name in names:
+            method, options = self.settings[name]
+            extend(model, method, self.factor, **options)
             _forward(model, tokens)  # choosing pairs leaves caches cold; that is not what a step costs
-            for phase, work in _PHASES.items():
-                taken = _seconds(work, model, tokens)
-                if turn:  # the first round warms up
-                    seconds[name, phase].append(taken)
-    return [
-        {"run": name, "phase": phase, "seconds": float(np.median(taken)), "rounds": repeats}
-        | _median_ratio(np.divide(taken, seconds[reference, phase]))
-        for (name, phase), taken in seconds.items()
-    ]
+            found[name] = {phase: _seconds(work, model, tokens) for phase, work in _PHASES.items()}
+        return found
+
+    def scores(self, rounds: int) -> list[dict]:
+        """Of the first `rounds`: the median seconds, and the median ratio to PI with its interval."""
+        found = []
+        for name in self.settings:
+            for phase in _PHASES:
+                taken, of_pi = (
+                    np.array([self.done[str(number)][which][phase] for number in range(1, rounds + 1)])
+                    for which in (name, self.reference)
+                )
+                row = {"run": name, "phase": phase, "seconds": float(np.median(taken)), "rounds": rounds}
+                found.append(row | _median_ratio(taken / of_pi))
+        return found
+
+    def seconds(self, rounds: int) -> float:
+        """What was timed, in all."""
+        return sum(sum(row.values()) for n in range(1, rounds + 1) for row in self.done[str(n)].values())
 
 
 def _median_ratio(values: np.ndarray) -> dict[str, float]:
     """The median with its 95 % interval, from order statistics; of fewer than six values, too few for one, their range."""
-    interval = (
-        quantile_test(values, q=1, p=0.5).confidence_interval() if len(values) > 5 else (min(values), max(values))
-    )
+    few = len(values) < 6
+    interval = (min(values), max(values)) if few else quantile_test(values, q=1, p=0.5).confidence_interval()
     return {"relative_to_pi": float(np.median(values)), "low": float(interval[0]), "high": float(interval[1])}
 
 

@@ -24,7 +24,7 @@ def build(results: Path, scale: str) -> str:
         rows: dict[str, dict] = {}
         for row in record["scores"]:
             rows.setdefault(row["run"], {})[row["phase"]] = row | {"mean": row["relative_to_pi"]}
-        title = f"{scales.get(scale).title}, measured at {record['length']} tokens, $s={record['factor']:g}$"
+        title = f"{scales.get(scale).title}, measured at {record['length']} tokens, {record['scores'][0]['rounds']} rounds, $s={record['factor']:g}$"
         blocks.append(Block(title, [Row(_name(run), scores) for run, scores in rows.items()]))
     return stacked("time", blocks, CAPTION, digits=3, best=None)
 

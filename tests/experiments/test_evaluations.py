@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import statistics
 
 import numpy as np
 import pytest
@@ -153,14 +154,31 @@ def test_open_llm(measure, model, tmp_path):
         assert record["scores"][task]["mean"] == pytest.approx(25 * sum(row["score"] for row in scores.values()))
 
 
-def test_time_cost(measure):
-    record = measure("time_cost", "--method", "pi", "yarn", "dprope", "--length", "64", "--repeats", "3")
+def test_time_cost(measure, tmp_path):
+    options = ["--method", "pi", "yarn", "dprope", "--length", "64", "--repeats", "3"]
+    record = measure("time_cost", *options)
     rows = {(row["run"], row["phase"]): row for row in record["scores"]}
     runs = ("pi_s=2", "yarn_s=2", "dprope_s=2", "pi_s=2_again")  # the last against the first: the clock's own noise
     assert rows.keys() == {(run, phase) for run in runs for phase in ("train", "test")}
-    for (run, _), row in rows.items():
-        assert row["seconds"] > 0 and row["rounds"] == 3 and row["low"] <= row["relative_to_pi"] <= row["high"]
-        assert (row["low"] == row["high"] == 1) == (run == "pi_s=2")
+    (file,) = (tmp_path / "runs" / record["scale"] / "time_cost").glob("*.jsonl")
+    rounds = [json.loads(line)[1] for line in file.read_text().splitlines()]
+    for (run, phase), row in rows.items():
+        ratios = sorted(found[run][phase] / found["pi_s=2"][phase] for found in rounds)
+        assert [row["low"], row["relative_to_pi"], row["high"]] == ratios and row["rounds"] == 3
+        assert (ratios == [1, 1, 1]) == (run == "pi_s=2")
+        assert row["seconds"] == statistics.median(found[run][phase] for found in rounds) > 0
+
+
+def test_time_cost_ends_when_pi_against_itself_is_known_whatever_the_others_are(measure, monkeypatch):
+    clock = iter(range(10**6))
+    monkeypatch.setattr("experiments.time_cost._seconds", lambda work, model, tokens: 1 + next(clock) % 97 / 1e4)
+    record = measure("time_cost", "--method", "pi", "dprope", "--length", "8", "--precision", "0.006")
+    (again, _) = [row for row in record["scores"] if row["run"] == "pi_s=2_again"]
+    assert 10 <= again["rounds"] < 1000 and again["high"] - again["low"] <= 0.012
+    assert (
+        measure("time_cost", "--method", "pi", "dprope", "--length", "8", "--precision", "1")["scores"][0]["rounds"]
+        == 10
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,6 +196,7 @@ def test_time_cost(measure):
         ("open_llm", ["--data", "nowhere"], "no directory nowhere"),
         ("time_cost", ["--method", "yarn"], "put pi among the methods"),
         ("time_cost", ["--repeats", "0"], "at least one repeat"),
+        ("time_cost", ["--precision", "0"], "a precision above 0"),
         ("passkey", ["--method", "clexx"], "unknown method 'clexx'; choose one of"),
         ("passkey", ["--model", "{text}"], "give a directory with config.json"),
     ],

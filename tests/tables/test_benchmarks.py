@@ -114,7 +114,7 @@ def test_times_are_relative_to_pi(tmp_path, record):
     record("time_cost", None, found, length=512)
     blocks = rows(time.build(tmp_path, "smollm2"))
     assert blocks["LLaMA2-7B, published"][3][:2] == ["CLEX", "1.62"]
-    measured = blocks["SmolLM2-135M, measured at 512 tokens, $s=2$"]
+    measured = blocks["SmolLM2-135M, measured at 512 tokens, 3 rounds, $s=2$"]
     assert [row[0] for row in measured] == ["Method", "PI", r"DPRoPE ($\hat n=28$)"]
     assert measured[2][1] == r"1.010 {\scriptsize[0.900, 1.100]}"
 
