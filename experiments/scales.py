@@ -140,6 +140,7 @@ SCALES: dict[str, Scale] = {
                 "ruler": f"--samples 4 --tasks {_RULER}",
                 "longbench_e": "--data {longbench_e} --margin 128 --new-tokens 64",
                 "open_llm": "--data {open_llm}",
+                "previous_token": "",
             },
             quick={
                 "perplexity": "--lengths 1024 2048 --tokens 2560",
@@ -147,6 +148,7 @@ SCALES: dict[str, Scale] = {
                 "ruler": f"--samples 1 --lengths 1024 2048 --tasks {_RULER}",
                 "longbench_e": "--data {longbench_e} --margin 128 --new-tokens 64",
                 "open_llm": "--data {open_llm}",
+                "previous_token": "",
             },
             miniature=("--samples 3 --documents 60", "--samples 1 --documents 10"),
             seeds=3,

@@ -59,7 +59,7 @@ def files(paths: list[Path]) -> list[Book]:
     for path in paths:
         if not path.is_file():
             raise InputError(f"no text file at {path}.")
-    return [Book(path.name, path.read_text(encoding="utf-8")) for path in paths]
+    return [Book(path.stem, path.read_text(encoding="utf-8")) for path in paths]
 
 
 def _cut(corpus: str, title: str, first: str, last: str) -> Book:
