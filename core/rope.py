@@ -117,9 +117,18 @@ def method_options(method: str) -> dict[str, object]:
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
-def _interpolate(geometry: RopeGeometry, factor: float, chosen: np.ndarray) -> RopeScaling:
-    """θ/s where chosen, θ elsewhere; attention untouched."""
-    return RopeScaling(np.where(chosen, geometry.inv_freq / factor, geometry.inv_freq), 1.0, chosen)
+def _interpolate(
+    geometry: RopeGeometry, factor: float, chosen: np.ndarray, attention_factor: float = 1.0
+) -> RopeScaling:
+    """θ/s where chosen, θ elsewhere; attention untouched unless asked for."""
+    inv_freq = np.where(chosen, geometry.inv_freq / factor, geometry.inv_freq)
+    return RopeScaling(inv_freq, _positive(attention_factor), chosen)
+
+
+def _positive(attention_factor: float) -> float:
+    if not np.isfinite(attention_factor) or attention_factor <= 0:
+        raise InputError(f"the attention factor is {attention_factor}; give a positive number, such as 1.07.")
+    return float(attention_factor)
 
 
 @register("original")
@@ -152,16 +161,18 @@ def yarn(
     beta_fast: float = 32.0,
     beta_slow: float = 1.0,
     ramp: str = "index",
+    attention_factor: float | None = None,
 ) -> RopeScaling:
     """YaRN (Peng et al. 2023): keep pairs with many rotations within L, interpolate those with few, blend between.
 
-    The number of rotations is r_i = L/λ_i. Attention factor: 0.1·ln s + 1.
+    The number of rotations is r_i = L/λ_i.
 
     Args:
         beta_fast: β; pairs with r_i > β are kept.
         beta_slow: α; pairs with r_i < α are interpolated.
         ramp: "index", the official code's blend, linear in the pair index between whole-number limits; or
             "rotations", linear in r_i as the paper under reproduction prints it (equation 4).
+        attention_factor: √(1/t), which multiplies queries and keys alike; None for 0.1·ln s + 1.
     """
     if not 0 < beta_slow < beta_fast:
         raise InputError(f"YaRN needs 0 < beta_slow < beta_fast, but they are {beta_slow} and {beta_fast}.")
@@ -183,7 +194,9 @@ def yarn(
         raise InputError(f"unknown YaRN ramp {ramp!r}; choose index or rotations.")
     weight = np.clip(weight, 0, 1)
     inv_freq = geometry.inv_freq * (1 - weight) + geometry.inv_freq / factor * weight
-    return RopeScaling(inv_freq, 0.1 * float(np.log(factor)) + 1, weight == 1)
+    if attention_factor is None:
+        attention_factor = 0.1 * float(np.log(factor)) + 1
+    return RopeScaling(inv_freq, _positive(attention_factor), weight == 1)
 
 
 @register("clex")
@@ -207,6 +220,7 @@ def dprope(
     n_hat: int | None = None,
     intervals: int = 360,
     convention: str = "released",
+    attention_factor: float = 1.0,
 ) -> RopeScaling:
     """The paper's method: interpolate the pairs whose angle distribution it disturbs less (equation 8).
 
@@ -215,11 +229,13 @@ def dprope(
         n_hat: n̂, the number of dimensions to interpolate instead; excludes a threshold.
         intervals: b, the histogram's intervals.
         convention: "released" or "equation", see :mod:`core.disturbance`.
+        attention_factor: YaRN's temperature √(1/t), which the paper's method does without.
     """
     interpolation, extrapolation = strategy_disturbance(
         geometry.inv_freq, geometry.context_length, factor, intervals, convention
     )
-    return _interpolate(geometry, factor, select_interpolated(interpolation, extrapolation, threshold, n_hat))
+    chosen = select_interpolated(interpolation, extrapolation, threshold, n_hat)
+    return _interpolate(geometry, factor, chosen, attention_factor)
 
 
 @register("dprope-significant")
@@ -230,6 +246,7 @@ def dprope_significant(
     level: float = 0.05,
     intervals: int = 360,
     convention: str = "released",
+    attention_factor: float = 1.0,
 ) -> RopeScaling:
     """DPRoPE without a threshold or n̂ set by hand: interpolate where the margin D_E − D_I exceeds its own noise.
 
@@ -239,7 +256,7 @@ def dprope_significant(
 
     Args:
         level: how probable it may be that noise alone interpolates a pair.
-        intervals, convention: as of `dprope`.
+        intervals, convention, attention_factor: as of `dprope`.
     """
     if not 0 < level < 1:
         raise InputError(f"the level is {level}; give a probability between 0 and 1, such as 0.05.")
@@ -249,4 +266,4 @@ def dprope_significant(
     occupied = np.count_nonzero(angle_distribution(geometry.inv_freq, geometry.context_length, intervals), axis=1)
     noise = margin_noise(geometry.context_length, round(geometry.context_length * factor), occupied)
     critical = -ndtri(level / geometry.pairs)
-    return _interpolate(geometry, factor, extrapolation - interpolation > critical * noise)
+    return _interpolate(geometry, factor, extrapolation - interpolation > critical * noise, attention_factor)

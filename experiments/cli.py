@@ -14,7 +14,7 @@ from experiments import scales
 from experiments.records import RESULTS
 
 # The methods' options that a command line sets; each is passed on only when given.
-_METHOD_OPTIONS = ("n_hat", "threshold", "intervals", "convention", "level", "weights")
+_METHOD_OPTIONS = ("n_hat", "threshold", "intervals", "convention", "level", "attention_factor", "weights")
 
 
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
@@ -45,6 +45,10 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
     group.add_argument("--convention", help=f"of the disturbance: {' or '.join(CONVENTIONS)} (default released)")
     group = to.add_argument_group("option of dprope-significant")
     group.add_argument("--level", type=float, metavar="P", help="probability that noise moves a pair (default 0.05)")
+    group = to.add_argument_group("option of yarn, dprope and dprope-significant")
+    group.add_argument(
+        "--attention-factor", type=float, metavar="F", help="YaRN's temperature (default: YaRN's own, dprope 1)"
+    )
     group = to.add_argument_group("options of clex")
     group.add_argument("--weights", metavar="DIR", help="a fine-tuned model's directory, which holds clex.safetensors")
 

@@ -97,11 +97,12 @@ def tokenizer(name: str) -> PreTrainedTokenizerBase:
 
 
 def provenance(name: str) -> dict:
-    """What identifies the weights in a record; needs no loading."""
+    """What identifies the weights in a record; needs no loading. Of a local checkpoint, its directory's own name."""
     source, _ = _resolve(name)
     files = sorted(p for p in Path(source).glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
+    named = Path(name).resolve().name if files else str(name)
     return {
-        "source": SCALES[name].model if name in SCALES else str(name),
+        "source": SCALES[name].model if name in SCALES else named,
         "sha256": {file.name: file_sha256(file) for file in files},
     }
 

@@ -54,7 +54,7 @@ def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.rerun")
     parser.add_argument("--scale", default="tiny", help="one that has a suite (default tiny)")
     parser.add_argument("--quick", action="store_true", help="one seed, few samples")
-    parser.add_argument("--only", choices=("untrained", "trained", "ablations"), help="a part of it")
+    parser.add_argument("--only", choices=("untrained", "trained", "ablations", "temperature"), help="a part of it")
     parser.add_argument("--output", type=Path, metavar="DIR", help="default build/rerun/SCALE, or …-quick")
     parser.add_argument("--results", type=Path, metavar="DIR", help="default OUTPUT/results")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help="default: one a core")
@@ -118,15 +118,23 @@ class Plan:
 
     def chains(self, only: str | None = None) -> list[Chain]:
         """The longest first, so that the workers end together."""
-        parts = {"trained": self._trained, "ablations": self._ablations, "untrained": self._untrained}
+        parts = {
+            "trained": self._trained,
+            "ablations": self._ablations,
+            "temperature": self._temperature,
+            "untrained": self._untrained,
+        }
         chains: dict[str, Chain] = {}
         for name, part in parts.items():
             for chain in part() if only in (None, name) else ():
                 chains.setdefault(chain.name, chain).shared.extend(chain.shared)
         return list(chains.values())
 
+    def _seeds(self) -> range:
+        return range(min(self.suite.seeds, 1) if self.quick else self.suite.seeds)
+
     def _trained(self) -> Iterator[Chain]:
-        for seed in range(min(self.suite.seeds, 1) if self.quick else self.suite.seeds):
+        for seed in self._seeds():
             for factor in self.preset.factors:
                 for setting in self.preset.trained(factor):
                     yield self._fine_tune(setting, factor, seed)
@@ -148,6 +156,15 @@ class Plan:
                     chain.shared.append((records.path(self.results, self.scale, experiment, chain.name), options))
             if chain.shared or first not in self.preset.trained(factor):
                 yield chain
+
+    def _temperature(self) -> Iterator[Chain]:
+        """The comparison's YaRN without its temperature and DPRoPE with it, as they are and fine-tuned."""
+        for factor in self.preset.factors if self.suite.sharpened else ():
+            for setting in self.preset.sharpened(factor):
+                for seed in self._seeds():
+                    yield self._fine_tune(setting, factor, seed, self.suite.sharpened)
+                name = records.run_name(setting[0], factor, setting[1])
+                yield Chain(name, self._evaluate(self._method(setting, factor), self.suite.sharpened))
 
     def _untrained(self) -> Iterator[Chain]:
         for factor in self.preset.factors:

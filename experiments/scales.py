@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from core.errors import InputError
-from core.rope import RopeGeometry
+from core.rope import RopeGeometry, yarn
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Suite:
         seeds: fine-tunes of each method in the comparison.
         n_hat, intervals: what the ablations over n̂ and b go through, at the first factor, one fine-tune each.
         ablated: the experiments that are run on those, the paper's.
+        sharpened: those that are run on YaRN without its temperature and on DPRoPE with it.
     """
 
     evaluations: dict[str, str] = field(default_factory=dict)
@@ -58,6 +59,7 @@ class Suite:
     n_hat: tuple[int, ...] = ()
     intervals: tuple[int, ...] = ()
     ablated: tuple[str, ...] = ("longbench_e", "open_llm")
+    sharpened: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,12 @@ class Scale:
         """The methods that every comparison fine-tunes, with their options: those of the paper's tables."""
         published = [entry for entry in self.comparison(factor) if entry[0] in ("pi", "yarn", "dprope")]
         return [*published, ("clex", {})]
+
+    def sharpened(self, factor: float) -> list[tuple[str, dict]]:
+        """YaRN without its temperature, and DPRoPE at n̂ with it: what of their difference is the choice of pairs."""
+        own = round(yarn(self.geometry, factor).attention_factor, 4)
+        n_hat = {"n_hat": self.n_hat[factor]} if factor in self.n_hat else {}
+        return [("yarn", {"attention_factor": 1.0}), ("dprope", {**n_hat, "attention_factor": own})]
 
 
 _LLAMA2 = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
@@ -154,6 +162,7 @@ SCALES: dict[str, Scale] = {
             seeds=3,
             n_hat=(48, 44, 40, 36, 32, 28),  # the paper's 96-56 of 128 dimensions
             intervals=(90, 180, 360, 720),
+            sharpened=("perplexity", "passkey"),
         ),
     ),
     "smollm2": Scale(

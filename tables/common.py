@@ -28,6 +28,8 @@ def method_name(record: dict) -> str:
     if record["method"] == "dprope":
         n_hat = record["options"].get("n_hat")
         name += r" ($t=0$)" if n_hat is None else rf" ($\hat n={n_hat}$)"
+    if "attention_factor" in record["options"]:
+        name += rf", attention $\times {record['options']['attention_factor']:.2f}$"
     return name
 
 

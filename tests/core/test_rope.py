@@ -50,6 +50,23 @@ def test_yarn_is_transformers_yarn(geometry, factor):
     assert ours.attention_factor == pytest.approx(attention_factor)
 
 
+@given(geometries, factors, st.floats(0.1, 10))
+def test_an_attention_factor_changes_nothing_else(geometry, factor, given_factor):
+    parameters = {"factor": factor, "original_max_position_embeddings": geometry.context_length}
+    _, official_factor = official(geometry, "yarn", **parameters, attention_factor=given_factor)
+    for method in ("yarn", "dprope", "dprope-significant"):
+        plain, ours = scale(geometry, method, factor), scale(geometry, method, factor, attention_factor=given_factor)
+        assert ours.attention_factor == official_factor
+        assert (ours.inv_freq == plain.inv_freq).all() and (ours.interpolated == plain.interpolated).all()
+
+
+@pytest.mark.parametrize("bad", [0, -1, np.nan, np.inf])
+def test_an_attention_factor_is_positive(bad):
+    for method in ("yarn", "dprope", "dprope-significant"):
+        with pytest.raises(InputError, match="positive number"):
+            scale(LLAMA2, method, 2, attention_factor=bad)
+
+
 @given(geometries, factors)
 def test_ntk_is_transformers_dynamic_ntk_at_the_final_length(geometry, factor):
     longer = int(geometry.context_length * factor)

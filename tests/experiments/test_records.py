@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -30,6 +31,11 @@ def test_a_record_is_whole_or_absent(tmp_path, monkeypatch):
 def test_names_and_identities_tell_runs_apart():
     assert records.run_name("dprope", 2, {"n_hat": 80, "intervals": 90}) == "dprope_intervals=90_n-hat=80_s=2"
     assert records.identity(a=1, b=2) == records.identity(b=2, a=1) != records.identity(a=1, b=3)
+
+
+def test_a_committed_record_names_no_path_of_the_machine_that_made_it():
+    files = list(records.RESULTS.rglob("*.json"))
+    assert files and not [file for file in files if re.search(r'": "[/~]|[A-Z]:\\\\', file.read_text())]
 
 
 def test_journal_drops_a_torn_last_line_and_goes_on(tmp_path):

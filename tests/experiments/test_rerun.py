@@ -1,5 +1,6 @@
 """The plan of a rerun, how it runs, and records that several settings share."""
 
+import dataclasses
 import json
 import sys
 
@@ -44,6 +45,23 @@ def test_times_are_taken_alone_and_of_clex_as_it_was_trained(tmp_path):
     assert given["method"] == ["pi", "yarn", "dprope", "clex"] and given["factor"] == 2
     outputs = [line[line.index("--output") + 1] for line in trained(plan(tmp_path).chains("trained"))]
     assert given["weights"] in outputs and "clex_s=2_" in given["weights"]
+
+
+def test_temperature_is_taken_from_yarn_and_given_to_dprope(tmp_path):
+    assert not plan(tmp_path).chains("temperature")
+    preset = dataclasses.replace(PRESET, suite=dataclasses.replace(SUITE, sharpened=("perplexity",)))
+    chains = rerun.Plan("toy", preset, tmp_path, tmp_path / "results", False).chains("temperature")
+    found = [" ".join(command) for command in trained(chains)]
+    assert len(found) == len(set(found)) == 2 * 2 * 3 and len(chains) == 2 * 2 * 4
+    for factor, n_hat, own in ((2, 20, "1.0693"), (4, 18, "1.1386")):
+        wanted = f"--factor {factor} --n-hat {n_hat} --attention-factor {own} --seed"
+        assert sum("--method dprope" in line and wanted in line for line in found) == 3
+        wanted = f"--method yarn --factor {factor} --attention-factor 1.0 --seed"
+        assert sum(wanted in line for line in found) == 3
+    assert {command[0] for chain in chains for command in chain.commands} == {
+        "experiments.finetune",
+        "experiments.perplexity",
+    }
 
 
 def test_a_selection_that_several_settings_share_is_trained_once(tmp_path):

@@ -6,7 +6,17 @@ import pytest
 from scipy import stats
 
 from experiments.records import RESULTS
-from tables import benchmarks, intervals_longbench, longbench, n_hat_openllm, openllm, perplexity, ruler, time
+from tables import (
+    benchmarks,
+    intervals_longbench,
+    longbench,
+    n_hat_openllm,
+    openllm,
+    perplexity,
+    ruler,
+    temperature,
+    time,
+)
 
 
 def score(mean, width=1.0, n=5):
@@ -117,6 +127,22 @@ def test_times_are_relative_to_pi(tmp_path, record):
     measured = blocks["SmolLM2-135M, measured at 512 tokens, 3 rounds, $s=2$"]
     assert [row[0] for row in measured] == ["Method", "PI", r"DPRoPE ($\hat n=28$)"]
     assert measured[2][1] == r"1.010 {\scriptsize[0.900, 1.100]}"
+
+
+def test_temperature_and_choice_of_pairs_stand_apart(tmp_path, record):
+    settings = [("yarn", {}), ("yarn", {"attention_factor": 1.0}), ("dprope", {"n_hat": 28})]
+    settings += [("dprope", {"n_hat": 28, "attention_factor": 1.0693}), ("pi", {})]
+    for place, (method, options) in enumerate(settings):
+        by_length = [{"length": n, "mean": 0.1 * place, "low": 0.0, "high": 1.0, "n": 10} for n in (8192, 16384)]
+        losses = [{"length": n, "token": score(n / 1024 + place)} for n in (8192, 16384)]
+        record("passkey", method, {"by_length": by_length}, options=options)
+        record("perplexity", method, losses, options=options)
+    (block,) = rows(temperature.build(tmp_path, "smollm2")).values()
+    assert block[0] == ["Method", "perplexity, 8k", "perplexity, 16k", "passkeys, 8k", "passkeys, 16k"]
+    names = [r"YaRN", r"YaRN, attention $\times 1.00$", r"DPRoPE ($\hat n=28$)"]
+    assert [row[0] for row in block[1:4]] == names and block[4][0] == names[2] + r", attention $\times 1.07$"
+    assert [row[2].split()[0] for row in block[1:]] == ["16.00", "17.00", "18.00", "19.00"]
+    assert block[4][4] == r"30.00 {\scriptsize[0.00, 100.00]}"
 
 
 def test_seeds_that_answer_alike_are_no_more_certain_than_their_samples():
