@@ -30,18 +30,15 @@ def build(results: Path, scale: str) -> str:
         for factor in preset.factors:
             n_hat = {"n_hat": preset.n_hat[factor]} if factor in preset.n_hat else {}
             rows = []
-            for method, options in [("yarn", {}), ("dprope", n_hat), *preset.sharpened(factor)]:
+            without, with_it = preset.sharpened(factor)
+            for method, options in (("yarn", {}), without, ("dprope", n_hat), with_it):
                 name = records.run_name(method, factor, options)
                 if all(name in groups for groups in found.values()):
                     title = common.method_name({"method": method, "options": options})
                     rows.append(Row(title, _scores(*(found[experiment][name] for experiment in found), preset, factor)))
             if any("attention" in row.name for row in rows):
-                blocks.append(Block(f"{preset.title}, measured {state}, $s={factor:g}$", sorted(rows, key=_method)))
+                blocks.append(Block(f"{preset.title}, measured {state}, $s={factor:g}$", rows))
     return stacked("temperature", blocks, CAPTION, digits=2, best=None)
-
-
-def _method(row: Row) -> str:
-    return row.name.split(",")[0]
 
 
 def _scores(perplexities: list[dict], passkeys: list[dict], preset: scales.Scale, factor: float) -> Scores:
