@@ -3,21 +3,30 @@
 import dataclasses
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
 from core.errors import InputError
 from core.rope import RopeGeometry, scale
 from experiments import harness, records, rerun
+from experiments.plan import Chain, Plan
 from experiments.scales import Scale, Suite
 
 EVALUATIONS = {"perplexity": "--lengths 64", "longbench_e": "--data {longbench_e}"}
-SUITE = Suite(EVALUATIONS, EVALUATIONS, ("", "--samples 1"), 3, n_hat=(48, 46, 40), intervals=(90, 180, 360))
+SUITE = Suite(
+    EVALUATIONS,
+    quick=EVALUATIONS,
+    miniature=("", "--samples 1"),
+    seeds=3,
+    n_hat=(48, 46, 40),
+    intervals=(90, 180, 360),
+)
 PRESET = Scale("toy", "toy", RopeGeometry(64, 1300.0, 1024), n_hat={2: 20, 4: 18}, suite=SUITE)
 
 
 def plan(tmp_path, quick=False):
-    return rerun.Plan("toy", PRESET, tmp_path, tmp_path / "results", quick)
+    return Plan("toy", PRESET, tmp_path, tmp_path / "results", quick)
 
 
 def trained(chains):
@@ -50,7 +59,7 @@ def test_times_are_taken_alone_and_of_clex_as_it_was_trained(tmp_path):
 def test_temperature_is_taken_from_yarn_and_given_to_dprope(tmp_path):
     assert not plan(tmp_path).chains("temperature")
     preset = dataclasses.replace(PRESET, suite=dataclasses.replace(SUITE, sharpened=("perplexity",)))
-    chains = rerun.Plan("toy", preset, tmp_path, tmp_path / "results", False).chains("temperature")
+    chains = Plan("toy", preset, tmp_path, tmp_path / "results", False).chains("temperature")
     found = [" ".join(command) for command in trained(chains)]
     assert len(found) == len(set(found)) == 2 * 2 * 3 and len(chains) == 2 * 2 * 4
     for factor, n_hat, own in ((2, 20, "1.0693"), (4, 18, "1.1386")):
@@ -76,6 +85,46 @@ def test_a_selection_that_several_settings_share_is_trained_once(tmp_path):
     assert {" ".join(command) for command in trained(chains)} < {" ".join(command) for command in trained(everything)}
 
 
+def test_without_seeds_everything_is_measured_without_training(tmp_path):
+    suite = Suite(
+        {"perplexity": "{books} --stride 64", "open_llm": "{benchmarks} --limit 5"},
+        once={"selections": "--every 4"},
+        factors=(2,),
+        n_hat=(48, 46, 40, 20),
+        intervals=(90, 180, 360),
+        ablated=("open_llm",),
+    )
+    preset = dataclasses.replace(PRESET, suite=suite)
+    made = Plan("toy", preset, tmp_path, tmp_path / "results", False, (Path("a.txt"), Path("b.txt")), Path("items"))
+    chains = made.chains()
+    commands = [command for chain in chains for command in chain.commands]
+    assert {command[0] for command in commands} == {
+        f"experiments.{e}" for e in ("perplexity", "open_llm", "selections")
+    }
+    assert all(
+        command[command.index("--text") :][1:3] == ["a.txt", "b.txt"] for command in commands if "--stride" in command
+    )
+    assert all(command[command.index("--data") + 1] == "items" for command in commands if "--limit" in command)
+    assert sum("--stride" in command for command in commands) == len(PRESET.comparison(2))
+    # Each selection once: the comparison's own stand for settings that lead to the same pairs.
+    items = [" ".join(command) for command in commands if "--limit" in command]
+    methods = [*PRESET.comparison(2), *(("dprope", {"n_hat": n}) for n in suite.n_hat)]
+    methods += [("dprope", {"intervals": b}) for b in suite.intervals]
+    dprope = {scale(PRESET.geometry, m, 2, **options).interpolated.tobytes() for m, options in methods if m == "dprope"}
+    assert len(items) == len(set(items)) == len(dprope) + sum(m != "dprope" for m, _ in PRESET.comparison(2))
+    shared = {(chain.name, str(options)) for chain in chains for _, options in chain.shared}
+    assert {("dprope_s=2", "{'intervals': 360}"), ("dprope_n-hat=20_s=2", "{'n_hat': 20}")} & shared == {
+        ("dprope_s=2", "{'intervals': 360}")
+    }
+    assert not made.timing() and not dataclasses.replace(made, experiments=("passkey",)).chains()
+
+
+def test_a_folder_without_texts_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "smollm2", "--list", "--books", str(tmp_path)])
+    with pytest.raises(InputError, match="no text file in"):
+        rerun.main()
+
+
 def test_shared_records_stand_under_each_setting(tmp_path):
     record = {"method": "dprope", "factor": 2, "options": {"n_hat": 44}, "scores": [1], "identity": "x"}
     file = records.path(tmp_path, "tiny", "ruler", "dprope_n-hat=44_s=2_seed=0")
@@ -88,10 +137,10 @@ def test_shared_records_stand_under_each_setting(tmp_path):
 
 
 def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
-    chains = [rerun.Chain(name, [["experiments.passkey", "--help"]] * 2) for name in "abc"]
+    chains = [Chain(name, [["experiments.passkey", "--help"]] * 2) for name in "abc"]
     rerun.run(chains, 2, tmp_path / "logs")
     assert all((tmp_path / "logs" / f"{name}.log").read_text().count("usage:") == 2 for name in "abc")
-    bad = rerun.Chain("bad", [["experiments.passkey", "--depths", "0"]])
+    bad = Chain("bad", [["experiments.passkey", "--depths", "0"]])
     with pytest.raises(InputError, match=r"experiments.passkey failed \(give at least one depth.*bad.log"):
         rerun.run([bad], 1, tmp_path / "logs")
 
@@ -100,6 +149,6 @@ def test_a_scale_without_a_suite_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "llama2-7b"])
     with pytest.raises(InputError, match="has no suite"):
         rerun.main()
-    monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "smollm2", "--only", "ablations"])
-    with pytest.raises(InputError, match="has no part 'ablations'"):
+    monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "smollm2", "--only", "trained"])
+    with pytest.raises(InputError, match="has no part 'trained'"):
         rerun.main()

@@ -145,6 +145,19 @@ def test_temperature_and_choice_of_pairs_stand_apart(tmp_path, record):
     assert block[4][4] == r"30.00 {\scriptsize[0.00, 100.00]}"
 
 
+def test_heads_that_look_back_stand_beside_where_interpolation_moves_them(tmp_path, record):
+    heads = [{"layer": 0, "head": 0, "offset": 1, "own": 60.0, "scaled": 1.0}] * 3
+    for method, own, scaled in (("original", 60, 1), ("pi", 20, 30)):
+        record("previous_token", method, {"heads": heads, "own": score(own), "scaled": score(scaled)})
+    (block,) = rows(previous_token.build(tmp_path, "smollm2")).items()
+    assert block[0] == "SmolLM2-135M, measured without training, 3 heads"
+    assert [[cell.split(" {")[0] for cell in row] for row in block[1]] == [
+        ["Method", "$k$ back", "$s k$ back"],
+        ["Original", "60.0", "1.0"],
+        ["PI ($s=2$)", "20.0", "30.0"],
+    ]
+
+
 def test_seeds_that_answer_alike_are_no_more_certain_than_their_samples():
     (found,) = benchmarks.over_seeds([{"a": score(3, 5)}] * 3).values()
     assert found == {"mean": 3, "low": 0, "high": 8, "n": 3}  # no score is negative

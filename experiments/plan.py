@@ -1,0 +1,171 @@
+"""What there is to measure of a scale: its suite (experiments/scales.py) as chains of command lines."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.rope import scale as rope_scale
+from experiments import records
+from experiments.scales import Scale, Suite
+
+Command = list[str]
+Setting = tuple[str, dict]  # a method and its options
+
+
+@dataclass
+class Chain:
+    """Commands that follow each other: a model, and all that is measured of it.
+
+    Attributes:
+        name: of the log.
+        commands: module and arguments of each.
+        shared: records that also hold for another setting, as (record, the setting's options).
+    """
+
+    name: str
+    commands: list[Command]
+    shared: list[tuple[Path, dict]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What there is to do for a scale."""
+
+    scale: str
+    preset: Scale
+    output: Path
+    results: Path
+    quick: bool
+    books: tuple[Path, ...] = ()
+    benchmarks: Path | None = None
+    experiments: Collection[str] | None = None
+
+    @property
+    def suite(self) -> Suite:
+        return self.preset.suite
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        return self.suite.factors or self.preset.factors
+
+    def data(self) -> list[Chain]:
+        """The miniature benchmarks, where the suite has any."""
+        if not self.suite.miniature:
+            return []
+        arguments = self.suite.miniature[self.quick].split()
+        made = ["experiments.miniature", "--scale", self.scale, "--output", str(self.output / "miniature"), *arguments]
+        return [Chain("miniature", [made])]
+
+    def timing(self) -> list[Chain]:
+        """What each method costs, measured with nothing beside it; CLEX with the weights that were trained before."""
+        if not self.suite.seeds:
+            return []
+        factor = self.preset.factors[0]
+        methods = dict.fromkeys(method for method, _ in self.preset.trained(factor))
+        weights = self.output / "checkpoints" / f"{records.run_name('clex', factor, {})}_seed=0"
+        command = ["experiments.time_cost", "--scale", self.scale, "--factor", str(factor), "--method", *methods]
+        command += ["--weights", str(weights), *self._to()]
+        # Short sequences, many rounds: what is timed side by side meets the same machine.
+        size = ["--length", "512", *(["--repeats", "1"] if self.quick else [])]
+        return [Chain("time_cost", [command + size])]
+
+    def chains(self, only: str | None = None) -> list[Chain]:
+        """Each model once, in the part that measures most of it, which comes first."""
+        parts = {
+            "trained": self._trained,
+            "untrained": self._untrained,
+            "ablations": self._ablations,
+            "temperature": self._temperature,
+        }
+        chains: dict[str, Chain] = {}
+        for name, part in parts.items():
+            for chain in part() if only in (None, name) else ():
+                chains.setdefault(chain.name, chain).shared.extend(chain.shared)
+        return [chain for chain in chains.values() if chain.commands]
+
+    def _seeds(self) -> range:
+        return range(min(self.suite.seeds, 1) if self.quick else self.suite.seeds)
+
+    def _trained(self) -> Iterator[Chain]:
+        for seed in self._seeds():
+            for factor in self.factors:
+                for setting in self.preset.trained(factor):
+                    yield self._fine_tune(setting, factor, seed)
+
+    def _ablations(self) -> Iterator[Chain]:
+        """One chain for each selection of pairs, however many settings lead to it."""
+        factor, known = self.factors[0], self.preset.trained if self.suite.seeds else self.preset.comparison
+        settings: list[Setting] = [("dprope", {"n_hat": value}) for value in self.suite.n_hat]
+        settings += [("dprope", {"intervals": value}) for value in self.suite.intervals]
+        groups: dict[bytes, list[Setting]] = {}
+        for method, options in [*known(factor), *settings]:
+            if method == "dprope":
+                chosen = rope_scale(self.preset.geometry, method, factor, **options).interpolated
+                group = groups.setdefault(chosen.tobytes(), [])
+                if (method, options) not in group:
+                    group.append((method, options))
+        for first, *others in groups.values():
+            if self.suite.seeds:
+                chain = self._fine_tune(first, factor, 0, self.suite.ablated)
+            else:
+                chain = self._as_it_is(first, factor, self.suite.ablated)
+            for _, options in others:
+                for experiment in self.suite.ablated:
+                    chain.shared.append((records.path(self.results, self.scale, experiment, chain.name), options))
+            if chain.shared or first not in known(factor):
+                yield chain
+
+    def _temperature(self) -> Iterator[Chain]:
+        """The comparison's YaRN without its temperature and DPRoPE with it, as they are and fine-tuned."""
+        for factor in self.factors if self.suite.sharpened else ():
+            for setting in self.preset.sharpened(factor):
+                for seed in self._seeds():
+                    yield self._fine_tune(setting, factor, seed, self.suite.sharpened)
+                yield self._as_it_is(setting, factor, self.suite.sharpened)
+
+    def _untrained(self) -> Iterator[Chain]:
+        for factor in self.factors:
+            for setting in self.preset.comparison(factor):
+                yield self._as_it_is(setting, factor)
+        yield Chain("once", self._lines(["--scale", self.scale], self.suite.once))
+
+    def _as_it_is(self, setting: Setting, factor: int, only: Collection[str] | None = None) -> Chain:
+        name = records.run_name(setting[0], factor, setting[1])
+        return Chain(name, self._evaluate(self._method(setting, factor), only))
+
+    def _fine_tune(self, setting: Setting, factor: int, seed: int, only: Collection[str] | None = None) -> Chain:
+        name = records.run_name(setting[0], factor, setting[1]) + f"_seed={seed}"
+        checkpoint = self.output / "checkpoints" / name
+        train = ["experiments.finetune", *self._method(setting, factor), "--seed", str(seed)]
+        train += ["--output", str(checkpoint), *self._to()]
+        if self.quick:
+            train += ["--steps", "2"]
+        return Chain(name, [train, *self._evaluate(["--model", str(checkpoint)], only)])
+
+    def _method(self, setting: Setting, factor: int) -> Command:
+        options = [part for key, value in setting[1].items() for part in (f"--{key.replace('_', '-')}", str(value))]
+        return ["--scale", self.scale, "--method", setting[0], "--factor", str(factor), *options]
+
+    def _evaluate(self, model: Command, only: Collection[str] | None = None) -> list[Command]:
+        lines = self.suite.quick if self.quick else self.suite.evaluations
+        return self._lines(model, {name: line for name, line in lines.items() if only is None or name in only})
+
+    def _lines(self, model: Command, lines: dict[str, str]) -> list[Command]:
+        miniature = self.output / "miniature"
+        stands_for = {
+            "{longbench_e}": [str(miniature / "longbench_e")],
+            "{open_llm}": [str(miniature / "open_llm")],
+            "{books}": ["--text", *map(str, self.books)] if self.books else ["--books", "3"],
+            "{benchmarks}": ["--data", str(self.benchmarks)] if self.benchmarks else [],
+        }
+        commands = []
+        for experiment, line in lines.items():
+            if self.experiments is None or experiment in self.experiments:
+                given = [part for word in line.split() for part in stands_for.get(word, [word])]
+                commands.append([f"experiments.{experiment}", *model, *given, *self._to()])
+        return commands
+
+    def _to(self) -> Command:
+        return ["--results", str(self.results)]
