@@ -13,6 +13,7 @@ from tables import (
     n_hat_openllm,
     openllm,
     perplexity,
+    previous_token,
     ruler,
     temperature,
     time,
