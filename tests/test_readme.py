@@ -151,3 +151,12 @@ def test_fine_tune_tables():
     for factor in (2, 4):
         lines = fine_tune_rows(factor)
         assert len(lines) == 6 and set(lines) <= set(README.splitlines())
+
+
+def test_times():
+    (record,) = records.load(RESULTS, "tiny", "time_cost")
+    text = " ".join(README.split())
+    for row in record["scores"]:
+        if row["run"] != "pi_s=2":
+            assert cell(row | {"mean": row["relative_to_pi"]}, 3) in text
+            assert f"A training step of {record['length']} tokens" in text and f"the {row['rounds']} rounds" in text
