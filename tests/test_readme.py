@@ -160,3 +160,55 @@ def test_times():
         if row["run"] != "pi_s=2":
             assert cell(row | {"mean": row["relative_to_pi"]}, 3) in text
             assert f"A training step of {record['length']} tokens" in text and f"the {row['rounds']} rounds" in text
+
+
+def temperature_rows(factor: int) -> list[str]:
+    """The lines of the README's table of YaRN's temperature: perplexity and passkeys at L', untrained and fine-tuned."""
+    preset, length, lines = scales.get("tiny"), 1024 * factor, []
+    n_hat = preset.n_hat[factor]
+    without, with_it = preset.sharpened(factor)
+    names = ("YaRN", "YaRN without its temperature", f"DPRoPE, n̂ = {n_hat}", f"DPRoPE, n̂ = {n_hat}, with it")
+    for name, setting in zip(names, [("yarn", {}), without, ("dprope", {"n_hat": n_hat}), with_it]):
+        cells = []
+        for trained in (False, True):
+            perplexities, passkeys = (
+                next(
+                    group
+                    for group in comparable(RESULTS, "tiny", experiment, trained)
+                    if (group[0]["method"], group[0]["options"], group[0]["factor"]) == (*setting, factor)
+                )
+                for experiment in ("perplexity", "passkey")
+            )
+            cells.append(cell(over_seeds([perplexity.scores(run) for run in perplexities])[f"{factor}k"], 1))
+            rows = [row for run in passkeys for row in run["scores"]["by_length"] if row["length"] == length]
+            cells.append(f"{round(sum(row['mean'] * row['n'] for row in rows))}/{sum(row['n'] for row in rows)}")
+        lines.append(f"| {' | '.join([name, *cells])} |")
+    return lines
+
+
+def test_temperature_tables():
+    for factor in (2, 4):
+        assert set(temperature_rows(factor)) <= set(README.splitlines())
+
+
+def test_heads_that_look_back():
+    """Shares of attention, by method and state, as the README prints them."""
+    text = " ".join(README.split())
+    for trained, method, options, factor in (
+        (False, "original", {}, 2),
+        (False, "pi", {}, 2),
+        (False, "pi", {}, 4),
+        (True, "pi", {}, 2),
+        (True, "pi", {}, 4),
+        (False, "dprope", {}, 2),
+        (False, "dprope", {"n_hat": 20}, 2),
+        (False, "yarn", {}, 2),
+    ):
+        (group,) = [
+            group
+            for group in comparable(RESULTS, "tiny", "previous_token", trained)
+            if (group[0]["method"], group[0]["options"], group[0]["factor"]) == (method, options, factor)
+        ]
+        for name in ("own", "scaled") if method == "pi" else ("own",):
+            score = over_seeds([{"share": run["scores"][name]} for run in group])["share"]
+            assert cell(score, 1) in text, (method, options, factor, trained, name)
