@@ -150,10 +150,20 @@ def measured(
         for group in comparable(results, scale, experiment, trained):
             first = group[0]
             if first["method"] == "clex" or (first["method"], first["options"]) in preset.comparison(first["factor"]):
-                factor = None if first["method"] == "original" else first["factor"]
-                rows.append(Row(_name(common.method_name(first), factor), over_seeds([scores(r) for r in group])))
+                name = _name(common.method_name(first), first["factor"])
+                rows.append(Row(name, over_seeds([scores(record) for record in group])))
         if rows:
-            yield Block(f"{preset.title}, {_what(first)}measured {state}{extent(first)}", rows)
+            yield Block(f"{preset.title}, {_what(first)}measured {state}{extent(first)}", _one_original(rows))
+
+
+def _one_original(rows: list[Row]) -> list[Row]:
+    """The unextended model does not depend on s, unless its samples do: one line where it scores the same at all."""
+    original, others = [], []
+    for row in rows:
+        (original if row.name.startswith(common.METHOD_NAMES["original"]) else others).append(row)
+    if any(row.scores != original[0].scores for row in original):
+        return rows
+    return [Row(common.METHOD_NAMES["original"], row.scores) for row in original[:1]] + others
 
 
 def ablated(

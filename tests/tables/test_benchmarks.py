@@ -157,6 +157,17 @@ def test_heads_that_look_back_stand_beside_where_interpolation_moves_them(tmp_pa
         ["Original", "60.0", "1.0"],
         ["PI ($s=2$)", "20.0", "30.0"],
     ]
+    # At another factor it looks elsewhere, so each has a line.
+    record("previous_token", "original", {"heads": heads, "own": score(60), "scaled": score(0.5)}, factor=4)
+    (lines,) = rows(previous_token.build(tmp_path, "smollm2")).values()
+    assert [line[0] for line in lines[1:4]] == ["Original ($s=2$)", "Original ($s=4$)", "PI ($s=2$)"]
+
+
+def test_an_original_that_is_the_same_at_every_factor_has_one_line(tmp_path, record):
+    for factor in (2, 4):
+        record("perplexity", "original", [{"length": 8192, "token": score(20)}], factor=factor)
+    (lines,) = (value for block, value in rows(perplexity.build(tmp_path, "smollm2")).items() if "measured" in block)
+    assert [line[0] for line in lines] == ["Method", "Original"]
 
 
 def test_seeds_that_answer_alike_are_no_more_certain_than_their_samples():
