@@ -7,7 +7,7 @@ import re
 
 _SYMBOLS = {
     r"\hat n": "n̂", r"\hat{n}": "n̂", r"\mathcal D": "D", r"\Delta": "Δ", r"\times": "×", r"\epsilon": "ε", r"\theta": "θ",
-    r"\lambda": "λ", r"\le": "≤", r"\ge": "≥", r"\|": "‖", r"\,": " ", r"\%": "%", r"\_": "_", r"\&": "&", r"\ ": " ",
+    r"\lambda": "λ", r"\ldots": "…", r"\le": "≤", r"\ge": "≥", r"\|": "‖", r"\,": " ", r"\%": "%", r"\_": "_", r"\&": "&", r"\ ": " ",
     "~": " ", "--": "–", "^{-3}": "⁻³", "^{-7}": "⁻⁷", "^{-8}": "⁻⁸",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\(textbf|emph|texttt|textit)\{|\{\\scriptsize ?|\{")
