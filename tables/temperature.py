@@ -53,6 +53,8 @@ def _scores(perplexities: list[dict], passkeys: list[dict], preset: scales.Scale
             for rows in (record["scores"]["by_length"] for record in passkeys)
         ]
     )
+    for score in keys.values():  # over seeds, an interval may pass what there is to find
+        score["high"] = min(score["high"], 100.0)
     for kind, scores in (("perplexity", by_length), ("passkeys", keys)):
         for length in (preset.geometry.context_length, round(preset.geometry.context_length * factor)):
             if tokens(length) in scores:
