@@ -12,7 +12,7 @@ import html
 from pathlib import Path
 
 from experiments import cli, records, scales
-from tables import audit
+from tables import audit, reasons
 from tables import html as latex
 from tables.claims import CLAIMS
 from tables.comparisons import EXACT, KIND, NONE, NOT
@@ -69,6 +69,9 @@ def build(results: Path, tables: Path, figures: Path) -> str:
             "scale's n̂) against the best rival; where there are several training seeds it is paired by seed, on the same samples, "
             "and its interval is that of training alone. The paper's own scores need its models and eight A100s.</small></p>"
         ),
+        "<h2>Where methods fail, and why</h2><p>Beyond the paper; with intervals in the tables below.</p><ul>",
+        *(f"<li>{_e(scales.get(scale).title)}, {_e(sentence)}</li>" for scale, sentence in reasons.sentences(results)),
+        "</ul>",
         "<h2>The paper against its released code</h2><table class=words><tr><th><th>paper<th>released code<th>finding</tr>",
         *("<tr>" + "".join(f"<td>{_e(cell)}</td>" for cell in line) + "</tr>" for line in _DIFFERENCES),
         (

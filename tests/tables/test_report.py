@@ -6,8 +6,9 @@ import shutil
 
 import pytest
 
+from experiments import scales
 from experiments.records import RESULTS, ROOT
-from tables import html, report
+from tables import html, reasons, report
 from tables.claims import CLAIMS, Claim
 from tables.comparisons import EXACT, KIND, NONE, NOT, difference
 
@@ -160,3 +161,18 @@ def test_the_page_needs_nothing_else():
     assert page.count("<figure>") == len(list((ROOT / "figures").glob("*.png")))
     for claim in CLAIMS:
         assert claim.text in page
+
+
+def test_why_methods_fail_is_read_from_the_records(tmp_path):
+    heads = {"heads": [{}], "own": score(19, 1), "scaled": score(29, 1)}
+    save(tmp_path / "tiny" / "previous_token", {"method": "pi", "factor": 2, "options": {}, "scores": heads})
+    settings = [("yarn", {}), ("dprope", {"n_hat": 20}), *scales.get("tiny").sharpened(2)]
+    for index, (method, options) in enumerate(settings):
+        rows = [{"length": n, "mean": 0.1 * index, "low": 0, "high": 1, "n": 10} for n in (1024, 2048)]
+        made = {"method": method, "factor": 2, "options": options, "scores": {"by_length": rows}}
+        save(tmp_path / "tiny" / "passkey", made)
+    (_, shares), (_, found) = reasons.sentences(tmp_path)
+    assert shares.endswith("PI 19 % | 29 %.")
+    assert found.endswith(
+        "YaRN 0 of 10; YaRN, attention × 1.00 2 of 10; DPRoPE (n̂=20) 1 of 10; DPRoPE (n̂=20), attention × 1.07 3 of 10."
+    )
