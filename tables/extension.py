@@ -15,31 +15,47 @@ REFERENCE = "yarn"
 
 
 def comparison(results: Path, scale: str) -> list[dict]:
-    """The records to compare: all on the same text, the most methods there are and then the most books."""
+    """The records of the scale's comparison, all on the same text."""
+    return [run for run in same_text(results, scale) if _listed(run, scale)]
+
+
+def same_text(results: Path, scale: str) -> list[dict]:
+    """All records on one text: that with most methods of the comparison, and then with the most books."""
     groups: dict[str, list[dict]] = {}
     for run in records.load(results, scale, "extension"):
         groups.setdefault(records.identity(data=run["data"], factor=run["factor"]), []).append(run)
-    runs = max(groups.values(), key=lambda group: (len(group), len(group[0]["data"])))
+    runs = max(groups.values(), key=lambda group: (sum(_listed(run, scale) for run in group), len(group[0]["data"])))
     order = list(common.METHOD_NAMES)
-    return sorted(runs, key=lambda run: (order.index(run["method"]), run["options"].get("n_hat") or 0))
+    return sorted(
+        runs,
+        key=lambda run: (
+            order.index(run["method"]),
+            run["options"].get("attention_factor", 0),
+            run["options"].get("n_hat", 0),
+        ),
+    )
+
+
+def _listed(run: dict, scale: str) -> bool:
+    return (run["method"], run["options"]) in scales.get(scale).comparison(run["factor"])
 
 
 def build(results: Path, scale: str) -> str:
     """LaTeX from the records of experiments.extension and experiments.disturbance."""
     preset = scales.get(scale)
-    runs = comparison(results, scale)
+    runs = same_text(results, scale)
     factor = runs[0]["factor"]
     disturbance = {
-        (row["method"], row["options"].get("n_hat")): row["average"]
+        _pairs(row): row["average"]
         for record in records.load(results, scale, "disturbance")
         if record["factor"] == factor
         for row in record["scores"]
         if (row["precision"], row["convention"]) == ("float64", "released")
     }
-    reference = next((run for run in runs if run["method"] == REFERENCE), None)
+    reference = next((run for run in runs if (run["method"], run["options"]) == (REFERENCE, {})), None)
 
     table = {"Method": [common.method_name(run) for run in runs]}
-    averages = [disturbance.get((run["method"], run["options"].get("n_hat"))) for run in runs]
+    averages = [disturbance.get(_pairs(run)) for run in runs]
     table[r"$\mathcal D$"] = ["--" if a is None else f"{1e3 * a:.2f}" for a in averages]
     for i, span in enumerate(runs[0]["ranges"]):
         scores = [run["ranges"][i] for run in runs]
@@ -62,6 +78,12 @@ def build(results: Path, scale: str) -> str:
         r"convention). Best in bold."
     )
     return common.latex(pd.DataFrame(table), caption, "tab:extension", "l" + "r" * (len(table) - 1), wide=True)
+
+
+def _pairs(run: dict) -> tuple:
+    """What the choice of pairs depends on; a temperature does not change them."""
+    options = {key: value for key, value in run["options"].items() if key != "attention_factor"}
+    return run["method"], str(options)
 
 
 def paired_difference(run: dict, reference: dict, first_block: int) -> dict:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from experiments.records import RESULTS, ROOT
-from tables import disturbance, extension, summary
+from tables import common, disturbance, extension, summary
 
 TABLES = {"disturbance": "llama2-7b", "extension": "smollm2"}  # of another scale than the default
 
@@ -78,6 +78,17 @@ def test_every_method_of_the_comparison_is_recorded_on_the_same_text():
         blocks = np.array(list(run["blocks"].values()))
         assert run["ranges"][2]["mean"] == pytest.approx(blocks[:, 96:].mean())
         assert not run["environment"]["commit"].endswith("with changes")
+
+
+def test_settings_beyond_the_comparison_stand_in_the_table_alone(tmp_path):
+    shutil.copytree(RESULTS / "smollm2", tmp_path / "smollm2")
+    runs = extension.comparison(tmp_path, "smollm2")
+    sharper = dict(runs[-1], options=runs[-1]["options"] | {"attention_factor": 1.5})
+    (tmp_path / "smollm2" / "extension" / "another.json").write_text(json.dumps(sharper))
+    assert extension.comparison(tmp_path, "smollm2") == runs
+    lines = [row for row in body(extension.build(tmp_path, "smollm2")) if "1.50" in row[0]]
+    (plain,) = [row for row in body(extension.build(tmp_path, "smollm2")) if row[0] == common.method_name(runs[-1])]
+    assert [row[1:] for row in lines] == [plain[1:]]  # the same pairs, so the same disturbance
 
 
 def test_summary_reads_like_the_tables():
