@@ -9,34 +9,51 @@ from experiments import records, scales
 from experiments.records import RESULTS, ROOT
 from tables import audit, longbench, openllm, perplexity, ruler
 from tables.benchmarks import comparable, over_seeds
-from tables.extension import comparison, paired_difference
+from tables.extension import paired_difference, same_text
 from tests.models import checkpoint
 
 README = (ROOT / "README.md").read_text()
 
 
-NAMES = ["original", "PI", "NTK-aware", "YaRN", "DPRoPE, t = 0", "DPRoPE, n̂ = 28"]
+def name_of(run: dict) -> str:
+    """A row's first cell: the method, and what of its options sets it apart."""
+    names = {"original": "original", "pi": "PI", "ntk": "NTK-aware", "yarn": "YaRN", "dprope": "DPRoPE"}
+    name = names.get(run["method"], "DPRoPE, significant")
+    if run["method"] == "dprope":
+        name += f", n̂ = {run['options']['n_hat']}" if "n_hat" in run["options"] else ", t = 0"
+    if "attention_factor" in run["options"]:
+        name += f", attention × {run['options']['attention_factor']:.2f}"
+    return name
 
 
-@pytest.mark.parametrize("index", range(6))
-def test_extension_table(index):
-    runs = comparison(RESULTS, "smollm2")
-    run, yarn = runs[index], runs[3]
+def extension_rows() -> list[str]:
+    """The lines of the table of SmolLM2 extended without training: every setting on the comparison's text."""
+    runs = same_text(RESULTS, "smollm2")
+    (yarn,) = [run for run in runs if (run["method"], run["options"]) == ("yarn", {})]
     averages = {
         (score["method"], str(score["options"])): f"{1e3 * score['average']:.2f}"
         for record in records.load(RESULTS, "smollm2", "disturbance")
         for score in record["scores"]
         if record["factor"] == 2 and (score["precision"], score["convention"]) == ("float64", "released")
     }
-    cells = [averages[run["method"], str(run["options"])]]
-    cells += [f"{s['mean']:.3f} [{s['low']:.3f}, {s['high']:.3f}]" for s in run["ranges"]]
-    difference = paired_difference(run, yarn, 64)
-    cells.append(
-        "–" if run is yarn else f"{difference['mean']:+.3f} [{difference['low']:.3f}, {difference['high']:.3f}]"
-    )
-    lines = [line for line in README.splitlines() if line.startswith(f"| {NAMES[index]} |")]
-    found = [[c.strip().replace("**", "") for c in line.strip("|").split("|")][1:] for line in lines]
-    assert cells in found
+    best = [min(run["ranges"][i]["mean"] for run in runs) for i in range(3)]
+    lines = []
+    for run in runs:
+        plain = {key: value for key, value in run["options"].items() if key != "attention_factor"}
+        cells = [averages.get((run["method"], str(plain)), "–")]
+        for score, least in zip(run["ranges"], best):
+            mean = f"**{score['mean']:.3f}**" if score["mean"] == least else f"{score['mean']:.3f}"
+            cells.append(f"{mean} [{score['low']:.3f}, {score['high']:.3f}]")
+        difference = paired_difference(run, yarn, 64)
+        cells.append(
+            "–" if run is yarn else f"{difference['mean']:+.3f} [{difference['low']:.3f}, {difference['high']:.3f}]"
+        )
+        lines.append(f"| {' | '.join([name_of(run), *cells])} |")
+    return lines
+
+
+def test_extension_table():
+    assert set(extension_rows()) <= set(README.splitlines())
 
 
 def test_disturbance_table():
@@ -191,24 +208,26 @@ def test_temperature_tables():
         assert set(temperature_rows(factor)) <= set(README.splitlines())
 
 
-def test_heads_that_look_back():
-    """Shares of attention, by method and state, as the README prints them."""
-    text = " ".join(README.split())
-    for trained, method, options, factor in (
-        (False, "original", {}, 2),
-        (False, "pi", {}, 2),
-        (False, "pi", {}, 4),
-        (True, "pi", {}, 2),
-        (True, "pi", {}, 4),
-        (False, "dprope", {}, 2),
-        (False, "dprope", {"n_hat": 20}, 2),
-        (False, "yarn", {}, 2),
-    ):
-        (group,) = [
-            group
-            for group in comparable(RESULTS, "tiny", "previous_token", trained)
-            if (group[0]["method"], group[0]["options"], group[0]["factor"]) == (method, options, factor)
-        ]
-        for name in ("own", "scaled") if method == "pi" else ("own",):
-            score = over_seeds([{"share": run["scores"][name]} for run in group])["share"]
-            assert cell(score, 1) in text, (method, options, factor, trained, name)
+@pytest.mark.parametrize(
+    ("scale", "trained", "method", "options", "factor"),
+    [
+        ("tiny", False, "original", {}, 2),
+        ("tiny", False, "pi", {}, 2),
+        ("tiny", False, "pi", {}, 4),
+        ("tiny", True, "pi", {}, 2),
+        ("tiny", True, "pi", {}, 4),
+        ("tiny", False, "dprope", {}, 2),
+        ("tiny", False, "dprope", {"n_hat": 20}, 2),
+        ("tiny", False, "yarn", {}, 2),
+        *(("smollm2", False, method, options, 2) for method, options in scales.get("smollm2").comparison(2)),
+    ],
+)
+def test_heads_that_look_back(scale, trained, method, options, factor):
+    """Shares of attention, as the README prints them."""
+    (group,) = [
+        group
+        for group in comparable(RESULTS, scale, "previous_token", trained)
+        if (group[0]["method"], group[0]["options"], group[0]["factor"]) == (method, options, factor)
+    ]
+    for name in ("own", "scaled") if method == "pi" else ("own",):
+        assert cell(over_seeds([{name: run["scores"][name]} for run in group])[name], 1) in " ".join(README.split())
