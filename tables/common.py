@@ -61,7 +61,7 @@ def latex(frame: pd.DataFrame, caption: str, label: str, column_format: str, wid
         position_float="centering",
         environment="table*" if wide else "table",
     )
-    return text.replace("\\centering\n", "\\centering\n\\small\\setlength{\\tabcolsep}{4pt}\n", 1)
+    return text.replace("\\centering\n", "\\centering\n\\small\\setlength{\\tabcolsep}{3pt}\n", 1)
 
 
 def run(name: str, doc: str, default_scale: str, build: Callable[[Path, str], str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments import scales
 from experiments.records import RESULTS, ROOT
 from tables import common, disturbance, extension, summary
 
@@ -72,7 +73,7 @@ def test_extension_shows_the_records_and_marks_the_best(tmp_path):
 
 def test_every_method_of_the_comparison_is_recorded_on_the_same_text():
     runs = extension.comparison(RESULTS, "smollm2")
-    assert [run["method"] for run in runs] == ["original", "pi", "ntk", "yarn", "dprope", "dprope"]
+    assert [(run["method"], run["options"]) for run in runs] == scales.get("smollm2").comparison(2)
     assert len({json.dumps(run["data"]) for run in runs}) == 1
     for run in runs:
         blocks = np.array(list(run["blocks"].values()))
