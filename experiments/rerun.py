@@ -104,7 +104,8 @@ def run(chains: list[Chain], workers: int, logs: Path) -> None:
             raise
     for chain in chains:
         for record, options in chain.shared:
-            share(record, options)
+            if record.is_file():  # else it was not asked for, or its name says on how many texts (extension)
+                share(record, options)
 
 
 def _follow(chain: Chain, logs: Path, workers: int, stop: threading.Event, running: set, bar: tqdm) -> None:

@@ -180,7 +180,7 @@ SCALES: dict[str, Scale] = {
         # of the size of the histogram's own sampling noise, so they give no reason to move a pair.
         n_hat={2: 28, 4: 26},
         training=Training(steps={2: 20, 4: 10}, batch=16, save_every=1, data="books"),
-        # About 20 hours on two cores, as a pass over 16k tokens takes 200 s of one.
+        # An estimate: 20 hours on two cores. A pass over 16k tokens takes three to four minutes of one.
         suite=Suite(
             evaluations={
                 "extension": "{books}",

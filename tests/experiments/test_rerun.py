@@ -145,6 +145,12 @@ def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
         rerun.run([bad], 1, tmp_path / "logs")
 
 
+def test_what_was_not_measured_is_not_shared(tmp_path):
+    chain = Chain("a", [["experiments.passkey", "--help"]], [(tmp_path / "absent.json", {"intervals": 360})])
+    rerun.run([chain], 1, tmp_path / "logs")
+    assert not list(tmp_path.glob("*.json"))
+
+
 def test_a_scale_without_a_suite_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "llama2-7b"])
     with pytest.raises(InputError, match="has no suite"):
