@@ -50,9 +50,10 @@ def main() -> None:
         "factor": factor,
         "model": models.provenance(arguments.scale),
         "length": length,
-        "selections": list(chosen),
         "data": {book.title: book.sha256},
     }
+    any_choice = records.identity(**run)  # the journal serves any choice of selections, as each is scored by itself
+    run["selections"] = list(chosen)
     run["identity"] = records.identity(**run)
     file = records.path(arguments.results, arguments.scale, "selections", f"s={factor:g}")
     if records.is_done(file, run["identity"]):
@@ -66,7 +67,7 @@ def main() -> None:
             extend(loaded.model, "dprope", factor, **chosen[key][0])
             yield key, position_losses(loaded.model, tokens).reshape(-1, BLOCK).mean(axis=1).round(6).tolist()
 
-    parts = harness.measure(run, file, list(chosen), evaluate)
+    parts = harness.measure(run, file, list(chosen), evaluate, journal_of=any_choice)
     if parts is not None:
         print(harness.finish(run, file, parts, scores(geometry, factor, chosen, harness.values(parts))))
 
