@@ -22,26 +22,31 @@ def main() -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="parquet files in the hub's schema")
     parser.add_argument("--tasks", nargs="+", default=list(open_llm.TASKS), metavar="TASK", help="default: all four")
     parser.add_argument("--limit", type=int, metavar="N", help="a seeded sample of N documents of each")
+    parser.add_argument("--shots", type=int, metavar="N", help="at most N examples a prompt (default: the paper's)")
     parser.add_argument("--batch-size", type=int, default=8, metavar="N", help="answers read side by side (default 8)")
     arguments = parser.parse_args()
     for task in arguments.tasks:
         if task not in open_llm.TASKS:
             raise InputError(f"unknown task {task!r}; choose among {', '.join(open_llm.TASKS)}.")
+    fewer = {} if arguments.shots is None else {"shots": arguments.shots}
+    if fewer and arguments.shots < 0:
+        raise InputError(f"there are no prompts of {arguments.shots} examples; give --shots 0 or more.")
 
     keys = {task: open_llm.documents(task, arguments.data, arguments.limit) for task in arguments.tasks}
     flat = [key for task in arguments.tasks for key in keys[task]]
     evaluation = harness.Evaluation(arguments, "open_llm")
     data = {task: {"documents": len(keys[task]), "sha256": records.identity(keys=keys[task])} for task in keys}
 
-    for run, file in evaluation.runs(data, **records.benchmark(arguments.data)):
+    for run, file in evaluation.runs(data, **records.benchmark(arguments.data), **fewer):
 
         def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
             loaded = evaluation.extended(run)
             for task, all_of_it in keys.items():
                 own = set(all_of_it).intersection(todo)
+                shots = min(arguments.shots, open_llm.TASKS[task].shots) if fewer else None
                 if own:
                     yield from open_llm.evaluate(
-                        loaded.model, loaded.tokenizer, task, own, arguments.data, arguments.batch_size
+                        loaded.model, loaded.tokenizer, task, own, arguments.data, arguments.batch_size, shots
                     )
 
         parts = harness.measure(run, file, flat, evaluate)

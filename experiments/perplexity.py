@@ -7,11 +7,13 @@ Both conventions of the average are recorded: token-weighted, and the mean of wi
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from core.clex import factor_for
 from core.errors import InputError
 from eval import perplexity
 from eval.intervals import RESAMPLES, resampled_interval
@@ -55,10 +57,19 @@ def main() -> None:
             keys: list[str], run: dict = run, tokens: dict = tokens, spans: dict = spans
         ) -> Iterator[tuple[str, dict]]:
             model = evaluation.extended(run).model
+            # A window's losses are also those of every shorter one that begins with it, at the same RoPE scale.
+            passes: dict[tuple, list[str]] = defaultdict(list)
             for key in keys:
-                title, span = spans[key]
-                (losses,) = perplexity.window_losses(model, tokens[title], [span])
-                yield key, {"sum": float(losses.sum()), "tokens": len(losses)}
+                title, (begin, end, _) = spans[key]
+                passes[title, begin, factor_for(model, end - begin - 1)].append(key)
+            for (title, begin, _), nested in passes.items():
+                longest = max(spans[key][1][1] for key in nested)
+                first = min(spans[key][1][2] for key in nested)
+                (losses,) = perplexity.window_losses(model, tokens[title], [(begin, longest, first)])
+                for key in nested:
+                    _, (_, end, start) = spans[key]
+                    own = losses[start - first : end - first]
+                    yield key, {"sum": float(own.sum()), "tokens": len(own)}
 
         parts = harness.measure(run, file, list(spans), evaluate)
         if parts is not None:

@@ -21,12 +21,12 @@ class Chain:
     Attributes:
         name: of the log.
         commands: module and arguments of each.
-        shared: records that also hold for another setting, as (record, the setting's options).
+        shared: records that also hold for another setting, as (record, the setting).
     """
 
     name: str
     commands: list[Command]
-    shared: list[tuple[Path, dict]] = field(default_factory=list)
+    shared: list[tuple[Path, Setting]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -96,26 +96,39 @@ class Plan:
 
     def _ablations(self) -> Iterator[Chain]:
         """One chain for each selection of pairs, however many settings lead to it."""
-        factor, known = self.factors[0], self.preset.trained if self.suite.seeds else self.preset.comparison
-        settings: list[Setting] = [("dprope", {"n_hat": value}) for value in self.suite.n_hat]
-        settings += [("dprope", {"intervals": value}) for value in self.suite.intervals]
-        groups: dict[bytes, list[Setting]] = {}
-        for method, options in [*known(factor), *settings]:
-            if method == "dprope":
-                chosen = rope_scale(self.preset.geometry, method, factor, **options).interpolated
-                group = groups.setdefault(chosen.tobytes(), [])
-                if (method, options) not in group:
-                    group.append((method, options))
-        for first, *others in groups.values():
+        factor = self.factors[0]
+        known = self.preset.trained(factor) if self.suite.seeds else self.preset.comparison(factor)
+        first: dict[bytes, Setting] = {}
+        for setting in known:
+            if setting[0].startswith("dprope"):
+                first.setdefault(self._pairs(setting), setting)
+        swept: dict[bytes, list[Setting]] = {}
+        experiments: dict[bytes, dict[str, None]] = {}
+        for option in ("n_hat", "intervals"):
+            for value in getattr(self.suite, option):
+                setting = ("dprope", {option: value})
+                pairs = self._pairs(setting)
+                first.setdefault(pairs, setting)
+                swept.setdefault(pairs, []).append(setting)
+                experiments[pairs] = experiments.get(pairs, {}) | dict.fromkeys(self.suite.ablated[option])
+        for pairs, settings in swept.items():
             if self.suite.seeds:
-                chain = self._fine_tune(first, factor, 0, self.suite.ablated)
+                chain = self._fine_tune(first[pairs], factor, 0, experiments[pairs])
             else:
-                chain = self._as_it_is(first, factor, self.suite.ablated)
-            for _, options in others:
-                for experiment in self.suite.ablated:
-                    chain.shared.append((records.path(self.results, self.scale, experiment, chain.name), options))
-            if chain.shared or first not in known(factor):
+                chain = self._as_it_is(first[pairs], factor, experiments[pairs])
+            others = [setting for setting in settings if setting not in (first[pairs], *known)]
+            chain.shared += [(self._record(name, chain), other) for other in others for name in experiments[pairs]]
+            if chain.shared or first[pairs] not in known:
                 yield chain
+
+    def _pairs(self, setting: Setting) -> bytes:
+        """Which pairs a setting interpolates at the first factor."""
+        return rope_scale(self.preset.geometry, setting[0], self.factors[0], **setting[1]).interpolated.tobytes()
+
+    def _record(self, experiment: str, chain: Chain) -> Path:
+        """Where an experiment writes what it measures of a chain's model."""
+        texts = f"_books={len(self.books) or 3}" if experiment == "extension" else ""
+        return records.path(self.results, self.scale, experiment, chain.name + texts)
 
     def _temperature(self) -> Iterator[Chain]:
         """The comparison's YaRN without its temperature and DPRoPE with it, as they are and fine-tuned."""
@@ -129,7 +142,10 @@ class Plan:
         for factor in self.factors:
             for setting in self.preset.comparison(factor):
                 yield self._as_it_is(setting, factor)
-        yield Chain("once", self._lines(["--scale", self.scale], self.suite.once))
+        once = {
+            name: self.suite.quick.get(name, line) if self.quick else line for name, line in self.suite.once.items()
+        }
+        yield Chain("once", self._lines(["--scale", self.scale], once))
 
     def _as_it_is(self, setting: Setting, factor: int, only: Collection[str] | None = None) -> Chain:
         name = records.run_name(setting[0], factor, setting[1])
@@ -150,7 +166,8 @@ class Plan:
 
     def _evaluate(self, model: Command, only: Collection[str] | None = None) -> list[Command]:
         lines = self.suite.quick if self.quick else self.suite.evaluations
-        return self._lines(model, {name: line for name, line in lines.items() if only is None or name in only})
+        chosen = {name for name in lines if name not in self.suite.once and (only is None or name in only)}
+        return self._lines(model, {name: line for name, line in lines.items() if name in chosen})
 
     def _lines(self, model: Command, lines: dict[str, str]) -> list[Command]:
         miniature = self.output / "miniature"

@@ -103,9 +103,9 @@ def run(chains: list[Chain], workers: int, logs: Path) -> None:
                 process.terminate()
             raise
     for chain in chains:
-        for record, options in chain.shared:
-            if record.is_file():  # else it was not asked for, or its name says on how many texts (extension)
-                share(record, options)
+        for record, setting in chain.shared:
+            if record.is_file():  # else it was not asked for
+                share(record, *setting)
 
 
 def _follow(chain: Chain, logs: Path, workers: int, stop: threading.Event, running: set, bar: tqdm) -> None:
@@ -149,12 +149,12 @@ def _end_with_parent() -> None:
     os._exit(1)  # as good as a kill, which every command stands
 
 
-def share(file: Path, options: dict) -> Path:
+def share(file: Path, method: str, options: dict) -> Path:
     """Write the record again for a setting that selects the same pairs, and so is the same model."""
     record = json.loads(file.read_text())
     mine = file.stem.removeprefix(records.run_name(record["method"], record["factor"], record["options"]))
-    name = records.run_name(record["method"], record["factor"], options) + mine
-    same = {"options": options, "same_selection_as": file.stem}
+    name = records.run_name(method, record["factor"], options) + mine
+    same = {"method": method, "options": options, "same_selection_as": file.stem}
     twin = file.with_name(f"{name}.json")
     return records.put(twin, record | same)
 

@@ -26,7 +26,12 @@ TITLES = {
 
 def build(results: Path, scale: str) -> str:
     """LaTeX from the records of experiments.open_llm."""
-    return stacked("openllm", [*published("openllm"), *measured(results, scale, "open_llm", scores)], CAPTION)
+    return stacked("openllm", [*published("openllm"), *measured(results, scale, "open_llm", scores, extent)], CAPTION)
+
+
+def extent(record: dict) -> str:
+    """How many examples a prompt has at most, where that is not the benchmarks' own number."""
+    return f", at most {record['shots']} shots" if "shots" in record else ""
 
 
 def scores(record: dict) -> Scores:

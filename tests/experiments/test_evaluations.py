@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from core import clex
 from core.extend import extend
 from eval import longbench, open_llm, passkey, ruler
 from experiments import texts
+from tables import openllm
+from tests.core.test_clex import clex_model
 from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -76,6 +79,32 @@ def test_perplexity(measure, tmp_path):
         assert row["window"]["mean"] == pytest.approx(np.exp(np.mean(means)), rel=1e-4)
         for convention in ("token", "window"):
             assert row[convention]["low"] < row[convention]["mean"] < row[convention]["high"]
+
+
+def test_perplexity_of_clex_reads_each_window_at_the_scale_of_its_length(call, tmp_path):
+    base = checkpoint(tmp_path / "base", max_position_embeddings=16)
+    weights = clex.save(clex_model(max_position_embeddings=16), tmp_path / "weights").parent
+    (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 90)))
+    command = [
+        "perplexity",
+        "--model",
+        base,
+        "--method",
+        "clex",
+        "--factor",
+        "4",
+        "--weights",
+        weights,
+        "--stride",
+        "8",
+    ]
+    command += ["--text", tmp_path / "book.txt", "--lengths"]
+    scores = {}
+    for lengths in (("16", "48"), ("16",), ("48",)):  # the short windows alone, and where they begin longer ones
+        assert call(*command, *lengths, "--results", tmp_path / "-".join(lengths))[0] == 0
+        (file,) = (tmp_path / "-".join(lengths) / "base" / "perplexity").glob("*.json")
+        scores[lengths] = [row["token"]["mean"] for row in json.loads(file.read_text())["scores"]]
+    assert scores["16", "48"] == pytest.approx(scores[("16",)] + scores[("48",)], rel=1e-6)
 
 
 def test_passkey(measure, tmp_path):
@@ -154,6 +183,20 @@ def test_open_llm(measure, model, tmp_path):
         assert record["scores"][task]["mean"] == pytest.approx(25 * sum(row["score"] for row in scores.values()))
 
 
+def test_open_llm_with_fewer_examples_says_so(measure, tmp_path):
+    data = write_benchmarks(tmp_path / "data")
+    record = measure(
+        "open_llm", "--data", data, "--tasks", "hellaswag", "arc_challenge", "--limit", "2", "--shots", "3"
+    )
+    reference, found = random_model(max_position_embeddings=LENGTH), journal(tmp_path, "open_llm")
+    for task, shots in (("hellaswag", 0), ("arc_challenge", 3)):
+        keys = open_llm.documents(task, data, 2)
+        assert {key: found[key] for key in keys} == dict(
+            open_llm.evaluate(reference, byte_tokenizer(), task, keys, data, shots=shots)
+        )
+    assert record["shots"] == 3 and openllm.extent(record) == ", at most 3 shots"
+
+
 def test_time_cost(measure, tmp_path):
     options = ["--method", "pi", "yarn", "dprope", "--length", "64", "--repeats", "3"]
     record = measure("time_cost", *options)
@@ -193,6 +236,7 @@ def test_time_cost_ends_when_pi_against_itself_is_known_whatever_the_others_are(
         ("longbench_e", ["--tasks", "qa"], "unknown task 'qa'; choose among"),
         ("longbench_e", ["--data", "nowhere"], "nowhere"),
         ("open_llm", ["--tasks", "gsm8k"], "unknown task 'gsm8k'; choose among"),
+        ("open_llm", ["--shots", "-1"], "give --shots 0 or more"),
         ("open_llm", ["--data", "nowhere"], "no directory nowhere"),
         ("time_cost", ["--method", "yarn"], "put pi among the methods"),
         ("time_cost", ["--repeats", "0"], "at least one repeat"),

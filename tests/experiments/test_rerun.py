@@ -78,21 +78,28 @@ def test_a_selection_that_several_settings_share_is_trained_once(tmp_path):
     settings = [{"n_hat": n} for n in PRESET.suite.n_hat] + [{"intervals": b} for b in PRESET.suite.intervals]
     selections = {scale(PRESET.geometry, "dprope", 2, **options).interpolated.tobytes() for options in settings}
     assert len(trained(chains)) == len(chains) == len(selections) < len(settings)
-    shared = [(chain.name, options) for chain in chains for _, options in chain.shared]
-    assert ("dprope_s=2_seed=0", {"intervals": 360}) in shared  # the default, trained for the comparison as well
+    shared = [(chain.name, setting) for chain in chains for _, setting in chain.shared]
+    assert (
+        "dprope_s=2_seed=0",
+        ("dprope", {"intervals": 360}),
+    ) in shared  # the default, trained for the comparison as well
     everything = plan(tmp_path).chains()
     assert len({chain.name for chain in everything}) == len(everything)
     assert {" ".join(command) for command in trained(chains)} < {" ".join(command) for command in trained(everything)}
 
 
 def test_without_seeds_everything_is_measured_without_training(tmp_path):
+    own = scale(PRESET.geometry, "dprope-significant", 2).interpolated
+    significant = 2 * int(own.sum())
+    assert (scale(PRESET.geometry, "dprope", 2, n_hat=significant).interpolated == own).all()
     suite = Suite(
         {"perplexity": "{books} --stride 64", "open_llm": "{benchmarks} --limit 5"},
+        quick={"perplexity": "--stride 64", "selections": "--every 32"},
         once={"selections": "--every 4"},
         factors=(2,),
-        n_hat=(48, 46, 40, 20),
+        n_hat=(48, 46, 40, significant, 20),
         intervals=(90, 180, 360),
-        ablated=("open_llm",),
+        ablated={"n_hat": ("perplexity", "open_llm"), "intervals": ("open_llm",)},
     )
     preset = dataclasses.replace(PRESET, suite=suite)
     made = Plan("toy", preset, tmp_path, tmp_path / "results", False, (Path("a.txt"), Path("b.txt")), Path("items"))
@@ -105,17 +112,27 @@ def test_without_seeds_everything_is_measured_without_training(tmp_path):
         command[command.index("--text") :][1:3] == ["a.txt", "b.txt"] for command in commands if "--stride" in command
     )
     assert all(command[command.index("--data") + 1] == "items" for command in commands if "--limit" in command)
-    assert sum("--stride" in command for command in commands) == len(PRESET.comparison(2))
-    # Each selection once: the comparison's own stand for settings that lead to the same pairs.
-    items = [" ".join(command) for command in commands if "--limit" in command]
-    methods = [*PRESET.comparison(2), *(("dprope", {"n_hat": n}) for n in suite.n_hat)]
-    methods += [("dprope", {"intervals": b}) for b in suite.intervals]
-    dprope = {scale(PRESET.geometry, m, 2, **options).interpolated.tobytes() for m, options in methods if m == "dprope"}
-    assert len(items) == len(set(items)) == len(dprope) + sum(m != "dprope" for m, _ in PRESET.comparison(2))
-    shared = {(chain.name, str(options)) for chain in chains for _, options in chain.shared}
-    assert {("dprope_s=2", "{'intervals': 360}"), ("dprope_n-hat=20_s=2", "{'n_hat': 20}")} & shared == {
-        ("dprope_s=2", "{'intervals': 360}")
-    }
+    # Each selection once: the comparison's own stand for settings that lead to the same pairs, whatever the method.
+    swept = [("dprope", {"n_hat": n}) for n in suite.n_hat]
+    by_intervals = [("dprope", {"intervals": b}) for b in suite.intervals]
+    others = {"original", "pi", "ntk", "yarn"}
+
+    def selections(settings):
+        settings = [*PRESET.comparison(2), *settings]
+        return {
+            scale(PRESET.geometry, m, 2, **options).interpolated.tobytes() for m, options in settings if m not in others
+        }
+
+    for option, settings in (("--stride", swept), ("--limit", swept + by_intervals)):
+        lines = [" ".join(command) for command in commands if option in command]
+        assert len(lines) == len(set(lines)) == len(selections(settings)) + len(others)
+    shared = {(file.parent.name, chain.name, str(setting)) for chain in chains for file, setting in chain.shared}
+    assert ("open_llm", "dprope_s=2", "('dprope', {'intervals': 360})") in shared
+    for experiment in ("open_llm", "perplexity"):
+        assert (experiment, "dprope-significant_s=2", f"('dprope', {{'n_hat': {significant}}})") in shared
+    assert not any("'n_hat': 20" in setting for *_, setting in shared)  # one of the comparison, as it is
+    quick = [command for chain in dataclasses.replace(made, quick=True).chains() for command in chain.commands]
+    assert ["32"] == [command[command.index("--every") + 1] for command in quick if "--every" in command]
     assert not made.timing() and not dataclasses.replace(made, experiments=("passkey",)).chains()
 
 
@@ -130,7 +147,7 @@ def test_shared_records_stand_under_each_setting(tmp_path):
     file = records.path(tmp_path, "tiny", "ruler", "dprope_n-hat=44_s=2_seed=0")
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(record))
-    twin = rerun.share(file, {"intervals": 180})
+    twin = rerun.share(file, "dprope", {"intervals": 180})
     assert twin.name == "dprope_intervals=180_s=2_seed=0.json"
     made = json.loads(twin.read_text())
     assert made["options"] == {"intervals": 180} and made["same_selection_as"] == file.stem and made["scores"] == [1]
@@ -146,7 +163,9 @@ def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
 
 
 def test_what_was_not_measured_is_not_shared(tmp_path):
-    chain = Chain("a", [["experiments.passkey", "--help"]], [(tmp_path / "absent.json", {"intervals": 360})])
+    chain = Chain(
+        "a", [["experiments.passkey", "--help"]], [(tmp_path / "absent.json", ("dprope", {"intervals": 360}))]
+    )
     rerun.run([chain], 1, tmp_path / "logs")
     assert not list(tmp_path.glob("*.json"))
 
