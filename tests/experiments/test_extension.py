@@ -1,7 +1,6 @@
 """The extension experiment end to end on a small random model, killed and resumed for real."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from core.extend import extend
+from core.extend import export, extend
 from core.rope import RopeGeometry
-from experiments import extension, scales, texts
+from eval.position_loss import position_losses
+from experiments import extension, scales
 from experiments.records import ROOT
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -22,27 +22,38 @@ GEOMETRY = RopeGeometry(16, 10000.0, 1024)
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
-    """A scale of a random model with L = 1024, and two books of random letters."""
+    """A scale of a random model with L = 1024, and the command that scores two books of random letters."""
     path = checkpoint(tmp_path / "model", max_position_embeddings=1024)
     monkeypatch.setitem(scales.SCALES, "toy", scales.Scale("Toy", str(path), GEOMETRY, n_hat={2: 4}))
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 6000)
-    return [texts.Book("one", "".join(letters[:3000])), texts.Book("two", "".join(letters[3000:]))]
+    books = [tmp_path / "one.txt", tmp_path / "two.txt"]
+    for book, part in zip(books, (letters[:3000], letters[3000:])):
+        book.write_text("".join(part))
+    return ["--text", *books, "--results", tmp_path / "results"]
 
 
-def test_records_hold_what_a_plain_loop_measures(toy, tmp_path):
-    results = tmp_path / "results"
-    extension.measure("toy", scales.get("toy").comparison(2), 2, toy, results)
-    written = {file.stem: json.loads(file.read_text()) for file in (results / "toy" / "extension").iterdir()}
+def records(results, scale="toy"):
+    return {file.stem: json.loads(file.read_text()) for file in (results / scale / "extension").iterdir()}
+
+
+def plain(model, book):
+    """The mean loss of each block of 128 tokens."""
+    tokens = byte_tokenizer()(book.read_text(), add_special_tokens=False, return_tensors="pt").input_ids[0, :2049]
+    with torch.inference_mode():
+        logits = model(tokens[None, :-1]).logits[0]
+    losses = torch.nn.functional.cross_entropy(logits, tokens[1:], reduction="none").numpy()
+    return pytest.approx(losses.reshape(16, 128).mean(1), abs=1e-4)
+
+
+def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
+    assert call("extension", "--scale", "toy", *toy)[0] == 0
+    written = records(tmp_path / "results")
     names = ("original", "pi", "ntk", "yarn", "dprope", "dprope_n-hat=4", "dprope-significant")
     assert set(written) == {f"{name}_s=2_books=2" for name in names}
     record = written["yarn_s=2_books=2"]
     model = extend(random_model(max_position_embeddings=1024), "yarn", 2)
-    for book in toy:
-        tokens = byte_tokenizer()(book.text, add_special_tokens=False, return_tensors="pt").input_ids[0, :2049]
-        with torch.inference_mode():
-            logits = model(tokens[None, :-1]).logits[0]
-        losses = torch.nn.functional.cross_entropy(logits, tokens[1:], reduction="none").numpy()
-        assert record["blocks"][book.title] == pytest.approx(losses.reshape(16, 128).mean(1), abs=1e-4)
+    for title in ("one", "two"):
+        assert record["blocks"][title] == plain(model, tmp_path / f"{title}.txt")
     blocks = np.array(list(record["blocks"].values()))
     assert [b["mean"] for b in record["buckets"]] == pytest.approx([blocks[:, :8].mean(), blocks[:, 8:].mean()])
     assert [(s["start"], s["end"], s["tokens"]) for s in record["ranges"]] == [
@@ -54,32 +65,44 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path):
     assert record["model"]["sha256"].keys() == {"model.safetensors"}
 
 
-def test_what_is_done_is_skipped_without_loading_the_model(toy, tmp_path, capsys, monkeypatch):
-    arguments = ("toy", [("pi", {})], 2, toy, tmp_path / "results")
-    extension.measure(*arguments)
+def test_a_fine_tuned_checkpoint_is_scored_as_it_is(toy, tmp_path, call):
+    tuned = extend(random_model(max_position_embeddings=1024, seed=1), "pi", 2)
+    export(tuned, tmp_path / "tuned", byte_tokenizer())
+    facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 3, "steps": 1}
+    (tmp_path / "tuned" / "training.json").write_text(json.dumps(facts | {"length": 64, "data_facts": {"books": []}}))
+    assert call("extension", "--model", tmp_path / "tuned", *toy)[0] == 0
+    ((name, record),) = records(tmp_path / "results").items()
+    assert name == "pi_s=2_seed=3_books=2" and record["training"]["seed"] == 3
+    assert record["blocks"]["one"] == plain(tuned, tmp_path / "one.txt")
+    assert record["ranges"][0]["end"] == 1024  # L, not the length that the checkpoint was extended to
+
+
+def test_what_is_done_is_skipped_without_loading_the_model(toy, call, monkeypatch):
+    command = ["extension", "--scale", "toy", "--method", "pi", *toy]
+    assert call(*command)[0] == 0
     monkeypatch.setattr("experiments.models.load", lambda *_: pytest.fail("the model was loaded"))
-    extension.measure(*arguments)
-    assert "done already" in capsys.readouterr().out
+    assert "done already" in call(*command)[1]
+
+
+def test_a_book_that_was_scored_is_not_scored_again_with_others(toy, tmp_path, call, monkeypatch):
+    one, results = ["--text", tmp_path / "one.txt"], ["--results", tmp_path / "results"]
+    assert call("extension", "--scale", "toy", "--method", "pi", *one, *results)[0] == 0
+    scored = []
+    monkeypatch.setattr(
+        extension, "position_losses", lambda model, tokens, _: scored.append(tokens) or position_losses(model, tokens)
+    )
+    assert call("extension", "--scale", "toy", "--method", "pi", *toy)[0] == 0
+    assert len(scored) == 1
+    written = records(tmp_path / "results")
+    assert written["pi_s=2_books=1"]["blocks"]["one"] == written["pi_s=2_books=2"]["blocks"]["one"]
 
 
 def test_killed_at_any_moment_it_goes_on_where_it_was(toy, tmp_path):
     """SIGKILL after the first journalled part; the second run keeps that part and ends as one run would."""
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import json, sys\n"
-        "from experiments import extension, scales, texts\n"
-        "from core.rope import RopeGeometry\n"
-        "model, books, results = sys.argv[1:]\n"
-        "scales.SCALES['toy'] = scales.Scale('Toy', model, RopeGeometry(16, 10000.0, 1024))\n"
-        "library = [texts.Book(*book) for book in json.loads(open(books).read())]\n"
-        "extension.measure('toy', [('pi', {}), ('yarn', {})], 2, library, results)\n"
-    )
-    (tmp_path / "books.json").write_text(json.dumps([[book.title, book.text] for book in toy]))
-    command = [sys.executable, str(program), str(tmp_path / "model"), str(tmp_path / "books.json")]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-
-    killed = subprocess.Popen([*command, str(tmp_path / "a" / "results")], env=environment, stderr=subprocess.DEVNULL)
-    journals = tmp_path / "a" / "runs" / "toy" / "extension"
+    command = [sys.executable, "-m", "experiments.extension", "--model", tmp_path / "model", "--method", "pi", "yarn"]
+    command += toy[:-1]
+    killed = subprocess.Popen([*command, tmp_path / "a" / "results"], cwd=ROOT, stderr=subprocess.DEVNULL)
+    journals = tmp_path / "a" / "runs" / "model" / "extension"
     deadline = time.monotonic() + 60
     while not any(file.stat().st_size for file in journals.glob("*.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -89,22 +112,18 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(toy, tmp_path):
     kept = first.read_text().splitlines()[0]
 
     for name in ("a", "b"):
-        subprocess.run(
-            [*command, str(tmp_path / name / "results")], env=environment, check=True, stderr=subprocess.DEVNULL
-        )
+        subprocess.run([*command, tmp_path / name / "results"], cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
     resumed, uninterrupted = (
-        {
-            file.name: json.loads(file.read_text())["blocks"]
-            for file in (tmp_path / name / "results" / "toy" / "extension").iterdir()
-        }
-        for name in ("a", "b")
+        {name: record["blocks"] for name, record in records(tmp_path / run / "results", "model").items()}
+        for run in ("a", "b")
     )
     assert resumed == uninterrupted and len(resumed) == 2
     lines = first.read_text().splitlines()
     assert lines[0] == kept and len(lines) == 2  # nothing twice
 
 
-def test_a_text_too_short_is_refused(toy, tmp_path):
-    with pytest.raises(Exception, match="'short' has 5 tokens; scoring 2048 positions needs a longer text"):
-        extension.measure("toy", [("pi", {})], 2, [texts.Book("short", "hello")], tmp_path / "results")
+def test_a_text_too_short_is_refused(toy, tmp_path, call):
+    (tmp_path / "one.txt").write_text("hello")
+    status, _, err = call("extension", "--scale", "toy", "--method", "pi", *toy)
+    assert status == 2 and "'one' has 5 tokens; scoring 2048 positions needs a longer text" in err
     assert not (tmp_path / "results").exists()
