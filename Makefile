@@ -10,6 +10,7 @@ FACTOR  ?= 2
 QUICK   ?=
 BOOKS   ?=
 BENCHMARKS ?=
+CORPUS  ?=
 PY      := $(VENV)/bin/python
 SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
 
@@ -86,9 +87,10 @@ verify: env ## Measure the geometry, and SmolLM2 under DPRoPE, anew; compare wit
 	@$(PY) -m experiments.angle_distribution --results $(VERIFY)/results
 	@$(PY) -m experiments.extension --method dprope --results $(VERIFY)/results
 	@$(PY) -m experiments.verify $(VERIFY)/results
-rerun: env ## Measure all of a scale's suite anew into build/rerun (QUICK=1: a sketch; BOOKS=, BENCHMARKS=: directories)
+rerun: env ## Measure all of a scale's suite anew into build/rerun (QUICK=1: a sketch; BOOKS=, BENCHMARKS=, CORPUS=: directories)
 	$(PY) -m experiments.rerun --scale $(or $(SCALE),tiny) $(if $(QUICK),--quick) \
-	  $(if $(BOOKS),--books $(BOOKS)) $(if $(BENCHMARKS),--benchmarks $(BENCHMARKS))
+	  $(if $(BOOKS),--books $(BOOKS)) $(if $(BENCHMARKS),--benchmarks $(BENCHMARKS)) \
+	  $(if $(CORPUS),--corpus $(CORPUS))
 ablations: env ## The part of `rerun` that goes through n̂ and b (a fine-tune and all evaluations for each selection)
 	$(PY) -m experiments.rerun --scale $(or $(SCALE),tiny) $(if $(QUICK),--quick) --only ablations
 report: env ## report/index.html: each claim beside what was measured, with every table and figure

@@ -40,6 +40,7 @@ class Plan:
     quick: bool
     books: tuple[Path, ...] = ()
     benchmarks: Path | None = None
+    corpus: str | None = None
     experiments: Collection[str] | None = None
 
     @property
@@ -67,8 +68,7 @@ class Plan:
         weights = self.output / "checkpoints" / f"{records.run_name('clex', factor, {})}_seed=0"
         command = ["experiments.time_cost", "--scale", self.scale, "--factor", str(factor), "--method", *methods]
         command += ["--weights", str(weights), *self._to()]
-        # Short sequences, many rounds: what is timed side by side meets the same machine.
-        size = ["--length", "512", *(["--repeats", "1"] if self.quick else [])]
+        size = self.suite.timing.split() + (["--repeats", "1"] if self.quick else [])
         return [Chain("time_cost", [command + size])]
 
     def chains(self, only: str | None = None) -> list[Chain]:
@@ -97,7 +97,8 @@ class Plan:
     def _ablations(self) -> Iterator[Chain]:
         """One chain for each selection of pairs, however many settings lead to it."""
         factor = self.factors[0]
-        known = self.preset.trained(factor) if self.suite.seeds else self.preset.comparison(factor)
+        trained = self.suite.seeds and "ablations" in self.suite.trained
+        known = self.preset.trained(factor) if trained else self.preset.comparison(factor)
         first: dict[bytes, Setting] = {}
         for setting in known:
             if setting[0].startswith("dprope"):
@@ -112,7 +113,7 @@ class Plan:
                 swept.setdefault(pairs, []).append(setting)
                 experiments[pairs] = experiments.get(pairs, {}) | dict.fromkeys(self.suite.ablated[option])
         for pairs, settings in swept.items():
-            if self.suite.seeds:
+            if trained:
                 chain = self._fine_tune(first[pairs], factor, 0, experiments[pairs])
             else:
                 chain = self._as_it_is(first[pairs], factor, experiments[pairs])
@@ -134,7 +135,7 @@ class Plan:
         """The comparison's YaRN without its temperature and DPRoPE with it, as they are and fine-tuned."""
         for factor in self.factors if self.suite.sharpened else ():
             for setting in self.preset.sharpened(factor):
-                for seed in self._seeds():
+                for seed in self._seeds() if "temperature" in self.suite.trained else ():
                     yield self._fine_tune(setting, factor, seed, self.suite.sharpened)
                 yield self._as_it_is(setting, factor, self.suite.sharpened)
 
@@ -154,7 +155,13 @@ class Plan:
     def _fine_tune(self, setting: Setting, factor: int, seed: int, only: Collection[str] | None = None) -> Chain:
         name = records.run_name(setting[0], factor, setting[1]) + f"_seed={seed}"
         checkpoint = self.output / "checkpoints" / name
-        train = ["experiments.finetune", *self._method(setting, factor), "--seed", str(seed)]
+        train = [
+            "experiments.finetune",
+            *self._method(setting, factor),
+            "--seed",
+            str(seed),
+            *self._given(self.suite.tuning),
+        ]
         train += ["--output", str(checkpoint), *self._to()]
         if self.quick:
             train += ["--steps", "2"]
@@ -170,19 +177,23 @@ class Plan:
         return self._lines(model, {name: line for name, line in lines.items() if name in chosen})
 
     def _lines(self, model: Command, lines: dict[str, str]) -> list[Command]:
+        return [
+            [f"experiments.{experiment}", *model, *self._given(line), *self._to()]
+            for experiment, line in lines.items()
+            if self.experiments is None or experiment in self.experiments
+        ]
+
+    def _given(self, line: str) -> list[str]:
+        """The arguments of a line, with what its names in braces stand for."""
         miniature = self.output / "miniature"
         stands_for = {
             "{longbench_e}": [str(miniature / "longbench_e")],
             "{open_llm}": [str(miniature / "open_llm")],
             "{books}": ["--text", *map(str, self.books)] if self.books else ["--books", "3"],
             "{benchmarks}": ["--data", str(self.benchmarks)] if self.benchmarks else [],
+            "{corpus}": ["--data", self.corpus] if self.corpus else [],
         }
-        commands = []
-        for experiment, line in lines.items():
-            if self.experiments is None or experiment in self.experiments:
-                given = [part for word in line.split() for part in stands_for.get(word, [word])]
-                commands.append([f"experiments.{experiment}", *model, *given, *self._to()])
-        return commands
+        return [part for word in line.split() for part in stands_for.get(word, [word])]
 
     def _to(self) -> Command:
         return ["--results", str(self.results)]

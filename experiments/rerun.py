@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--experiments", nargs="+", metavar="NAME", help="of the evaluations, these alone")
     parser.add_argument("--books", type=Path, metavar="DIR", help="text files to score instead of the registry's books")
     parser.add_argument("--benchmarks", type=Path, metavar="DIR", help="Open LLM's parquet files (default: the hub)")
+    parser.add_argument("--corpus", metavar="DIR", help="fine-tune on these texts (default: the scale's)")
     parser.add_argument("--only", choices=("untrained", "trained", "ablations", "temperature"), help="a part of it")
     parser.add_argument("--output", type=Path, metavar="DIR", help="default build/rerun/SCALE, or …-quick")
     parser.add_argument("--results", type=Path, metavar="DIR", help="default OUTPUT/results")
@@ -57,6 +58,7 @@ def main() -> None:
         arguments.quick,
         _text_files(arguments.books),
         arguments.benchmarks,
+        arguments.corpus,
         arguments.experiments,
     )
     data, chains = plan.data(), plan.chains(arguments.only)

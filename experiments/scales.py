@@ -50,6 +50,10 @@ class Suite:
         factors: which of the scale's factors are measured; None for all.
         miniature: arguments of experiments.miniature, and quickly; None for no miniature.
         seeds: fine-tunes of each method in the comparison; with none, all is measured without training.
+        tuning: more arguments of experiments.finetune, where the suite trains on less than the scale says. {corpus}
+            stands for where the training text comes from.
+        trained: the other parts whose models are fine-tuned before they are measured.
+        timing: arguments of experiments.time_cost.
         n_hat, intervals: what the ablations over n̂ and b go through, at the first factor, one model each.
         ablated: for each of the two, the experiments that are run on those; the paper's, unless said otherwise.
         sharpened: those that are run on YaRN without its temperature and on DPRoPE with it.
@@ -61,6 +65,9 @@ class Suite:
     factors: tuple[int, ...] | None = None
     miniature: tuple[str, str] | None = None
     seeds: int = 0
+    tuning: str = ""
+    trained: tuple[str, ...] = ("ablations", "temperature")
+    timing: str = "--length 512"  # short sequences, many rounds: what is timed side by side meets the same machine
     n_hat: tuple[int, ...] = ()
     intervals: tuple[int, ...] = ()
     ablated: dict[str, tuple[str, ...]] = field(
@@ -80,6 +87,7 @@ class Scale:
         geometry: head dimension d, base and pre-training length L.
         factors: the scaling factors s that are compared.
         n_hat: the number of interpolated dimensions n̂ for each factor, where it is set by hand.
+        fine_tuned: the methods that are fine-tuned; those of the paper's tables, unless said otherwise.
         training: how it is fine-tuned.
         suite: what is measured of it, where that can be done in one go.
         architecture: a Llama's sizes, so that a dry run needs neither weights nor network; of the model "random",
@@ -91,6 +99,7 @@ class Scale:
     geometry: RopeGeometry
     factors: tuple[int, ...] = (2, 4)
     n_hat: dict[int, int] = field(default_factory=dict)
+    fine_tuned: tuple[str, ...] = ("pi", "yarn", "dprope", "clex")
     training: Training = field(default_factory=Training)
     suite: Suite | None = None
     architecture: dict[str, int] | None = None
@@ -103,9 +112,8 @@ class Scale:
         return [*methods, ("dprope-significant", {})]
 
     def trained(self, factor: float) -> list[tuple[str, dict]]:
-        """The methods that every comparison fine-tunes, with their options: those of the paper's tables."""
-        published = [entry for entry in self.comparison(factor) if entry[0] in ("pi", "yarn", "dprope")]
-        return [*published, ("clex", {})]
+        """The methods that every comparison fine-tunes, with their options."""
+        return [entry for entry in [*self.comparison(factor), ("clex", {})] if entry[0] in self.fine_tuned]
 
     def sharpened(self, factor: float) -> list[tuple[str, dict]]:
         """YaRN without its temperature, and DPRoPE at n̂ with it: what of their difference is the choice of pairs."""
@@ -181,12 +189,13 @@ SCALES: dict[str, Scale] = {
         # that extrapolation would show angles never seen in pre-training. The margins of the remaining pairs are
         # of the size of the histogram's own sampling noise, so they give no reason to move a pair.
         n_hat={2: 28, 4: 26},
+        fine_tuned=("pi", "yarn", "dprope", "dprope-significant", "clex"),
         training=Training(steps={2: 20, 4: 10}, batch=16, save_every=1, data="books"),
         # A pass over 16k tokens takes three to four minutes of a core, hence few samples of what is long.
         suite=Suite(
             evaluations={
                 "extension": "{books}",
-                "passkey": "--lengths 4096 8192 12288 16384 --keys 1",
+                "passkey": "--lengths 4096 8192 12288 16384 --depths 3 --keys 1",
                 "previous_token": "",
                 "open_llm": "{benchmarks} --limit 500 --shots 5",
                 "perplexity": "{books} --lengths 8192 16384 --stride 4096 --tokens 20480",
@@ -195,6 +204,11 @@ SCALES: dict[str, Scale] = {
             quick={"extension": "--books 1", "selections": "--every 32"},
             once={"disturbance": "", "exported": "", "selections": ""},
             factors=(2,),
+            # Fine-tuning at L' is beyond a CPU: a twentieth of a step of the scale's at a quarter of its length.
+            seeds=1,
+            tuning="--length 4096 --batch 1 --steps 20 {corpus}",
+            trained=(),
+            timing="--length 256",
             # Of the paper's 96-56 of 128 dimensions, and fewer; 48 are those of t = 0, 30 the significant ones.
             n_hat=(48, 40, 36, 30, 28, 24),
             intervals=(90, 180, 360, 720),

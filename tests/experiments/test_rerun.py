@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import InputError
 from core.rope import RopeGeometry, scale
-from experiments import harness, records, rerun
+from experiments import harness, records, rerun, scales
 from experiments.plan import Chain, Plan
 from experiments.scales import Scale, Suite
 
@@ -136,6 +136,21 @@ def test_without_seeds_everything_is_measured_without_training(tmp_path):
     assert not made.timing() and not dataclasses.replace(made, experiments=("passkey",)).chains()
 
 
+def test_what_is_not_to_be_trained_is_measured_as_it_is(tmp_path):
+    suite = dataclasses.replace(
+        SUITE, tuning="--length 64 {corpus}", trained=(), sharpened=("perplexity",), timing="--length 32"
+    )
+    made = Plan("toy", dataclasses.replace(PRESET, suite=suite), tmp_path, tmp_path, False, corpus="texts")
+    tuned = [" ".join(command) for command in trained(made.chains())]
+    assert len(tuned) == 3 * 2 * 5 and all("--length 64 --data texts --output" in line for line in tuned)
+    as_they_are = made.chains("ablations") + made.chains("temperature")
+    assert as_they_are and not trained(as_they_are)
+    shared = [(chain.name, setting) for chain in as_they_are for _, setting in chain.shared]
+    assert ("dprope_s=2", ("dprope", {"intervals": 360})) in shared
+    ((command,),) = [chain.commands for chain in made.timing()]
+    assert command[command.index("--length") + 1] == "32"
+
+
 def test_a_folder_without_texts_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "smollm2", "--list", "--books", str(tmp_path)])
     with pytest.raises(InputError, match="no text file in"):
@@ -174,6 +189,8 @@ def test_a_scale_without_a_suite_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "llama2-7b"])
     with pytest.raises(InputError, match="has no suite"):
         rerun.main()
-    monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "smollm2", "--only", "trained"])
+    bare = dataclasses.replace(PRESET, suite=Suite(EVALUATIONS))
+    monkeypatch.setitem(scales.SCALES, "toy", bare)
+    monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "toy", "--only", "trained"])
     with pytest.raises(InputError, match="has no part 'trained'"):
         rerun.main()
