@@ -1,4 +1,4 @@
-"""Extension without training: loss within and beyond the training length (tables/extension.tex)."""
+"""Loss within and beyond the training length, without training and fine-tuned (tables/extension.tex)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from core.disturbance import strategy_disturbance
+from core.rope import scale as rope_scale
 from eval.intervals import mean_interval
 from experiments import records, scales
 from tables import common
@@ -20,19 +22,36 @@ def comparison(results: Path, scale: str) -> list[dict]:
 
 
 def same_text(results: Path, scale: str) -> list[dict]:
-    """All records on one text: that with most methods of the comparison, and then with the most books."""
+    """The records without training on one text, that with most methods of the comparison and then most books.
+
+    Each selection of pairs once, however many settings lead to it.
+    """
     groups: dict[str, list[dict]] = {}
     for run in records.load(results, scale, "extension"):
+        if "training" in run or "same_selection_as" in run:
+            continue
         groups.setdefault(records.identity(data=run["data"], factor=run["factor"]), []).append(run)
     runs = max(groups.values(), key=lambda group: (sum(_listed(run, scale) for run in group), len(group[0]["data"])))
-    order = list(common.METHOD_NAMES)
+    return sorted(runs, key=_order)
+
+
+def fine_tuned(results: Path, scale: str, like: dict) -> list[dict]:
+    """The fine-tuned models' records on the text of another record."""
     return sorted(
-        runs,
-        key=lambda run: (
-            order.index(run["method"]),
-            run["options"].get("attention_factor", 0),
-            run["options"].get("n_hat", 0),
+        (
+            run
+            for run in records.load(results, scale, "extension")
+            if "training" in run and (run["data"], run["factor"]) == (like["data"], like["factor"])
         ),
+        key=_order,
+    )
+
+
+def _order(run: dict) -> tuple:
+    options = run["options"]
+    return (
+        list(common.METHOD_NAMES).index(run["method"]),
+        *(options.get(name, 0) for name in ("attention_factor", "n_hat", "intervals")),
     )
 
 
@@ -44,19 +63,12 @@ def build(results: Path, scale: str) -> str:
     """LaTeX from the records of experiments.extension and experiments.disturbance."""
     preset = scales.get(scale)
     runs = same_text(results, scale)
-    factor = runs[0]["factor"]
-    disturbance = {
-        _pairs(row): row["average"]
-        for record in records.load(results, scale, "disturbance")
-        if record["factor"] == factor
-        for row in record["scores"]
-        if (row["precision"], row["convention"]) == ("float64", "released")
-    }
     reference = next((run for run in runs if (run["method"], run["options"]) == (REFERENCE, {})), None)
+    runs += fine_tuned(results, scale, runs[0])
 
-    table = {"Method": [common.method_name(run) for run in runs]}
-    averages = [disturbance.get(_pairs(run)) for run in runs]
-    table[r"$\mathcal D$"] = ["--" if a is None else f"{1e3 * a:.2f}" for a in averages]
+    names = [common.method_name(run) + (", fine-tuned" if "training" in run else "") for run in runs]
+    table = {"Method": names}
+    table[r"$\mathcal D$"] = ["--" if a is None else f"{1e3 * a:.2f}" for a in disturbances(results, scale, runs)]
     for i, span in enumerate(runs[0]["ranges"]):
         scores = [run["ranges"][i] for run in runs]
         best = min(score["mean"] for score in scores)
@@ -70,20 +82,43 @@ def build(results: Path, scale: str) -> str:
         ]
     books = ", ".join(rf"\emph{{{title}}}" for title in runs[0]["data"])
     tokens = runs[0]["length"] * len(runs[0]["data"])
+    tuned = next((run["training"] for run in runs if "training" in run), None)
+    how = "" if tuned else " without training"
     caption = (
-        rf"{preset.title}, extended from {preset.geometry.context_length // 1024}k to {runs[0]['length'] // 1024}k "
-        rf"without training: mean loss (nats per token) by position on {books} "
+        rf"{preset.title}, extended from {preset.geometry.context_length // 1024}k to {runs[0]['length'] // 1024}k"
+        rf"{how}: mean loss (nats per token) by position on {books} "
         rf"({tokens:,} tokens). In brackets: bootstrap 95\% intervals over blocks of {runs[0]['block']} "
         rf"tokens; $\Delta$ is paired by block. $\mathcal D$: averaged disturbance ($\times10^{{-3}}$ nat, released "
-        r"convention). Best in bold."
+        r"convention). "
+        + (f"Fine-tuned: {tuned['steps']} steps on sequences of {tuned['length']:,} tokens. " if tuned else "")
+        + "Best in bold."
     )
     return common.latex(pd.DataFrame(table), caption, "tab:extension", "l" + "r" * (len(table) - 1), wide=True)
 
 
-def _pairs(run: dict) -> tuple:
-    """What the choice of pairs depends on; a temperature does not change them."""
-    options = {key: value for key, value in run["options"].items() if key != "attention_factor"}
-    return run["method"], str(options)
+def disturbances(results: Path, scale: str, runs: list[dict]) -> list[float | None]:
+    """Each run's averaged disturbance in nats (released convention): the record's, else that of its pairs.
+
+    None for CLEX, whose scale follows the input.
+    """
+    geometry, factor = scales.get(scale).geometry, runs[0]["factor"]
+    recorded = {
+        (row["method"], str(row["options"])): row["average"]
+        for record in records.load(results, scale, "disturbance")
+        if record["factor"] == factor
+        for row in record["scores"]
+        if (row["precision"], row["convention"]) == ("float64", "released")
+    }
+    strategies = strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
+
+    def average(run: dict) -> float | None:
+        # A temperature does not move an angle.
+        options = {key: value for key, value in run["options"].items() if key != "attention_factor"}
+        if run["method"] == "dprope" and ("dprope", str(options)) not in recorded:
+            return float(np.where(rope_scale(geometry, "dprope", factor, **options).interpolated, *strategies).mean())
+        return recorded.get((run["method"], str(options)))
+
+    return [average(run) for run in runs]
 
 
 def paired_difference(run: dict, reference: dict, first_block: int) -> dict:

@@ -9,7 +9,7 @@ from experiments import records, scales
 from experiments.records import RESULTS, ROOT
 from tables import audit, longbench, openllm, perplexity, ruler
 from tables.benchmarks import comparable, over_seeds
-from tables.extension import paired_difference, same_text
+from tables.extension import disturbances, paired_difference, same_text
 from tests.models import checkpoint
 
 README = (ROOT / "README.md").read_text()
@@ -21,6 +21,7 @@ def name_of(run: dict) -> str:
     name = names.get(run["method"], "DPRoPE, significant")
     if run["method"] == "dprope":
         name += f", n̂ = {run['options']['n_hat']}" if "n_hat" in run["options"] else ", t = 0"
+        name += f", b = {run['options']['intervals']}" if "intervals" in run["options"] else ""
     if "attention_factor" in run["options"]:
         name += f", attention × {run['options']['attention_factor']:.2f}"
     return name
@@ -30,17 +31,11 @@ def extension_rows() -> list[str]:
     """The lines of the table of SmolLM2 extended without training: every setting on the comparison's text."""
     runs = same_text(RESULTS, "smollm2")
     (yarn,) = [run for run in runs if (run["method"], run["options"]) == ("yarn", {})]
-    averages = {
-        (score["method"], str(score["options"])): f"{1e3 * score['average']:.2f}"
-        for record in records.load(RESULTS, "smollm2", "disturbance")
-        for score in record["scores"]
-        if record["factor"] == 2 and (score["precision"], score["convention"]) == ("float64", "released")
-    }
+    averages = disturbances(RESULTS, "smollm2", runs)
     best = [min(run["ranges"][i]["mean"] for run in runs) for i in range(3)]
     lines = []
-    for run in runs:
-        plain = {key: value for key, value in run["options"].items() if key != "attention_factor"}
-        cells = [averages.get((run["method"], str(plain)), "–")]
+    for run, average in zip(runs, averages):
+        cells = [f"{1e3 * average:.2f}"]
         for score, least in zip(run["ranges"], best):
             mean = f"**{score['mean']:.3f}**" if score["mean"] == least else f"{score['mean']:.3f}"
             cells.append(f"{mean} [{score['low']:.3f}, {score['high']:.3f}]")

@@ -92,6 +92,40 @@ def test_settings_beyond_the_comparison_stand_in_the_table_alone(tmp_path):
     assert [row[1:] for row in lines] == [plain[1:]]  # the same pairs, so the same disturbance
 
 
+def test_the_disturbance_of_a_setting_without_a_record_is_that_of_its_pairs():
+    runs = extension.comparison(RESULTS, "smollm2")
+    recorded = extension.disturbances(RESULTS, "smollm2", runs)
+    dprope, interpolated = (next(run for run in runs if run["method"] == method) for method in ("dprope", "pi"))
+    settings = [
+        dprope | {"options": {"n_hat": 64}},
+        dprope | {"options": {"n_hat": 0, "attention_factor": 1.1}},
+        dprope | {"options": {"intervals": 360}},
+        dprope | {"method": "clex"},
+    ]
+    wanted = [recorded[runs.index(interpolated)], recorded[0], recorded[runs.index(dprope)], None]
+    assert runs[0]["method"] == "original"
+    assert extension.disturbances(RESULTS, "smollm2", settings) == pytest.approx(wanted)
+
+
+def test_fine_tuned_models_stand_below_and_a_selection_stands_once(tmp_path):
+    shutil.copytree(RESULTS / "smollm2", tmp_path / "smollm2")
+    folder = tmp_path / "smollm2" / "extension"
+    before = body(extension.build(tmp_path, "smollm2"))
+    runs = extension.same_text(tmp_path, "smollm2")
+    yarn = next(run for run in runs if (run["method"], run["options"]) == ("yarn", {}))
+    tuned = yarn | {"training": {"identity": "x", "seed": 0, "steps": 7, "length": 4096}}
+    tuned["blocks"] = {title: [loss - 1 for loss in losses] for title, losses in yarn["blocks"].items()}
+    (folder / "tuned.json").write_text(json.dumps(tuned))
+    twin = runs[-1] | {"method": "dprope", "options": {"n_hat": 62}, "same_selection_as": "another"}
+    (folder / "twin.json").write_text(json.dumps(twin))
+    assert extension.same_text(tmp_path, "smollm2") == runs
+    tex = extension.build(tmp_path, "smollm2")
+    assert body(tex)[: len(before)] == before and len(body(tex)) == len(before) + 1
+    assert body(tex)[-1][0] == "YaRN, fine-tuned" and body(tex)[-1][5] == "-1.000"
+    assert "7 steps on sequences of 4,096 tokens" in tex and "without training" not in tex
+    assert "fine-tuned" not in " ".join(common.method_name(run) for run in extension.comparison(tmp_path, "smollm2"))
+
+
 def test_summary_reads_like_the_tables():
     text = summary.build(RESULTS)
     assert "PI 24.08 | 24.08" in text and "yarn_s=2" in text
