@@ -13,9 +13,9 @@ import pytest
 
 from experiments import scales
 from experiments.records import RESULTS, ROOT
-from tables import common, disturbance, extension, summary
+from tables import common, disturbance, extension, n_hat, summary
 
-TABLES = {"disturbance": "llama2-7b", "extension": "smollm2"}  # of another scale than the default
+TABLES = {"disturbance": "llama2-7b", "extension": "smollm2", "n_hat": "smollm2"}  # of another scale than the default
 
 
 def body(tex: str) -> list[list[str]]:
@@ -124,6 +124,31 @@ def test_fine_tuned_models_stand_below_and_a_selection_stands_once(tmp_path):
     assert body(tex)[-1][0] == "YaRN, fine-tuned" and body(tex)[-1][5] == "-1.000"
     assert "7 steps on sequences of 4,096 tokens" in tex and "without training" not in tex
     assert "fine-tuned" not in " ".join(common.method_name(run) for run in extension.comparison(tmp_path, "smollm2"))
+
+
+def test_n_hat_by_every_evaluation(tmp_path):
+    """Hand-made records of three n̂, one of them measured under another name."""
+    record = {"method": "dprope", "factor": 2, "data": {}, "environment": {}}
+
+    def write(experiment, n_hat, **made):
+        file = tmp_path / "smollm2" / experiment / f"{n_hat}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(record | {"experiment": experiment, "options": {"n_hat": n_hat}} | made))
+
+    ranges = [{"start": 0}, {"start": 8192}]
+    write("extension", 24, block=4096, blocks={"A": [9, 9, 3, 5]}, ranges=ranges)
+    write("extension", 8, block=4096, blocks={"A": [9, 9, 2, 2]}, ranges=ranges)
+    write("extension", 36, block=4096, blocks={"A": [9, 9, 5, 5]}, ranges=ranges, same_selection_as="another")
+    for count, found in ((24, (1, 0.5)), (8, (0.5, 0))):
+        rows = [{"length": 4096 * i, "n": 2, "mean": mean} for i, mean in enumerate(found, 1)]
+        write("passkey", count, scores={"by_length": rows})
+    tex = n_hat.build(tmp_path, "smollm2")
+    rows = body(tex)
+    assert [row[:2] for row in rows] == [["36", "5.000"], ["24", "4.000"], ["8", "2.000"]]
+    assert [row[3] for row in rows] == ["no record", "75", "25"]  # three and one of four
+    assert all(row[2] == row[4] == row[5] == "no record" for row in rows)
+    assert re.findall(r"\\textbf\{([\d.]+)", tex) == ["75", "2.000"]
+    assert body(n_hat.build(tmp_path, "tiny")) == [["--"] + ["no record"] * 5]
 
 
 def test_summary_reads_like_the_tables():
