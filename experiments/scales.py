@@ -191,7 +191,7 @@ SCALES: dict[str, Scale] = {
         n_hat={2: 28, 4: 26},
         fine_tuned=("pi", "yarn", "dprope", "dprope-significant", "clex"),
         training=Training(steps={2: 20, 4: 10}, batch=16, save_every=1, data="books"),
-        # A pass over 16k tokens takes three to four minutes of a core, hence few samples of what is long.
+        # A pass over 16k tokens takes four to five minutes of a core, hence few samples of what is long.
         suite=Suite(
             evaluations={
                 "extension": "{books}",
@@ -204,7 +204,7 @@ SCALES: dict[str, Scale] = {
             quick={"extension": "--books 1", "selections": "--every 32"},
             once={"disturbance": "", "exported": "", "selections": ""},
             factors=(2,),
-            # Fine-tuning at L' is beyond a CPU: a twentieth of a step of the scale's at a quarter of its length.
+            # Fine-tuning at L' is beyond a CPU: a quarter of its length here, a 64th of the scale's tokens a step.
             seeds=1,
             tuning="--length 4096 --batch 1 --steps 20 {corpus}",
             trained=(),

@@ -2,9 +2,11 @@
 
 import re
 
+import numpy as np
 import pytest
 from transformers import AutoModelForCausalLM
 
+from core.rope import scale
 from experiments import records, scales
 from experiments.records import RESULTS, ROOT
 from tables import audit, longbench, openllm, perplexity, ruler
@@ -51,6 +53,20 @@ def test_extension_table():
     assert set(extension_rows()) <= set(README.splitlines())
 
 
+def test_what_the_sweep_over_n_hat_says():
+    runs = {str(run["options"] or run["method"]): run for run in same_text(RESULTS, "smollm2")}
+    best, text = runs["{'n_hat': 40}"], " ".join(README.split())
+    for name in ("dprope", "{'n_hat': 28}", "dprope-significant"):
+        assert cell(paired_difference(runs[name], best, 64), 3).replace("-", "−") in text
+    geometry, chosen = scales.get("smollm2").geometry, {}
+    for n_hat in (24, 28, 40):
+        chosen[n_hat] = set(np.flatnonzero(scale(geometry, "dprope", 2, n_hat=n_hat).interpolated))
+    at_zero = set(np.flatnonzero(scale(geometry, "dprope", 2).interpolated))
+    assert len(at_zero) == 24 and at_zero - chosen[40] == {2, 3, 6, 8} and chosen[40] < at_zero
+    beyond = set(np.flatnonzero(2 * np.pi / geometry.inv_freq > geometry.context_length))
+    assert beyond <= chosen[28] and len(beyond - chosen[24]) == 1
+
+
 def test_disturbance_table():
     by_factor = {record["factor"]: record["scores"] for record in records.load(RESULTS, "llama2-7b", "disturbance")}
 
@@ -86,6 +102,13 @@ def test_the_three_lines_extend_and_export_a_model(tmp_path, monkeypatch):
     exec(lines.replace("Qwen/Qwen2.5-0.5B", str(tmp_path / "model")), {})  # noqa: S102 (the README is ours)
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "qwen-extended")
     assert loaded.config.max_position_embeddings == 256
+
+
+def test_the_export_gives_what_the_model_in_memory_gives():
+    (record,) = records.load(RESULTS, "smollm2", "exported")
+    said = f"{record['scores']['stock']:.4f} on the last 1,024 of the first {record['tokens']:,} tokens"
+    assert f"a perplexity of {said}" in " ".join(README.split())
+    assert record["scores"]["relative_difference"] < 5e-8  # "the same to seven digits"
 
 
 def cell(score: dict, digits: int, factor: float = 1) -> str:
