@@ -48,6 +48,7 @@ def one_by_one(model, prompt, new, **arguments):
 @pytest.mark.parametrize("cache_tokens", [1, 400, 10**6])
 def test_same_tokens_as_generate_one_by_one(monkeypatch, architecture, overrides, cache_tokens):
     monkeypatch.setattr(generation, "PREFILL_CHUNK", 16)
+    monkeypatch.setattr(generation, "FIRST_PASS", 16 if cache_tokens == 1 else 10**6)
     model = extend(random_model(architecture, **overrides), "dprope", 2)
     requests = [Request(str(i), prompt, 8 + i % 5) for i, prompt in enumerate(prompts(13))]
     seen = []
