@@ -67,6 +67,26 @@ def test_what_the_sweep_over_n_hat_says():
     assert beyond <= chosen[28] and len(beyond - chosen[24]) == 1
 
 
+def test_what_the_selections_say():
+    (record,) = records.load(RESULTS, "smollm2", "selections")
+    text = " ".join(README.split())
+    found = [cell(record["spearman"][name], 2).replace("-", "−") for name in ("released", "equation")]
+    assert f"Over {len(record['scores'])} selections" in text
+    assert f"ρ is {found[0]} by the released code's convention and {found[1]} by equation (7)'s" in text
+    loss = {tuple(row["interpolated_pairs"]): round(row["beyond"]["mean"], 2) for row in record["scores"]}
+    moved = {tuple(row["interpolated_pairs"]): 1e3 * row["disturbance"]["released"] for row in record["scores"]}
+    collapsed = {pairs for pairs in loss if not {22, 23} <= set(pairs)}
+    assert (
+        min(loss[pairs] for pairs in collapsed) == 4.47 > max(loss[pairs] for pairs in loss if pairs not in collapsed)
+    )
+    assert (round(min(map(moved.get, collapsed))), round(max(map(moved.get, collapsed)))) == (57, 226)
+    least_moved = [loss[pairs] for pairs in moved if 0.665 < moved[pairs] < 0.815]
+    assert (min(least_moved), max(least_moved)) == (3.06, 4.03)
+    assert (loss[22, 23, 24, 25], round(moved[22, 23, 24, 25])) == (3.07, 140)
+    best = min(loss, key=loss.get)
+    assert (len(best), loss[best], round(moved[best], 2)) == (20, 3.06, 0.68)
+
+
 def test_disturbance_table():
     by_factor = {record["factor"]: record["scores"] for record in records.load(RESULTS, "llama2-7b", "disturbance")}
 
