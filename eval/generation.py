@@ -27,7 +27,7 @@ from core.errors import NonFiniteError
 # without one it skips the triangle, so what shares nothing is read at once, up to what activations leave room for.
 PREFILL_CHUNK = 512
 FIRST_PASS = 32768
-LEAST_SHARED = 1 / 8  # of a prompt; what is read at once takes about a fifth less time than over a cache
+LEAST_SHARED = 1 / 8  # of a prompt; to share less saves less than reading the rest over a cache costs
 CACHE_TOKENS = 32768  # of all prompts decoded together, padding included; LLaMA2-7B in bf16 needs 16 GB for it
 
 

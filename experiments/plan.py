@@ -12,6 +12,7 @@ from experiments.scales import Scale, Suite
 
 Command = list[str]
 Setting = tuple[str, dict]  # a method and its options
+BOOKS = 3  # of the registry's, where no others are given
 
 
 @dataclass
@@ -128,7 +129,7 @@ class Plan:
 
     def _record(self, experiment: str, chain: Chain) -> Path:
         """Where an experiment writes what it measures of a chain's model."""
-        texts = f"_books={len(self.books) or 3}" if experiment == "extension" else ""
+        texts = f"_books={len(self.books) or BOOKS}" if experiment == "extension" else ""
         return records.path(self.results, self.scale, experiment, chain.name + texts)
 
     def _temperature(self) -> Iterator[Chain]:
@@ -155,14 +156,8 @@ class Plan:
     def _fine_tune(self, setting: Setting, factor: int, seed: int, only: Collection[str] | None = None) -> Chain:
         name = records.run_name(setting[0], factor, setting[1]) + f"_seed={seed}"
         checkpoint = self.output / "checkpoints" / name
-        train = [
-            "experiments.finetune",
-            *self._method(setting, factor),
-            "--seed",
-            str(seed),
-            *self._given(self.suite.tuning),
-        ]
-        train += ["--output", str(checkpoint), *self._to()]
+        train = ["experiments.finetune", *self._method(setting, factor), "--seed", str(seed)]
+        train += [*self._given(self.suite.tuning), "--output", str(checkpoint), *self._to()]
         if self.quick:
             train += ["--steps", "2"]
         return Chain(name, [train, *self._evaluate(["--model", str(checkpoint)], only)])
@@ -189,7 +184,7 @@ class Plan:
         stands_for = {
             "{longbench_e}": [str(miniature / "longbench_e")],
             "{open_llm}": [str(miniature / "open_llm")],
-            "{books}": ["--text", *map(str, self.books)] if self.books else ["--books", "3"],
+            "{books}": ["--text", *map(str, self.books)] if self.books else ["--books", str(BOOKS)],
             "{benchmarks}": ["--data", str(self.benchmarks)] if self.benchmarks else [],
             "{corpus}": ["--data", self.corpus] if self.corpus else [],
         }
