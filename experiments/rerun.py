@@ -16,6 +16,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import shlex
 import sys
 import threading
 from pathlib import Path
@@ -67,7 +68,7 @@ def main() -> None:
         raise InputError(f"the suite of {arguments.scale!r} has no part {arguments.only!r}; see experiments/scales.py.")
     if arguments.list:
         for command in (command for chain in data + chains + timing for command in chain.commands):
-            print(f"python -m {' '.join(command)}")
+            print(f"python -m {shlex.join(command)}")
         return
     run(data, 1, output / "logs")
     run(chains, arguments.workers, output / "logs")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -155,6 +156,16 @@ def test_a_folder_without_texts_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["rerun", "--scale", "smollm2", "--list", "--books", str(tmp_path)])
     with pytest.raises(InputError, match="no text file in"):
         rerun.main()
+
+
+def test_a_listed_command_can_be_given_to_a_shell(tmp_path, monkeypatch, capsys):
+    book = tmp_path / "Dragon's Blood.txt"
+    book.write_text("text")
+    listed = ["rerun", "--scale", "smollm2", "--experiments", "perplexity", "--list", "--books", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", listed)
+    rerun.main()
+    scored = [line for line in capsys.readouterr().out.splitlines() if "experiments.perplexity" in line]
+    assert scored and all(str(book) in shlex.split(line) for line in scored)
 
 
 def test_shared_records_stand_under_each_setting(tmp_path):
