@@ -16,7 +16,7 @@ SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
 
 TABLES  := disturbance extension longbench openllm ruler perplexity time \
            n_hat_longbench n_hat_openllm intervals_longbench intervals_openllm previous_token \
-           temperature n_hat
+           temperature n_hat short_text
 FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension \
            passkey disturbance_longbench selections
 
@@ -64,6 +64,7 @@ figures: $(FIGURES:%=fig_%) ## Render every figure from the records
 ## table_intervals_openllm: Ablation over b, Open LLM
 ## table_previous_token: Beyond the paper, where heads that look back look under each method
 ## table_n_hat: Beyond the paper, n̂ without training by every evaluation
+## table_short_text: Beyond the paper, what extending costs on texts that fit in L
 ## table_temperature: Beyond the paper, YaRN without its temperature and DPRoPE with it
 $(TABLES:%=table_%): table_%: env
 	@$(PY) -m tables.$* $(SHOWN)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.stats import binomtest, bootstrap
 
@@ -37,3 +39,18 @@ def resampled_interval(value: float, resampled: np.ndarray, n: int) -> dict:
     """Any statistic of n samples with its 95 % interval, from its values on resamples [RESAMPLES]."""
     low, high = np.percentile(resampled, [2.5, 97.5])
     return {"mean": float(value), "low": float(low), "high": float(high), "n": n}
+
+
+def mean_of_means(groups: Sequence[np.ndarray], seed: int = 0) -> dict:
+    """The mean of several samples' means, every sample weighing the same; each is resampled by itself.
+
+    Args:
+        groups: independent values of each sample, [n_i].
+
+    Returns:
+        As :func:`mean_interval`; n counts all values.
+    """
+    rng = np.random.default_rng(seed)
+    resampled = [np.mean([rng.choice(group, len(group)).mean() for group in groups]) for _ in range(RESAMPLES)]
+    mean = np.mean([np.mean(group) for group in groups])
+    return resampled_interval(mean, np.array(resampled), sum(len(group) for group in groups))

@@ -37,7 +37,7 @@ from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.clex import at_length, factor_for
 from core.errors import InputError, NonFiniteError
-from eval.intervals import RESAMPLES, mean_interval, resampled_interval
+from eval.intervals import mean_interval, mean_of_means
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
 logging.getLogger("lm_eval").setLevel(logging.ERROR)
@@ -249,12 +249,7 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
     samples = {name: 100 * np.array(scores[name], dtype=np.float64) for name in TASKS if name in scores}
     table = {name: mean_interval(sample, seed) for name, sample in samples.items()}
     if len(samples) == len(TASKS):
-        rng = np.random.default_rng(seed)
-        means = [
-            np.mean([rng.choice(sample, len(sample)).mean() for sample in samples.values()]) for _ in range(RESAMPLES)
-        ]
-        mean = np.mean([cell["mean"] for cell in table.values()])
-        table["average"] = resampled_interval(mean, np.array(means), sum(cell["n"] for cell in table.values()))
+        table["average"] = mean_of_means(list(samples.values()), seed)
     return table
 
 

@@ -51,10 +51,15 @@ def main() -> None:
 
         parts = harness.measure(run, file, flat, evaluate)
         if parts is not None:
+            scores = {task: [parts[key]["value"]["score"] for key in keys[task]] for task in keys}
             rows = [
-                {"task": task, "key": key, "score": parts[key]["value"]["score"]} for task in keys for key in keys[task]
+                {"task": task, "key": key, "score": score}
+                for task in keys
+                for key, score in zip(keys[task], scores[task])
             ]
-            print(harness.finish(run, file, parts, {"scores": open_llm.aggregate(rows)}))
+            # Each document's, in the benchmark's order: methods differ by less than documents do, so they are paired.
+            by_document = {task: [round(score, 4) for score in own] for task, own in scores.items()}
+            print(harness.finish(run, file, parts, {"scores": open_llm.aggregate(rows), "by_document": by_document}))
 
 
 if __name__ == "__main__":

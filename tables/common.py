@@ -41,10 +41,8 @@ def paper(table: str) -> pd.DataFrame:
 
 def interval(score: dict, digits: int = 2) -> str:
     """A mean with its 95 % interval in small print."""
-    return (
-        f"{score['mean']:.{digits}f} "
-        rf"{{\scriptsize[{score['low']:.{digits}f}, {score['high']:.{digits}f}]}}"
-    )
+    mean, low, high = (f"{score[key]:.{digits}f}".replace("-", "$-$") for key in ("mean", "low", "high"))
+    return rf"{mean} {{\scriptsize[{low}, {high}]}}"
 
 
 def bold(text: str) -> str:

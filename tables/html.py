@@ -8,7 +8,7 @@ import re
 _SYMBOLS = {
     r"\hat n": "n̂", r"\hat{n}": "n̂", r"\mathcal D": "D", r"\Delta": "Δ", r"\times": "×", r"\epsilon": "ε", r"\theta": "θ",
     r"\lambda": "λ", r"\ldots": "…", r"\le": "≤", r"\ge": "≥", r"\|": "‖", r"\,": " ", r"\%": "%", r"\_": "_", r"\&": "&", r"\ ": " ",
-    "~": " ", "--": "–", "^{-3}": "⁻³", "^{-7}": "⁻⁷", "^{-8}": "⁻⁸",
+    "$-$": "−", "~": " ", "--": "–", "^{-3}": "⁻³", "^{-7}": "⁻⁷", "^{-8}": "⁻⁸",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\(textbf|emph|texttt|textit)\{|\{\\scriptsize ?|\{")
 _TAGS = {"textbf": "b", "emph": "i", "textit": "i", "texttt": "code"}

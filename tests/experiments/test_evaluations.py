@@ -181,6 +181,7 @@ def test_open_llm(measure, model, tmp_path):
         scores = dict(open_llm.evaluate(reference, byte_tokenizer(), task, keys, data))
         assert {key: found[key] for key in keys} == scores
         assert record["scores"][task]["mean"] == pytest.approx(25 * sum(row["score"] for row in scores.values()))
+        assert record["by_document"][task] == [round(scores[key]["score"], 4) for key in keys]
 
 
 def test_open_llm_with_fewer_examples_says_so(measure, tmp_path):

@@ -15,7 +15,12 @@ from experiments import scales
 from experiments.records import RESULTS, ROOT
 from tables import common, disturbance, extension, n_hat, summary
 
-TABLES = {"disturbance": "llama2-7b", "extension": "smollm2", "n_hat": "smollm2"}  # of another scale than the default
+TABLES = {
+    "disturbance": "llama2-7b",
+    "extension": "smollm2",
+    "n_hat": "smollm2",
+    "short_text": "smollm2",
+}  # of another scale than the default
 
 
 def body(tex: str) -> list[list[str]]:
@@ -121,7 +126,7 @@ def test_fine_tuned_models_stand_below_and_a_selection_stands_once(tmp_path):
     assert extension.same_text(tmp_path, "smollm2") == runs
     tex = extension.build(tmp_path, "smollm2")
     assert body(tex)[: len(before)] == before and len(body(tex)) == len(before) + 1
-    assert body(tex)[-1][0] == "YaRN, fine-tuned" and body(tex)[-1][5] == "-1.000"
+    assert body(tex)[-1][0] == "YaRN, fine-tuned" and body(tex)[-1][5] == "$-$1.000"
     assert "7 steps on sequences of 4,096 tokens" in tex and "without training" not in tex
     assert "fine-tuned" not in " ".join(common.method_name(run) for run in extension.comparison(tmp_path, "smollm2"))
 
