@@ -12,6 +12,7 @@ from experiments.records import RESULTS, ROOT
 from tables import audit, longbench, openllm, perplexity, ruler
 from tables.benchmarks import comparable, over_seeds
 from tables.extension import disturbances, paired_difference, same_text
+from tables.short_text import differences
 from tests.models import checkpoint
 
 README = (ROOT / "README.md").read_text()
@@ -51,6 +52,43 @@ def extension_rows() -> list[str]:
 
 def test_extension_table():
     assert set(extension_rows()) <= set(README.splitlines())
+
+
+def short_text_rows() -> list[str]:
+    """The lines of the table of what extending costs within L, without training."""
+    found = differences(RESULTS, "smollm2", 2, False)
+    names = {"($t=0$)": ", t = 0", r"($\hat n=": ", n̂ = ", "$)": ""}
+    lines = []
+    for name, scores in found.items():
+        for tex, plain in names.items():
+            name = name.replace(" " + tex, plain).replace(tex, plain)
+        cells = [
+            "{:+.1f} [{:.1f}, {:.1f}]".format(*(score[key] for key in ("mean", "low", "high")))
+            for score in scores.values()
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |".replace("-", "−").replace("NTK−aware", "NTK-aware"))
+    return lines
+
+
+def test_short_text_table():
+    assert set(short_text_rows()) <= set(README.splitlines())
+
+
+def passkey_rows() -> list[str]:
+    """The lines of the table of passkeys found by SmolLM2 extended without training."""
+    lines = []
+    for (record,) in comparable(RESULTS, "smollm2", "passkey", False):
+        if "same_selection_as" in record:
+            continue
+        rows = record["scores"]["by_length"]
+        assert [row["length"] for row in rows] == [4096, 8192, 12288, 16384] and all(row["n"] == 3 for row in rows)
+        cells = [f"{3 * row['mean']:.0f}/3" for row in rows]
+        lines.append(f"| {' | '.join([name_of(record), *cells])} |")
+    return lines
+
+
+def test_passkey_table():
+    assert set(passkey_rows()) <= set(README.splitlines())
 
 
 def test_what_the_sweep_over_n_hat_says():
