@@ -74,7 +74,7 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(record, tmp
     block = rows(ruler.build(tmp_path, "smollm2"))["SmolLM2-135M, measured without training, 2 of 13 tasks"]
     assert [row[0] for row in block] == ["Method", "Original", "YaRN ($s=2$)", "DPRoPE ($t=0$) ($s=2$)"]
     assert block[0][1:] == ["4k", "8k", "Avg.", ""]  # as wide as the paper's rows
-    assert block[1][1:3] == [r"\textbf{60.0 {\scriptsize[59.0, 61.0]}}", r"0.0 {\scriptsize[-1.0, 1.0]}"]
+    assert block[1][1:3] == [r"\textbf{60.0 {\scriptsize[59.0, 61.0]}}", r"0.0 {\scriptsize[$-$1.0, 1.0]}"]
     assert block[3][2].startswith(r"\textbf{45.0") and block[3][3].startswith(r"\textbf{50.0")
 
 
