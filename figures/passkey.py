@@ -84,7 +84,7 @@ def _curves(axes: Axes, groups: list[Group], context_length: int, factor: float)
     axes.set_ylim(-0.05, 1.15)
     axes.set_xlim(0)
     axes.set_xlabel("prompt length (1024 tokens)")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=3)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.27), ncols=3)
 
 
 def _heat_map(axes: Axes, group: Group):

@@ -4,9 +4,11 @@ import re
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from transformers import AutoModelForCausalLM
 
 from core.rope import scale
+from eval.intervals import accuracy_interval
 from experiments import records, scales
 from experiments.records import RESULTS, ROOT
 from tables import audit, longbench, openllm, perplexity, ruler
@@ -89,6 +91,23 @@ def passkey_rows() -> list[str]:
 
 def test_passkey_table():
     assert set(passkey_rows()) <= set(README.splitlines())
+
+
+def test_what_the_passkeys_say():
+    found = {
+        name_of(run): {(row["length"], row["depth"]): row["mean"] for row in run["scores"]["by_depth"]}
+        for run in records.load(RESULTS, "smollm2", "passkey")
+        if "same_selection_as" not in run
+    }
+    text, words = " ".join(README.split()), {0: "none", 5: "five", 7: "seven", 9: "nine", 10: "ten"}
+    for name, cells in found.items():
+        share = accuracy_interval(np.array(list(cells.values())))
+        assert share["n"] == 12 and cell(share, 0, 100).replace(" [", " % [", 1) in text
+        assert words[round(12 * share["mean"])] in text, name
+    yarn, argmin = found["YaRN"], found["DPRoPE, t = 0"]
+    assert not any(yarn[length, 1.0] for length in (4096, 8192, 12288, 16384))
+    differing = [argmin[place] - yarn[place] for place in yarn if argmin[place] != yarn[place]]
+    assert differing == [1, 1, 1] and binomtest(3, 3).pvalue == 0.25
 
 
 def test_what_the_sweep_over_n_hat_says():

@@ -92,11 +92,12 @@ def test_passkey_draws_the_recorded_accuracies():
     runs = [found[str(setting)] for setting in settings]
     assert runs[0]["method"] == "original"
     figure = passkey.build(RESULTS, "smollm2")
-    for run, drawn in zip(runs, figure.axes[0].containers, strict=True):
-        found = run["scores"]["by_length"]
-        assert list(drawn[0].get_ydata()) == [row["mean"] for row in found]
-        # Moved sideways a little, so that intervals do not hide each other.
-        assert drawn[0].get_xdata() == pytest.approx([row["length"] / 1024 for row in found], abs=0.3)
+    for place, (run, drawn) in enumerate(zip(runs, figure.axes[0].containers, strict=True)):
+        rows = run["scores"]["by_length"]
+        assert list(drawn[0].get_ydata()) == [row["mean"] for row in rows]
+        # Side by side around their length, 98 tokens apart, so that intervals do not hide each other.
+        aside = (place - (len(runs) - 1) / 2) * 98.304 / 1024
+        assert drawn[0].get_xdata() == pytest.approx([row["length"] / 1024 + aside for row in rows])
     heat = figure.axes[1].images[0].get_array()
     assert heat.shape == (3, 4)
     assert sorted(heat.ravel().tolist()) == sorted(cell["mean"] for cell in runs[0]["scores"]["by_depth"])
