@@ -21,7 +21,7 @@ from core.rope import scale
 from experiments import cli, models, records, scales
 from experiments.scales import Training
 from experiments.training import budget, launch
-from experiments.training.corpus import Corpus
+from experiments.training.corpus import NAMED, Corpus
 from experiments.training.packing import pack
 from experiments.training.run import Run
 from experiments.training.trainer import Trainer, training_arguments
@@ -66,6 +66,7 @@ def main() -> None:
             "length": length,
             "steps": steps,
             **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
+            "data": _data(settings.data),
             "model": models.provenance(name),
         },
     )
@@ -114,6 +115,11 @@ def train(run: Run, name: str, settings: Training, cache: Path) -> None:
         "data_facts": data.facts,
     }
     run.finish(trainer, loaded.tokenizer, facts)
+
+
+def _data(source: str) -> str | list:
+    """The corpus by name; a directory by its files' names and sizes, wherever it lies."""
+    return source if source in NAMED else Corpus(source).fingerprint()
 
 
 def _extended(model, what: dict):

@@ -15,6 +15,7 @@ from experiments.texts import Book
 
 HUB = "emozilla/pg19"  # PG19 as parquet; the loading script of the original is refused by datasets ≥ 4
 SHUFFLE_BUFFER = 256  # books
+NAMED = ("hub", "books")  # sources that are no directory
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Corpus:
 
     def fingerprint(self) -> list:
         """What tells this source from another or from a changed one; reads no text."""
-        if self.source in ("hub", "books"):
+        if self.source in NAMED:
             return [HUB if self.source == "hub" else "books"]
         return [[file.name, file.stat().st_size] for file in _listed(self.source)]
 

@@ -51,7 +51,7 @@ def test_it_is_what_a_plain_loop_computes(finetuned, tmp_path, books):
     torch.testing.assert_close(trained(tokens).logits, model.eval()(tokens).logits, rtol=1e-2, atol=1e-2)
 
 
-def test_what_a_finished_run_leaves(finetuned, tmp_path, base):
+def test_what_a_finished_run_leaves(finetuned, tmp_path, base, books):
     status, out, _ = finetuned("--method", "dprope", "--n-hat", 6, "--seed", 5)
     folder = tmp_path / "out"
     names = {file.name for file in folder.iterdir()}
@@ -73,6 +73,7 @@ def test_what_a_finished_run_leaves(finetuned, tmp_path, base):
     record = json.loads(file.read_text())
     assert record["identity"] == found["identity"] and record["losses"] == found["losses"]
     assert record["scores"]["final_loss"] == found["losses"][-1]
+    assert record["data"] == [[f.name, f.stat().st_size] for f in sorted(books.iterdir())]  # and not where it lies
 
     # Again: nothing is done twice; a lost record is written again; another run is not taken for this one.
     file.unlink()
@@ -179,7 +180,7 @@ def test_a_full_disk_is_said_and_the_last_checkpoint_kept(finetuned, tmp_path, m
     monkeypatch.undo()
 
 
-def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(finetuned, tmp_path, monkeypatch):
+def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(finetuned, tmp_path, monkeypatch, books):
     original = Trainer.compute_loss
 
     def poisoned(self, model, inputs, *rest, **options):
@@ -192,14 +193,10 @@ def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(finetuned
     status, _, err = finetuned()
     said = err.splitlines()[-1]
     assert status == 2 and "the loss is nan at step 3, in its batch 2" in said and "checkpoint-2, is kept" in said
-    data = pack(Corpus(str(finetuned_data(tmp_path))), byte_tokenizer(), 64, 4, 6, 0, tmp_path / "runs" / "data")
+    data = pack(Corpus(str(books)), byte_tokenizer(), 64, 4, 6, 0, tmp_path / "runs" / "data")
     assert all(data.describe(index) in said for index in (10, 11))
     saved = AutoModelForCausalLM.from_pretrained(tmp_path / "out.unfinished" / "checkpoint-2")
     assert all(parameter.isfinite().all() for parameter in saved.parameters())
-
-
-def finetuned_data(tmp_path):
-    return json.loads((tmp_path / "out.unfinished" / "run.json").read_text())["data"]
 
 
 def test_a_gradient_that_is_not_finite_stops_too(finetuned, tmp_path, monkeypatch):
