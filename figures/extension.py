@@ -1,4 +1,4 @@
-"""Loss against position without training: one line per method, the training length marked."""
+"""Loss against position, without training and fine-tuned: one line per method, the training length marked."""
 
 from __future__ import annotations
 
@@ -6,16 +6,33 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments import scales
 from figures import common
-from tables.extension import comparison
+from tables.extension import comparison, fine_tuned
 
 
 def build(results: Path, scale: str) -> Figure:
     runs = comparison(results, scale)
-    figure, axes = plt.subplots(figsize=(common.COLUMN, 2.6))
+    parts = {"without training": runs, "fine-tuned": fine_tuned(results, scale, runs[0])}
+    shown = {title: part for title, part in parts.items() if part}
+    figure, panels = plt.subplots(
+        1, len(shown), figsize=(common.PAGE if len(shown) > 1 else common.COLUMN, 2.6), squeeze=False
+    )
+    trained = scales.get(scale).geometry.context_length / 1024
+    for axes, (title, part) in zip(panels[0], shown.items()):
+        _draw(axes, part, trained)
+        axes.set_title(title, loc="left")
+    panels[0, 0].set_ylabel("loss (nats per token)")
+    # One legend for all panels; a method looks the same in each.
+    lines = {line.get_label(): line for axes in panels[0] for line in axes.get_legend_handles_labels()[0]}
+    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=2 * len(shown))
+    return figure
+
+
+def _draw(axes: Axes, runs: list[dict], trained: float) -> None:
     for run in runs:
         buckets = run["buckets"]
         position = [(bucket["start"] + bucket["end"]) / 2 / 1024 for bucket in buckets]
@@ -23,7 +40,6 @@ def build(results: Path, scale: str) -> Figure:
         axes.plot(position, [bucket["mean"] for bucket in buckets], label=common.label(run), **style)
         low, high = ([bucket[end] for bucket in buckets] for end in ("low", "high"))
         axes.fill_between(position, low, high, color=style["color"], alpha=0.12, linewidth=0)
-    trained = scales.get(scale).geometry.context_length / 1024
     axes.axvline(trained, color="black", linewidth=0.8, linestyle=":")
     axes.annotate(
         "L",
@@ -35,11 +51,8 @@ def build(results: Path, scale: str) -> Figure:
         fontsize=7,
     )
     axes.set_xlabel("position (1024 tokens)")
-    axes.set_ylabel("loss (nats per token)")
     axes.set_xticks(np.arange(0, runs[0]["length"] / 1024 + 1, 2))
     axes.set_xlim(0, runs[0]["length"] / 1024)
-    figure.legend(loc="outside upper center", ncols=2)
-    return figure
 
 
 if __name__ == "__main__":

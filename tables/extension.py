@@ -63,37 +63,45 @@ def build(results: Path, scale: str) -> str:
     """LaTeX from the records of experiments.extension and experiments.disturbance."""
     preset = scales.get(scale)
     runs = same_text(results, scale)
-    reference = next((run for run in runs if (run["method"], run["options"]) == (REFERENCE, {})), None)
-    runs += fine_tuned(results, scale, runs[0])
-
-    names = [common.method_name(run) + (", fine-tuned" if "training" in run else "") for run in runs]
-    table = {"Method": names}
-    table[r"$\mathcal D$"] = ["--" if a is None else f"{1e3 * a:.2f}" for a in disturbances(results, scale, runs)]
-    for i, span in enumerate(runs[0]["ranges"]):
-        scores = [run["ranges"][i] for run in runs]
-        best = min(score["mean"] for score in scores)
-        table[f"{span['start'] // 1024}--{span['end'] // 1024}k"] = [
-            common.bold(common.interval(s, 3)) if s["mean"] == best else common.interval(s, 3) for s in scores
-        ]
-    if reference is not None:
-        beyond = preset.geometry.context_length // reference["block"]
-        table[rf"$\Delta$ to {common.METHOD_NAMES[REFERENCE]} beyond $L$"] = [
-            "--" if run is reference else common.interval(paired_difference(run, reference, beyond), 3) for run in runs
-        ]
+    parts = [runs, fine_tuned(results, scale, runs[0])]
+    beyond = preset.geometry.context_length // runs[0]["block"]
+    table = pd.concat([_rows(part, disturbances(results, scale, part), beyond) for part in parts if part])
     books = ", ".join(rf"\emph{{{title}}}" for title in runs[0]["data"])
     tokens = runs[0]["length"] * len(runs[0]["data"])
-    tuned = next((run["training"] for run in runs if "training" in run), None)
+    tuned = next((run["training"] for run in parts[1]), None)
     how = "" if tuned else " without training"
     caption = (
         rf"{preset.title}, extended from {preset.geometry.context_length // 1024}k to {runs[0]['length'] // 1024}k"
         rf"{how}: mean loss (nats per token) by position on {books} "
         rf"({tokens:,} tokens). In brackets: bootstrap 95\% intervals over blocks of {runs[0]['block']} "
         rf"tokens; $\Delta$ is paired by block. $\mathcal D$: averaged disturbance ($\times10^{{-3}}$ nat, released "
-        r"convention). "
-        + (f"Fine-tuned: {tuned['steps']} steps on sequences of {tuned['length']:,} tokens. " if tuned else "")
-        + "Best in bold."
+        r"convention). Best in bold"
+        + (
+            f", without training and fine-tuned ({tuned['steps']} steps on sequences of {tuned['length']:,} tokens), "
+            rf"each of which has its own {common.METHOD_NAMES[REFERENCE]} for $\Delta$."
+            if tuned
+            else "."
+        )
     )
-    return common.latex(pd.DataFrame(table), caption, "tab:extension", "l" + "r" * (len(table) - 1), wide=True)
+    return common.latex(table, caption, "tab:extension", "l" + "r" * (table.shape[1] - 1), wide=True)
+
+
+def _rows(runs: list[dict], averages: list[float | None], beyond: int) -> pd.DataFrame:
+    """A line for each run, the best in bold, paired with the YaRN among them from block `beyond` on."""
+    reference = next((run for run in runs if (run["method"], run["options"]) == (REFERENCE, {})), None)
+    names = [common.method_name(run) + (", fine-tuned" if "training" in run else "") for run in runs]
+    table = {"Method": names, r"$\mathcal D$": ["--" if a is None else f"{1e3 * a:.2f}" for a in averages]}
+    for i, span in enumerate(runs[0]["ranges"]):
+        scores = [run["ranges"][i] for run in runs]
+        best = min(score["mean"] for score in scores)
+        table[f"{span['start'] // 1024}--{span['end'] // 1024}k"] = [
+            common.bold(common.interval(s, 3)) if s["mean"] == best else common.interval(s, 3) for s in scores
+        ]
+    table[rf"$\Delta$ to {common.METHOD_NAMES[REFERENCE]} beyond $L$"] = [
+        "--" if reference in (None, run) else common.interval(paired_difference(run, reference, beyond), 3)
+        for run in runs
+    ]
+    return pd.DataFrame(table)
 
 
 def disturbances(results: Path, scale: str, runs: list[dict]) -> list[float | None]:

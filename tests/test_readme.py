@@ -13,7 +13,7 @@ from experiments import records, scales
 from experiments.records import RESULTS, ROOT
 from tables import audit, longbench, openllm, perplexity, ruler
 from tables.benchmarks import comparable, over_seeds
-from tables.extension import disturbances, paired_difference, same_text
+from tables.extension import disturbances, fine_tuned, paired_difference, same_text
 from tables.short_text import differences
 from tests.models import checkpoint
 
@@ -22,7 +22,7 @@ README = (ROOT / "README.md").read_text()
 
 def name_of(run: dict) -> str:
     """A row's first cell: the method, and what of its options sets it apart."""
-    names = {"original": "original", "pi": "PI", "ntk": "NTK-aware", "yarn": "YaRN", "dprope": "DPRoPE"}
+    names = {"original": "original", "pi": "PI", "ntk": "NTK-aware", "yarn": "YaRN", "clex": "CLEX", "dprope": "DPRoPE"}
     name = names.get(run["method"], "DPRoPE, significant")
     if run["method"] == "dprope":
         name += f", n̂ = {run['options']['n_hat']}" if "n_hat" in run["options"] else ", t = 0"
@@ -35,25 +35,70 @@ def name_of(run: dict) -> str:
 def extension_rows() -> list[str]:
     """The lines of the table of SmolLM2 extended without training: every setting on the comparison's text."""
     runs = same_text(RESULTS, "smollm2")
-    (yarn,) = [run for run in runs if (run["method"], run["options"]) == ("yarn", {})]
     averages = disturbances(RESULTS, "smollm2", runs)
+    return [
+        f"| {' | '.join([name, f'{1e3 * average:.2f}', *cells])} |"
+        for average, (name, *cells) in zip(averages, loss_cells(runs))
+    ]
+
+
+def fine_tuned_rows() -> list[str]:
+    """The lines of the table of the same, fine-tuned; last, what beyond L it differs by from the same untrained."""
+    untrained = same_text(RESULTS, "smollm2")
+    runs, lines = fine_tuned(RESULTS, "smollm2", untrained[0]), []
+    for run, cells in zip(runs, loss_cells(runs)):
+        same = [other for other in untrained if (other["method"], other["options"]) == (run["method"], run["options"])]
+        lines.append(f"| {' | '.join([*cells, signed(paired_difference(run, *same, 64)) if same else '–'])} |")
+    return lines
+
+
+def loss_cells(runs: list[dict]) -> list[list[str]]:
+    """Each run's name, losses by range (the least of them bold) and difference to the YaRN among them."""
+    (yarn,) = [run for run in runs if (run["method"], run["options"]) == ("yarn", {})]
     best = [min(run["ranges"][i]["mean"] for run in runs) for i in range(3)]
     lines = []
-    for run, average in zip(runs, averages):
-        cells = [f"{1e3 * average:.2f}"]
+    for run in runs:
+        cells = [name_of(run)]
         for score, least in zip(run["ranges"], best):
             mean = f"**{score['mean']:.3f}**" if score["mean"] == least else f"{score['mean']:.3f}"
             cells.append(f"{mean} [{score['low']:.3f}, {score['high']:.3f}]")
-        difference = paired_difference(run, yarn, 64)
-        cells.append(
-            "–" if run is yarn else f"{difference['mean']:+.3f} [{difference['low']:.3f}, {difference['high']:.3f}]"
-        )
-        lines.append(f"| {' | '.join([name_of(run), *cells])} |")
+        lines.append([*cells, "–" if run is yarn else signed(paired_difference(run, yarn, 64))])
     return lines
+
+
+def signed(score: dict) -> str:
+    """A difference with its interval, as the README prints it."""
+    return f"{score['mean']:+.3f} [{score['low']:.3f}, {score['high']:.3f}]".replace("-", "−")
 
 
 def test_extension_table():
     assert set(extension_rows()) <= set(README.splitlines())
+
+
+def test_fine_tuned_table():
+    lines = fine_tuned_rows()
+    assert lines and set(lines) <= set(README.splitlines())
+
+
+def test_what_fine_tuning_says():
+    untrained, text = same_text(RESULTS, "smollm2"), " ".join(README.split())
+    distances = []
+    for runs in (untrained, fine_tuned(RESULTS, "smollm2", untrained[0])):
+        by_name = {name_of(run): run for run in runs}
+        distances.append({name: paired_difference(run, by_name["YaRN"], 64)["mean"] for name, run in by_name.items()})
+    before, after = distances
+    for name, words in (
+        ("PI", "PI's distance from YaRN"),
+        ("DPRoPE, n̂ = 28", "that of n̂ = 28"),
+        ("DPRoPE, significant", "that of `dprope-significant`"),
+    ):
+        found = re.search(rf"{re.escape(words)} from (\d\.\d+) to (\d\.\d+)", text).groups()
+        assert found == (f"{before[name]:.3f}", f"{after[name]:.3f}")
+    assert [name for name in sorted(before, key=before.get) if name in after] == sorted(after, key=after.get)
+    made = records.load(RESULTS, "smollm2", "finetune")
+    minutes = [run["seconds"] / 60 for run in made]
+    assert f"took {min(minutes):.0f} to {max(minutes):.0f} minutes" in text and len(made) == len(after)
+    assert {(run["steps"], run["batch"], run["length"]) for run in made} == {(20, 1, 4096)}
 
 
 def short_text_rows() -> list[str]:

@@ -11,7 +11,7 @@ from experiments import records, scales
 from experiments.records import RESULTS
 from figures import angle_distribution as figure_1
 from figures import common, disturbance, disturbance_strategies, extension, frequency, interpolation, passkey
-from tables.extension import comparison
+from tables.extension import comparison, fine_tuned
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 ALL = {
@@ -73,11 +73,13 @@ def test_disturbance_panels(module, first, last):
 
 
 def test_extension_draws_one_line_per_method_and_marks_the_training_length():
-    axes = extension.build(RESULTS, "smollm2").axes[0]
-    curves = [line for line in axes.lines if len(line.get_xdata()) == 16]
-    for line, run in zip(curves, comparison(RESULTS, "smollm2"), strict=True):
-        assert list(line.get_ydata()) == [bucket["mean"] for bucket in run["buckets"]]
-    assert any(list(line.get_xdata()) == [8, 8] for line in axes.lines)
+    runs = comparison(RESULTS, "smollm2")
+    parts = [part for part in (runs, fine_tuned(RESULTS, "smollm2", runs[0])) if part]
+    for axes, part in zip(extension.build(RESULTS, "smollm2").axes, parts, strict=True):
+        curves = [line for line in axes.lines if len(line.get_xdata()) == 16]
+        for line, run in zip(curves, part, strict=True):
+            assert list(line.get_ydata()) == [bucket["mean"] for bucket in run["buckets"]]
+        assert any(list(line.get_xdata()) == [8, 8] for line in axes.lines)
 
 
 def test_the_illustration_marks_unseen_positions_and_angles():
