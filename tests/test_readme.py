@@ -169,6 +169,16 @@ def test_what_the_sweep_over_n_hat_says():
     assert beyond <= chosen[28] and len(beyond - chosen[24]) == 1
 
 
+def test_what_the_temperature_does():
+    runs = {name_of(run): run for run in same_text(RESULTS, "smollm2")}
+    plain, with_it = runs["DPRoPE, n̂ = 28"], runs["DPRoPE, n̂ = 28, attention × 1.07"]
+    text = " ".join(README.split())
+    lost = paired_difference(runs["YaRN, attention × 1.00"], runs["YaRN"], 64)
+    assert f"without it, it loses {cell(lost, 3)}".replace("-", "−") in text
+    gained = paired_difference(plain, with_it, 64)
+    assert f"n̂ = 28 with it gains {cell(gained, 3)}" in text
+
+
 def test_what_the_selections_say():
     (record,) = records.load(RESULTS, "smollm2", "selections")
     text = " ".join(README.split())
