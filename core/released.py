@@ -15,9 +15,14 @@ COUNT_OFFSET = np.float32(np.finfo(np.float16).tiny)
 
 
 def inv_freq_float32(geometry: RopeGeometry) -> np.ndarray:
-    """θ_i in float32 arithmetic throughout, shape [pairs]."""
+    """θ_i in float32 arithmetic, shape [pairs]; the same on every machine.
+
+    numpy's float32 power differs in its last bit between processors, which moves angles by whole intervals at high
+    positions: it is taken in float64 and rounded.
+    """
     exponent = np.arange(0, geometry.head_dim, 2, dtype=np.float32) / np.float32(geometry.head_dim)
-    return np.float32(1) / np.float32(geometry.base) ** exponent
+    power = np.float64(np.float32(geometry.base)) ** exponent.astype(np.float64)
+    return np.float32(1) / power.astype(np.float32)
 
 
 def angle_distribution_float32(inv_freq: np.ndarray, length: int, intervals: int = 360) -> np.ndarray:

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from core.disturbance import disturbance, select_interpolated
 from core.released import COUNT_OFFSET, angle_distribution_float32, inv_freq_float32
 from core.rope import RopeGeometry, scale
+from experiments import records, scales
 from experiments.records import RESULTS
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
@@ -25,6 +26,34 @@ def test_histogram_is_that_of_a_loop_over_tensors():
     ours = angle_distribution_float32(inv_freq_float32(LLAMA2)[list(pairs)], length, intervals)
     assert np.array_equal(ours, (expected / length).numpy())
     assert ours.min() == COUNT_OFFSET / np.float32(length)
+
+
+@pytest.mark.parametrize("head_dim, base", [(128, 10000.0), (64, 100000.0), (64, 1300.0)])
+def test_frequencies_do_not_depend_on_the_processor(head_dim, base):
+    """Against Python's own floats: every step rounded to float32, the power computed exactly enough to be so."""
+    expected = [np.float32(1) / np.float32(base ** float(np.float32(2 * i / head_dim))) for i in range(head_dim // 2)]
+    assert inv_freq_float32(RopeGeometry(head_dim, base, 1024)).tolist() == [float(value) for value in expected]
+
+
+@pytest.mark.parametrize("scale_name", ["llama2-7b", "smollm2"])
+@pytest.mark.parametrize("factor", [2, 4])
+def test_the_recorded_selection_comes_out_here(scale_name, factor):
+    """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds of processor."""
+    geometry = scales.get(scale_name).geometry
+    inv_freq = inv_freq_float32(geometry)
+    before = angle_distribution_float32(inv_freq, geometry.context_length)
+    longer = round(factor * geometry.context_length)
+    strategies = [
+        disturbance(angle_distribution_float32(frequencies, longer), before, "released", epsilon=0)
+        for frequencies in (inv_freq / np.float32(factor), inv_freq)
+    ]
+    (record,) = [r for r in records.load(RESULTS, scale_name, "disturbance") if r["factor"] == factor]
+    (row,) = [
+        row
+        for row in record["scores"]
+        if (row["precision"], row["method"], row["options"]) == ("float32", "dprope", {})
+    ]
+    assert 2 * int(select_interpolated(*strategies).sum()) == row["interpolated_dimensions"]
 
 
 def test_disturbance_is_that_of_torch_kl_div():
