@@ -83,7 +83,9 @@ def build(results: Path, scale: str) -> str:
             else "."
         )
     )
-    return common.latex(table, caption, "tab:extension", "l" + "r" * (table.shape[1] - 1), wide=True)
+    text = common.latex(table, caption, "tab:extension", "l" + "r" * (table.shape[1] - 1), wide=True)
+    # Or the longest names push it off the page.
+    return text.replace(r"\small\setlength{\tabcolsep}{3pt}", r"\footnotesize\setlength{\tabcolsep}{2pt}", 1)
 
 
 def _rows(runs: list[dict], averages: list[float | None], beyond: int) -> pd.DataFrame:
