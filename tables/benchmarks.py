@@ -75,7 +75,7 @@ def stacked(
         [
             r"\begin{table*}",
             r"\centering",
-            r"\small\setlength{\tabcolsep}{3pt}",
+            common.SIZE,
             rf"\caption{{{caption}}}",
             rf"\label{{tab:{name}}}",
             r"\smallskip",

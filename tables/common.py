@@ -11,6 +11,7 @@ import pandas as pd
 from experiments import cli, records
 
 OUTPUT = records.ROOT / "tables"
+SIZE = r"\small\setlength{\tabcolsep}{3pt}"  # of print and of the space between columns
 METHOD_NAMES = {
     "original": "Original",
     "pi": "PI",
@@ -49,6 +50,11 @@ def bold(text: str) -> str:
     return rf"\textbf{{{text}}}"
 
 
+def narrower(table: str) -> str:
+    """The same table in smaller print, where its cells would push it off the page."""
+    return table.replace(SIZE, r"\footnotesize\setlength{\tabcolsep}{2pt}", 1)
+
+
 def latex(frame: pd.DataFrame, caption: str, label: str, column_format: str, wide: bool = False) -> str:
     """A floating booktabs table; cells, headers and caption are LaTeX already."""
     text = frame.style.hide(axis="index").to_latex(
@@ -60,7 +66,7 @@ def latex(frame: pd.DataFrame, caption: str, label: str, column_format: str, wid
         position_float="centering",
         environment="table*" if wide else "table",
     )
-    return text.replace("\\centering\n", "\\centering\n\\small\\setlength{\\tabcolsep}{3pt}\n", 1)
+    return text.replace("\\centering\n", f"\\centering\n{SIZE}\n", 1)
 
 
 def run(name: str, doc: str, default_scale: str, build: Callable[[Path, str], str]) -> None:

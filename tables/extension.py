@@ -83,9 +83,8 @@ def build(results: Path, scale: str) -> str:
             else "."
         )
     )
-    text = common.latex(table, caption, "tab:extension", "l" + "r" * (table.shape[1] - 1), wide=True)
-    # Or the longest names push it off the page.
-    return text.replace(r"\small\setlength{\tabcolsep}{3pt}", r"\footnotesize\setlength{\tabcolsep}{2pt}", 1)
+    columns = "l" + "r" * (table.shape[1] - 1)
+    return common.narrower(common.latex(table, caption, "tab:extension", columns, wide=True))
 
 
 def _rows(runs: list[dict], averages: list[float | None], beyond: int) -> pd.DataFrame:

@@ -30,9 +30,7 @@ def build(results: Path, scale: str) -> str:
         rows = [Row(name, scores) for name, scores in differences(results, scale, factor, trained).items()]
         if rows:
             blocks.append(Block(f"{preset.title}, measured {state}, $s={factor:g}$", rows))
-    # Signs make its cells wider than those of the other tables; in their size it would be wider than the page.
-    table = stacked("short_text", blocks, CAPTION, best=None)
-    return table.replace(r"\small\setlength{\tabcolsep}{3pt}", r"\footnotesize\setlength{\tabcolsep}{2pt}", 1)
+    return common.narrower(stacked("short_text", blocks, CAPTION, best=None))
 
 
 def differences(results: Path, scale: str, factor: float, trained: bool) -> dict[str, Scores]:
