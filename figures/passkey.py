@@ -14,27 +14,35 @@ from figures import common
 from tables.benchmarks import comparable
 
 COLUMNS = 4  # of heat maps
+PANELS = 2  # of curves in a line
 Group = list[dict]  # the records of one method, one a seed
 
 
 def build(results: Path, scale: str) -> Figure:
-    """A panel of curves for each scaling factor; below, a heat map for each model. Means over seeds."""
+    """Curves for each scaling factor, without training and fine-tuned; below, a heat map for each model that was
+    fine-tuned, or for each model where none was. Means over seeds."""
     records.load(results, scale, "passkey")  # says so if there is none
-    groups = _groups(results, scale)
-    rows, columns = -(-len(groups) // COLUMNS), min(len(groups), COLUMNS)
-    heights = [2.3, 0.5 + 0.95 * rows]
+    original, *states = (_groups(results, scale, state) for state in (None, False, True))
+    shown = sorted({(group[0]["factor"], trained) for trained, groups in enumerate(states) for group in groups})
+    shown = shown or [(original[0][0]["factor"], 0)]
+    mapped = original + sorted(states[True] or states[False], key=lambda group: group[0]["factor"])
+    lines, rows = -(-len(shown) // PANELS), -(-len(mapped) // COLUMNS)
+    heights = [2.3 * lines, 0.5 + 0.95 * rows]
     figure = plt.figure(figsize=(common.PAGE, sum(heights)))
     upper, lower = figure.subfigures(2, 1, height_ratios=heights)
-    factors = sorted({group[0]["factor"] for group in groups if group[0]["method"] != "original"})
-    panels = upper.subplots(1, len(factors), squeeze=False, sharey=True).ravel()
-    for axes, factor in zip(panels, factors):
-        shown = [group for group in groups if group[0]["factor"] == factor or group[0]["method"] == "original"]
-        _curves(axes, shown, scales.get(scale).geometry.context_length, factor)
-    panels[0].set_ylabel("accuracy")
-    grid = lower.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
-    for axes, group in zip(grid, groups):
+    panels = upper.subplots(lines, min(len(shown), PANELS), squeeze=False, sharey=True)
+    for axes, (factor, trained) in zip(panels.ravel(), shown):
+        curves = original + [group for group in states[trained] if group[0]["factor"] == factor]
+        _curves(axes, curves, scales.get(scale).geometry.context_length, factor)
+        axes.set_title(f"s = {factor:g}, {'fine-tuned' if trained else 'without training'}", loc="left")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("accuracy")
+    for axes in panels.ravel()[len(shown) :]:
+        axes.set_axis_off()
+    grid = lower.subplots(rows, min(len(mapped), COLUMNS), squeeze=False, sharex=True, sharey=True).ravel()
+    for axes, group in zip(grid, mapped):
         image = _heat_map(axes, group)
-    for axes in grid[len(groups) :]:
+    for axes in grid[len(mapped) :]:
         axes.set_axis_off()
     lower.colorbar(image, ax=list(grid), label="accuracy", ticks=[0, 0.5, 1])
     lower.supxlabel("prompt length (1024 tokens)", fontsize=8)
@@ -42,17 +50,16 @@ def build(results: Path, scale: str) -> Figure:
     return figure
 
 
-def _groups(results: Path, scale: str) -> list[Group]:
-    """The original and the scale's comparison: fine-tuned where there is that."""
+def _groups(results: Path, scale: str, trained: bool | None) -> list[Group]:
+    """The scale's comparison, fine-tuned or not; or, for None, the model that was not extended."""
     preset = scales.get(scale)
-    untrained, trained = (comparable(results, scale, "passkey", state) for state in (False, True))
-    found = [group for group in untrained if group[0]["method"] == "original"][:1]
-    for group in trained or untrained:
+    found = []
+    for group in comparable(results, scale, "passkey", bool(trained)):
         first = group[0]
         listed = first["method"] == "clex" or (first["method"], first["options"]) in preset.comparison(first["factor"])
-        if first["method"] != "original" and listed:
+        if listed and (first["method"] == "original") == (trained is None):
             found.append(group)
-    return sorted(found, key=lambda group: group[0]["factor"] if group[0]["method"] != "original" else 0)
+    return found if trained is not None else found[:1]
 
 
 def _curves(axes: Axes, groups: list[Group], context_length: int, factor: float) -> None:
@@ -79,8 +86,6 @@ def _curves(axes: Axes, groups: list[Group], context_length: int, factor: float)
         position = context_length * share / 1024
         axes.axvline(position, color="black", linewidth=0.8, linestyle=":")
         axes.annotate(name, (position, 1.0), xytext=(2, 6), textcoords="offset points", fontsize=7)
-    tuned = any("training" in group[0] for group in groups)
-    axes.set_title(f"s = {factor:g}, {'fine-tuned' if tuned else 'without training'}", loc="left")
     axes.set_ylim(-0.05, 1.15)
     axes.set_xlim(0)
     axes.set_xlabel("prompt length (1024 tokens)")
