@@ -89,15 +89,18 @@ def test_what_fine_tuning_says():
     before, after = distances
     for name, words in (
         ("PI", "PI's distance from YaRN"),
+        ("DPRoPE, t = 0", "that of t = 0"),
         ("DPRoPE, n̂ = 28", "that of n̂ = 28"),
         ("DPRoPE, significant", "that of `dprope-significant`"),
     ):
         found = re.search(rf"{re.escape(words)} from (\d\.\d+) to (\d\.\d+)", text).groups()
         assert found == (f"{before[name]:.3f}", f"{after[name]:.3f}")
+    clex = after.pop("CLEX")
+    assert abs(clex - after["DPRoPE, t = 0"]) < 0.002
     assert [name for name in sorted(before, key=before.get) if name in after] == sorted(after, key=after.get)
     made = records.load(RESULTS, "smollm2", "finetune")
     minutes = [run["seconds"] / 60 for run in made]
-    assert f"took {min(minutes):.0f} to {max(minutes):.0f} minutes" in text and len(made) == len(after)
+    assert f"took {min(minutes):.0f} to {max(minutes):.0f} minutes" in text and len(made) == len(after) + 1
     assert {(run["steps"], run["batch"], run["length"]) for run in made} == {(20, 1, 4096)}
 
 
@@ -121,10 +124,10 @@ def test_short_text_table():
     assert set(short_text_rows()) <= set(README.splitlines())
 
 
-def passkey_rows() -> list[str]:
-    """The lines of the table of passkeys found by SmolLM2 extended without training."""
+def passkey_rows(trained: bool) -> list[str]:
+    """The lines of a table of passkeys found by SmolLM2 extended, fine-tuned or not."""
     lines = []
-    for (record,) in comparable(RESULTS, "smollm2", "passkey", False):
+    for (record,) in comparable(RESULTS, "smollm2", "passkey", trained):
         if "same_selection_as" in record:
             continue
         rows = record["scores"]["by_length"]
@@ -134,15 +137,17 @@ def passkey_rows() -> list[str]:
     return lines
 
 
-def test_passkey_table():
-    assert set(passkey_rows()) <= set(README.splitlines())
+@pytest.mark.parametrize("trained", (False, True))
+def test_passkey_tables(trained):
+    lines = passkey_rows(trained)
+    assert lines and set(lines) <= set(README.splitlines())
 
 
 def test_what_the_passkeys_say():
     found = {
         name_of(run): {(row["length"], row["depth"]): row["mean"] for row in run["scores"]["by_depth"]}
         for run in records.load(RESULTS, "smollm2", "passkey")
-        if "same_selection_as" not in run
+        if not {"same_selection_as", "training"} & set(run)
     }
     text, words = " ".join(README.split()), {0: "none", 5: "five", 7: "seven", 9: "nine", 10: "ten"}
     for name, cells in found.items():
