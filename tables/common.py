@@ -47,7 +47,9 @@ def interval(score: dict, digits: int = 2) -> str:
 
 
 def bold(text: str) -> str:
-    return rf"\textbf{{{text}}}"
+    """A cell with its value in bold; an interval behind it stays as it is, which saves the width."""
+    value, space, rest = text.partition(" ")
+    return rf"\textbf{{{value}}}{space}{rest}"
 
 
 def narrower(table: str) -> str:

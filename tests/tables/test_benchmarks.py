@@ -74,7 +74,7 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(record, tmp
     block = rows(ruler.build(tmp_path, "smollm2"))["SmolLM2-135M, measured without training, 2 of 13 tasks"]
     assert [row[0] for row in block] == ["Method", "Original", "YaRN ($s=2$)", "DPRoPE ($t=0$) ($s=2$)"]
     assert block[0][1:] == ["4k", "8k", "Avg.", ""]  # as wide as the paper's rows
-    assert block[1][1:3] == [r"\textbf{60.0 {\scriptsize[59.0, 61.0]}}", r"0.0 {\scriptsize[$-$1.0, 1.0]}"]
+    assert block[1][1:3] == [r"\textbf{60.0} {\scriptsize[59.0, 61.0]}", r"0.0 {\scriptsize[$-$1.0, 1.0]}"]
     assert block[3][2].startswith(r"\textbf{45.0") and block[3][3].startswith(r"\textbf{50.0")
 
 
@@ -86,7 +86,7 @@ def test_seeds_become_their_mean_with_an_interval_for_seeds_and_samples(record, 
     _, high = stats.t.interval(0.95, 2, scale=stats.sem([10.0, 12.0, 17.0]))
     half = (high**2 + 1.0**2) ** 0.5  # of the seeds, and of each record's samples
     assert block[1][1] == rf"13.00 {{\scriptsize[{13 - half:.2f}, {13 + half:.2f}]}}"
-    assert block[2][1] == r"\textbf{11.00 {\scriptsize[10.00, 12.00]}}"
+    assert block[2][1] == r"\textbf{11.00} {\scriptsize[10.00, 12.00]}"
 
 
 def test_a_missing_cell_says_so(record, tmp_path):
