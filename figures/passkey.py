@@ -27,7 +27,7 @@ def build(results: Path, scale: str) -> Figure:
     shown = shown or [(original[0][0]["factor"], 0)]
     mapped = original + sorted(states[True] or states[False], key=lambda group: group[0]["factor"])
     lines, rows = -(-len(shown) // PANELS), -(-len(mapped) // COLUMNS)
-    heights = [2.3 * lines, 0.5 + 0.95 * rows]
+    heights = [0.5 + 1.9 * lines, 0.5 + 0.95 * rows]
     figure = plt.figure(figsize=(common.PAGE, sum(heights)))
     upper, lower = figure.subfigures(2, 1, height_ratios=heights)
     panels = upper.subplots(lines, min(len(shown), PANELS), squeeze=False, sharey=True)
@@ -39,12 +39,16 @@ def build(results: Path, scale: str) -> Figure:
         axes.set_ylabel("accuracy")
     for axes in panels.ravel()[len(shown) :]:
         axes.set_axis_off()
+    # One legend for all panels; a method looks the same in each.
+    drawn = {name: bars for axes in panels.ravel() for bars, name in zip(*axes.get_legend_handles_labels())}
+    upper.legend(drawn.values(), drawn.keys(), loc="outside upper center", ncols=COLUMNS)
     grid = lower.subplots(rows, min(len(mapped), COLUMNS), squeeze=False, sharex=True, sharey=True).ravel()
     for axes, group in zip(grid, mapped):
         image = _heat_map(axes, group)
     for axes in grid[len(mapped) :]:
         axes.set_axis_off()
     lower.colorbar(image, ax=list(grid), label="accuracy", ticks=[0, 0.5, 1])
+    lower.suptitle("by depth, " + ("fine-tuned" if states[True] else "without training"), x=0.01, ha="left", fontsize=8)
     lower.supxlabel("prompt length (1024 tokens)", fontsize=8)
     lower.supylabel("depth of the key", fontsize=8)
     return figure
@@ -88,8 +92,8 @@ def _curves(axes: Axes, groups: list[Group], context_length: int, factor: float)
         axes.annotate(name, (position, 1.0), xytext=(2, 6), textcoords="offset points", fontsize=7)
     axes.set_ylim(-0.05, 1.15)
     axes.set_xlim(0)
+    axes.set_xticks([row["length"] / 1024 for row in groups[0][0]["scores"]["by_length"]])
     axes.set_xlabel("prompt length (1024 tokens)")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.27), ncols=3)
 
 
 def _heat_map(axes: Axes, group: Group):

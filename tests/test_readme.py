@@ -160,6 +160,22 @@ def test_what_the_passkeys_say():
     assert differing == [1, 1, 1] and binomtest(3, 3).pvalue == 0.25
 
 
+def test_what_the_passkeys_say_after_fine_tuning():
+    before, after = (
+        {
+            name_of(run): {(row["length"], row["depth"]): row["mean"] for row in run["scores"]["by_depth"]}
+            for (run,) in comparable(RESULTS, "smollm2", "passkey", trained)
+        }
+        for trained in (False, True)
+    )
+    both = before.keys() & after.keys()
+    changed = {name: {at for at in after[name] if before[name][at] != after[name][at]} for name in both}
+    assert changed.pop("DPRoPE, n̂ = 28") == {(12288, 1.0)} and before["DPRoPE, n̂ = 28"][12288, 1.0]
+    assert changed.keys() == {"PI", "YaRN", "DPRoPE, t = 0", "DPRoPE, significant"} and not any(changed.values())
+    assert not any(after[name][length, 1.0] for name in ("YaRN", "CLEX") for length in (4096, 8192, 12288, 16384))
+    assert sum(after["CLEX"].values()) == 6
+
+
 def test_what_the_sweep_over_n_hat_says():
     runs = {str(run["options"] or run["method"]): run for run in same_text(RESULTS, "smollm2")}
     best, text = runs["{'n_hat': 40}"], " ".join(README.split())
