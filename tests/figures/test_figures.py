@@ -89,17 +89,28 @@ def test_the_illustration_marks_unseen_positions_and_angles():
 
 
 def test_passkey_draws_the_recorded_accuracies():
-    settings = scales.get("smollm2").comparison(2)
-    found = {str((run["method"], run["options"])): run for run in records.load(RESULTS, "smollm2", "passkey")}
-    runs = [found[str(setting)] for setting in settings]
-    assert runs[0]["method"] == "original"
-    figure = passkey.build(RESULTS, "smollm2")
-    for place, (run, drawn) in enumerate(zip(runs, figure.axes[0].containers, strict=True)):
-        rows = run["scores"]["by_length"]
-        assert list(drawn[0].get_ydata()) == [row["mean"] for row in rows]
-        # Side by side around their length, 98 tokens apart, so that intervals do not hide each other.
-        aside = (place - (len(runs) - 1) / 2) * 98.304 / 1024
-        assert drawn[0].get_xdata() == pytest.approx([row["length"] / 1024 + aside for row in rows])
-    heat = figure.axes[1].images[0].get_array()
-    assert heat.shape == (3, 4)
-    assert sorted(heat.ravel().tolist()) == sorted(cell["mean"] for cell in runs[0]["scores"]["by_depth"])
+    figure, preset = passkey.build(RESULTS, "smollm2"), scales.get("smollm2")
+    found = {
+        (run["method"], str(run["options"]), "training" in run): run
+        for run in records.load(RESULTS, "smollm2", "passkey")
+    }
+    original = found["original", "{}", False]
+    for axes, trained in zip(figure.axes, (False, True)):
+        names = {(method, str(options)) for method, options in preset.comparison(2)} | {("clex", "{}")}
+        runs = [found[*name, trained] for name in names if (*name, trained) in found and name[0] != "original"]
+        runs.append(original)
+        assert len(runs) == 7
+        expected = {common.label(run): [row["mean"] for row in run["scores"]["by_length"]] for run in runs}
+        assert {drawn.get_label(): list(drawn[0].get_ydata()) for drawn in axes.containers} == expected
+        for place, drawn in enumerate(axes.containers):
+            # Side by side around their length, 98 tokens apart, so that intervals do not hide each other.
+            aside = (place - (len(runs) - 1) / 2) * 98.304 / 1024
+            assert drawn[0].get_xdata() == pytest.approx(
+                [row["length"] / 1024 + aside for row in original["scores"]["by_length"]]
+            )
+    heat = {axes.get_title(loc="left"): axes.images[0].get_array() for axes in figure.axes if axes.images}
+    shown = {"original": original, "CLEX, s = 2": found["clex", "{}", True], "YaRN, s = 2": found["yarn", "{}", True]}
+    for title, run in shown.items():
+        cells = {(cell["depth"], cell["length"]): cell["mean"] for cell in run["scores"]["by_depth"]}
+        assert heat[title].shape == (3, 4)
+        assert heat[title].tolist() == [[cells[d, n] for n in original["lengths"]] for d in original["depths"]]
