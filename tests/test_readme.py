@@ -190,6 +190,20 @@ def test_what_the_sweep_over_n_hat_says():
     assert beyond <= chosen[28] and len(beyond - chosen[24]) == 1
 
 
+def test_what_the_number_of_intervals_decides():
+    runs, text = {name_of(run): run for run in same_text(RESULTS, "smollm2")}, " ".join(README.split())
+    geometry, pairs = scales.get("smollm2").geometry, {}
+    for b in (90, 360, 720):
+        pairs[b] = set(np.flatnonzero(scale(geometry, "dprope", 2, intervals=b).interpolated))
+    assert (pairs[360] - pairs[90], pairs[90] - pairs[360]) == ({2, 6}, {9, 10, 13})
+    assert (pairs[360] - pairs[720], pairs[720] - pairs[360]) == ({2, 6, 8}, {0, 7})
+    at_zero, fewer, more = (runs["DPRoPE, t = 0" + b] for b in ("", ", b = 90", ", b = 720"))
+    less, greater = paired_difference(at_zero, fewer, 64), paired_difference(more, at_zero, 64)
+    assert f"the first has {cell(less, 3)} less loss, the second {cell(greater, 3)} more" in text
+    averages = disturbances(RESULTS, "smollm2", [at_zero, fewer, more])
+    assert [f"{1e3 * average:.2f}" for average in averages] == ["0.67", "0.69", "0.69"]
+
+
 def test_what_the_temperature_does():
     runs = {name_of(run): run for run in same_text(RESULTS, "smollm2")}
     plain, with_it = runs["DPRoPE, n̂ = 28"], runs["DPRoPE, n̂ = 28, attention × 1.07"]
