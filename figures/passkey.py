@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from core.errors import InputError
 from experiments import records, scales
 from figures import common
 from tables.benchmarks import comparable
@@ -24,6 +25,8 @@ def build(results: Path, scale: str) -> Figure:
     records.load(results, scale, "passkey")  # says so if there is none
     original, *states = (_groups(results, scale, state) for state in (None, False, True))
     shown = sorted({(group[0]["factor"], trained) for trained, groups in enumerate(states) for group in groups})
+    if not (original or shown):
+        raise InputError(f"no passkey record of {scale}'s comparison under {results}; run experiments.passkey first.")
     shown = shown or [(original[0][0]["factor"], 0)]
     mapped = original + sorted(states[True] or states[False], key=lambda group: group[0]["factor"])
     lines, rows = -(-len(shown) // PANELS), -(-len(mapped) // COLUMNS)

@@ -1,11 +1,13 @@
 """Figures draw the records' numbers, and the same records give the same bytes."""
 
 import importlib
+import json
 
 import numpy as np
 import pytest
 
 from core.angles import angle_distribution
+from core.errors import InputError
 from core.rope import RopeGeometry
 from experiments import records, scales
 from experiments.records import RESULTS
@@ -114,3 +116,15 @@ def test_passkey_draws_the_recorded_accuracies():
         cells = {(cell["depth"], cell["length"]): cell["mean"] for cell in run["scores"]["by_depth"]}
         assert heat[title].shape == (3, 4)
         assert heat[title].tolist() == [[cells[d, n] for n in original["lengths"]] for d in original["depths"]]
+
+
+def test_passkey_without_the_comparison_says_so(tmp_path):
+    records_of = tmp_path / "smollm2" / "passkey"
+    records_of.mkdir(parents=True)
+    record = json.loads((RESULTS / "smollm2" / "passkey" / "dprope_n-hat=28_s=2.json").read_text())
+    (records_of / "n_hat.json").write_text(json.dumps(record | {"options": {"n_hat": 12}}))
+    with pytest.raises(InputError, match="comparison"):
+        passkey.build(tmp_path, "smollm2")
+    original = (RESULTS / "smollm2" / "passkey" / "original_s=2.json").read_text()
+    (records_of / "original.json").write_text(original)
+    assert passkey.build(tmp_path, "smollm2").axes[0].get_title(loc="left") == "s = 2, without training"
