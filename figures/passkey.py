@@ -51,7 +51,8 @@ def build(results: Path, scale: str) -> Figure:
     for axes in grid[len(mapped) :]:
         axes.set_axis_off()
     lower.colorbar(image, ax=list(grid), label="accuracy", ticks=[0, 0.5, 1])
-    lower.suptitle("by depth, " + ("fine-tuned" if states[True] else "without training"), x=0.01, ha="left", fontsize=8)
+    state = "methods fine-tuned, the original as it is" if states[True] else "without training"
+    lower.suptitle(f"by depth, {state}", x=0.01, ha="left", fontsize=8)
     lower.supxlabel("prompt length (1024 tokens)", fontsize=8)
     lower.supylabel("depth of the key", fontsize=8)
     return figure
