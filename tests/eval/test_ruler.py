@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -327,44 +328,62 @@ def test_score_by_hand():
 
 
 def test_aggregate_by_hand():
+    """Every task counts alike whatever its number of samples, and every length; Wilson's intervals are scipy's."""
+    found = {4096: {"vt": [1.0, 1.0, 0.0], "qa_1": [1.0]}, 8192: {"vt": [0.2, 0.2, 0.2], "qa_1": [0.0]}}
     rows = [
         {"task": task, "length": length, "index": index, "score": value}
-        for length, task, values in (
-            (4096, "vt", [1.0, 0.5, 0.0]),
-            (4096, "qa_1", [1.0]),
-            (8192, "vt", [0.2, 0.2, 0.2]),
-            (8192, "qa_1", [0.0]),
-        )
+        for length, scores in found.items()
+        for task, values in scores.items()
         for index, value in enumerate(values)
     ]
     result = aggregate(rows)
     assert list(result["tasks"]) == ["4096", "8192"]
-    vt = result["tasks"]["4096"]["vt"]
-    assert (vt["mean"], vt["n"]) == (50.0, 3) and vt["low"] < 50 < vt["high"]
-    assert result["tasks"]["4096"]["qa_1"] == {"mean": 100.0, "low": 100.0, "high": 100.0, "n": 1}
-    # Every task counts alike, whatever its number of samples; only vt varies, and with half its weight.
-    four = result["lengths"]["4096"]
-    assert (four["mean"], four["n"], four["tasks"]) == (75.0, 4, 2)
-    assert (four["low"], four["high"]) == pytest.approx((50 + vt["low"] / 2, 50 + vt["high"] / 2), abs=5)
-    assert result["lengths"]["8192"] == pytest.approx({"mean": 10.0, "low": 10.0, "high": 10.0, "n": 4, "tasks": 2})
-    average = result["average"]
-    assert (average["mean"], average["n"]) == (42.5, 8)
-    assert (average["low"], average["high"]) == pytest.approx(((four["low"] + 10) / 2, (four["high"] + 10) / 2))
+    assert result["lengths"]["4096"]["tasks"] == 2
+    four, eight = result["lengths"].values()
+    for interval, mean, n in (
+        (result["tasks"]["4096"]["vt"], 200 / 3, 3),
+        (result["tasks"]["4096"]["qa_1"], 100, 1),
+        (result["tasks"]["8192"]["qa_1"], 0, 1),
+        (four, (200 / 3 + 100) / 2, 4),
+        (eight, 10, 4),
+        (result["average"], ((200 / 3 + 100) / 2 + 10) / 2, 8),
+    ):
+        assert (interval["mean"], interval["n"]) == (pytest.approx(mean), n)
+    for interval, ones, n in (
+        (result["tasks"]["4096"]["vt"], 2, 3),
+        (result["tasks"]["4096"]["qa_1"], 1, 1),
+        (result["tasks"]["8192"]["qa_1"], 0, 1),
+    ):
+        wilson = binomtest(ones, n).proportion_ci(method="wilson")
+        assert (interval["low"], interval["high"]) == pytest.approx((100 * wilson.low, 100 * wilson.high), abs=1e-9)
+    # qa_1's one sample has half the weight, as if there were two samples; a quarter of both lengths' four.
+    assert width(four) == pytest.approx(width({"mean": four["mean"]}, 2))
+    assert width(result["average"]) == pytest.approx(width({"mean": result["average"]["mean"]}, 4))
 
     assert aggregate(rows[::-1]) == result
     assert json.loads(json.dumps(result)) == result
 
 
-def test_aggregate_interval_is_the_bootstraps():
-    """Two independent tasks of 50 samples each: the standard error of their mean, from the variances."""
+def width(interval, n=None):
+    """Of an interval, or of Wilson's by his formula for a mean of n zeros and ones."""
+    if n is None:
+        return interval["high"] - interval["low"]
+    p, z = interval["mean"] / 100, 1.959963984540054
+    return 100 * 2 * z * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5 / (1 + z**2 / n)
+
+
+def test_aggregate_by_thousands_of_samples_is_the_standard_error():
+    """Two independent tasks of zeros and ones with rates that are alike: then Wilson's interval is exact."""
     rng = np.random.default_rng(1)
-    values = {"vt": rng.random(50), "qa_1": rng.random(50)}
+    values = {"vt": rng.random(2000) < 0.4, "qa_1": rng.random(2000) < 0.4}
     rows = [
-        {"task": task, "length": 512, "index": i, "score": x} for task, xs in values.items() for i, x in enumerate(xs)
+        {"task": task, "length": 512, "index": i, "score": float(x)}
+        for task, xs in values.items()
+        for i, x in enumerate(xs)
     ]
     interval = aggregate(rows)["lengths"]["512"]
-    error = 100 * np.sqrt(sum(x.var() / 50 for x in values.values())) / 2
-    assert (interval["high"] - interval["low"]) / (2 * 1.96) == pytest.approx(error, rel=0.06)
+    error = 100 * np.sqrt(sum(x.var() / 2000 for x in values.values())) / 2
+    assert width(interval) / (2 * 1.96) == pytest.approx(error, rel=0.01)
     rng.shuffle(rows)  # samples may finish in any order
     assert aggregate(rows)["lengths"]["512"] == interval
 

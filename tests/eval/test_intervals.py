@@ -1,0 +1,40 @@
+"""Wilson's interval against scipy's, and against how often it covers what is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from eval.intervals import accuracy_interval
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=60))
+def test_of_zeros_and_ones_it_is_scipys(found):
+    interval = accuracy_interval(np.array(found))
+    scipys = binomtest(sum(found), len(found)).proportion_ci(method="wilson")
+    assert (interval["low"], interval["high"]) == pytest.approx((scipys.low, scipys.high), abs=1e-12)
+    assert (interval["mean"], interval["n"]) == (pytest.approx(np.mean(found)), len(found))
+
+
+def test_one_score_of_each_population_is_covered():
+    """13 populations, one draw of each: the interval of their mean holds the true mean in 95 of 100 cases or more."""
+    rng = np.random.default_rng(0)
+    for chances in (np.linspace(0, 1, 13), np.full(13, 0.3), np.array([0.95] * 4 + [0.05] * 9)):
+        drawn = rng.random((4000, 13)) < chances
+        assert covered(drawn, chances.mean(), np.full(13, 1 / 13)) > 0.945
+        # Between zero and one, as answers that hold a part of what was asked.
+        assert covered(0.5 * drawn + 0.25, 0.5 * chances.mean() + 0.25, np.full(13, 1 / 13)) > 0.945
+
+
+def test_populations_of_different_size_are_covered():
+    """Three draws of one, one of the other, both with half the weight."""
+    rng = np.random.default_rng(1)
+    for first, second in ((0.1, 0.6), (0.5, 0.5), (0.9, 0.3)):
+        drawn = rng.random((4000, 8)) < np.array([first] * 6 + [second] * 2)
+        assert covered(drawn, (first + second) / 2, np.array([1 / 12] * 6 + [1 / 4] * 2)) > 0.945
+
+
+def covered(samples, truth, weights):
+    intervals = [accuracy_interval(one, weights) for one in samples]
+    return np.mean([each["low"] <= truth <= each["high"] for each in intervals])
