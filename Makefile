@@ -2,7 +2,7 @@
 PYTHON  ?= python3
 VENV    ?= .venv
 RESULTS ?= results
-VERIFY  ?= build/verify
+VERIFY  ?= build/verify/$(MEASURED_BY)
 DATA    ?=
 SCALE   ?=
 METHOD  ?= dprope
@@ -12,6 +12,8 @@ BOOKS   ?=
 BENCHMARKS ?=
 CORPUS  ?=
 PY      := $(VENV)/bin/python
+# What measures decides where `verify` keeps its records: after a change it measures anew.
+MEASURED_BY := $(shell cat $(sort $(wildcard core/*.py eval/*.py experiments/*.py)) requirements.lock | cksum | cut -d' ' -f1)
 SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
 
 TABLES  := disturbance extension longbench openllm ruler perplexity time \

@@ -51,6 +51,28 @@ def test_make_help_documents_every_target():
         assert re.search(rf"^  {target}\s+\S", documented, re.MULTILINE), target
 
 
+def test_what_was_verified_with_other_code_is_measured_anew(tmp_path):
+    """The folder of `make verify`'s records is another one after a change of what measures, and of that alone."""
+
+    def folder():
+        lines = subprocess.run(
+            ["make", "-n", "verify"], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+        (found,) = set(re.findall(r"build/verify/\S+/results", lines))
+        return found
+
+    for name in ("Makefile", "requirements.lock", "requirements-data.lock"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    for name in ("core/rope.py", "eval/ruler.py", "experiments/verify.py", "tables/ruler.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("")
+    folders = [folder(), folder()]
+    for name in ("tables/ruler.py", "eval/ruler.py", "core/rope.py"):
+        (tmp_path / name).write_text("changed = True")
+        folders.append(folder())
+    assert folders[0] == folders[1] == folders[2] and len(set(folders)) == 3
+
+
 # Each folder may import from those named: core → experiments (→ eval) → results → tables, figures.
 ALLOWED = {
     "core": {"core"},
