@@ -43,7 +43,8 @@ def build(results: Path, scale: str) -> str:
         }
         chosen = best((score["mean"] for score in found.values()), default=None)
         cells = {n_hat: common.interval(score, digits) for n_hat, score in found.items()}
-        table[title] = {n: common.bold(cells[n]) if found[n]["mean"] == chosen else cells[n] for n in sorted(found)}
+        best_of = {n for n, score in found.items() if score["mean"] == chosen and len(found) > 1}
+        table[title] = {n: common.bold(cells[n]) if n in best_of else cells[n] for n in sorted(found)}
     frame = pd.DataFrame(table, dtype=object).sort_index(ascending=False).fillna("no record")
     frame.insert(0, r"$\hat n$", frame.index)
     if frame.empty:

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 from transformers import AutoModelForCausalLM
 
 from core.rope import scale
-from eval.intervals import accuracy_interval
+from eval.intervals import accuracy_interval, mean_interval
 from experiments import records, scales
 from experiments.records import RESULTS, ROOT
 from tables import audit, longbench, openllm, perplexity, ruler
@@ -174,6 +174,22 @@ def test_what_the_passkeys_say_after_fine_tuning():
     assert changed.keys() == {"PI", "YaRN", "DPRoPE, t = 0", "DPRoPE, significant"} and not any(changed.values())
     assert not any(after[name][length, 1.0] for name in ("YaRN", "CLEX") for length in (4096, 8192, 12288, 16384))
     assert sum(after["CLEX"].values()) == 6
+
+
+def test_what_ruler_says():
+    runs = [run for (run,) in comparable(RESULTS, "smollm2", "ruler", False) if "same_selection_as" not in run]
+    for run in runs:
+        assert len(run["tasks"]) == 13 and run["samples"] == 1
+        cells = [cell(score, 1) for score in ruler.scores(run).values()]
+        assert f"| {' | '.join([name_of(run), *cells])} |" in README.splitlines()
+    yarn, significant = (
+        np.array([score["mean"] for tasks in run["scores"]["tasks"].values() for score in tasks.values()])
+        for run in runs
+    )
+    more, text = yarn - significant, " ".join(README.split())
+    assert f"On the same {len(more)} prompts YaRN has {cell(mean_interval(more), 1)} points more." in text
+    assert (sum(more == 100), sum(more != 0), sum(more > 0)) == (4, 10, 7)
+    assert f"p = {binomtest(7, 10).pvalue:.2f} by a sign test" in text
 
 
 def test_what_the_sweep_over_n_hat_says():
