@@ -209,15 +209,18 @@ def test_what_the_sweep_over_n_hat_says():
 def test_what_the_number_of_intervals_decides():
     runs, text = {name_of(run): run for run in same_text(RESULTS, "smollm2")}, " ".join(README.split())
     geometry, pairs = scales.get("smollm2").geometry, {}
-    for b in (90, 360, 720):
+    for b in (90, 180, 360, 720):
         pairs[b] = set(np.flatnonzero(scale(geometry, "dprope", 2, intervals=b).interpolated))
     assert (pairs[360] - pairs[90], pairs[90] - pairs[360]) == ({2, 6}, {9, 10, 13})
+    assert (pairs[180] - pairs[90], pairs[90] - pairs[180]) == ({2}, set())
     assert (pairs[360] - pairs[720], pairs[720] - pairs[360]) == ({2, 6, 8}, {0, 7})
-    at_zero, fewer, more = (runs["DPRoPE, t = 0" + b] for b in ("", ", b = 90", ", b = 720"))
-    less, greater = paired_difference(at_zero, fewer, 64), paired_difference(more, at_zero, 64)
-    assert f"the first has {cell(less, 3)} less loss, the second {cell(greater, 3)} more" in text
-    averages = disturbances(RESULTS, "smollm2", [at_zero, fewer, more])
-    assert [f"{1e3 * average:.2f}" for average in averages] == ["0.67", "0.69", "0.69"]
+    by_b = {b: runs["DPRoPE, t = 0" + (f", b = {b}" if b != 360 else "")] for b in pairs}
+    less = paired_difference(by_b[360], by_b[90], 64)
+    second, third = (cell(paired_difference(by_b[b], by_b[360], 64), 3) for b in (180, 720))
+    assert f"the first has {cell(less, 3)} less loss, the second {second} more and the third {third} more" in text
+    assert f"b = 180 from b = 90, makes {cell(paired_difference(by_b[180], by_b[90], 64), 3)}" in text
+    averages = disturbances(RESULTS, "smollm2", list(by_b.values()))
+    assert [f"{1e3 * average:.2f}" for average in averages] == ["0.69", "0.69", "0.67", "0.69"]
 
 
 def test_what_the_temperature_does():
