@@ -149,7 +149,7 @@ def test_what_the_passkeys_say():
         for run in records.load(RESULTS, "smollm2", "passkey")
         if not {"same_selection_as", "training"} & set(run)
     }
-    text, words = " ".join(README.split()), {0: "none", 5: "five", 7: "seven", 9: "nine", 10: "ten"}
+    text, words = " ".join(README.split()), {0: "none", 4: "four", 5: "five", 7: "seven", 9: "nine", 10: "ten"}
     for name, cells in found.items():
         share = accuracy_interval(np.array(list(cells.values())))
         assert share["n"] == 12 and cell(share, 0, 100).replace(" [", " % [", 1) in text
@@ -158,6 +158,17 @@ def test_what_the_passkeys_say():
     assert not any(yarn[length, 1.0] for length in (4096, 8192, 12288, 16384))
     differing = [argmin[place] - yarn[place] for place in yarn if argmin[place] != yarn[place]]
     assert differing == [1, 1, 1] and binomtest(3, 3).pvalue == 0.25
+    plain, fewer, more = (found[name] for name in ("YaRN, attention × 1.00", "DPRoPE, n̂ = 24", "DPRoPE, n̂ = 28"))
+    assert {place for place in yarn if yarn[place] != plain[place]} == {(4096, 1.0), (12288, 1.0)}
+    assert not any(fewer[length, 1.0] for length in (4096, 8192, 12288, 16384))
+    assert [more[place] - fewer[place] for place in more if more[place] != fewer[place]] == [1] * 6
+    assert f"p = {binomtest(6, 6).pvalue:.2f}." in text
+    geometry, runs = scales.get("smollm2").geometry, {name_of(run): run for run in same_text(RESULTS, "smollm2")}
+    smaller, larger = (set(np.flatnonzero(scale(geometry, "dprope", 2, n_hat=n).interpolated)) for n in (24, 28))
+    assert larger - smaller == {4, 20} and smaller < larger
+    assert f"{2 * np.pi / geometry.inv_freq[20]:,.0f} tokens is just beyond L" in text
+    lost = paired_difference(runs["DPRoPE, n̂ = 24"], runs["DPRoPE, n̂ = 28"], 64)
+    assert f"worth {cell(lost, 3)} nats".replace("-", "−") in text
 
 
 def test_what_the_passkeys_say_after_fine_tuning():
