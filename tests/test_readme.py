@@ -160,6 +160,9 @@ def test_what_the_passkeys_say():
     assert differing == [1, 1, 1] and binomtest(3, 3).pvalue == 0.25
     plain, fewer, more = (found[name] for name in ("YaRN, attention × 1.00", "DPRoPE, n̂ = 24", "DPRoPE, n̂ = 28"))
     assert {place for place in yarn if yarn[place] != plain[place]} == {(4096, 1.0), (12288, 1.0)}
+    assert found["DPRoPE, n̂ = 28, attention × 1.07"] == yarn
+    assert {place for place in yarn if yarn[place] != more[place]} == {(length, 1.0) for length in (4096, 8192, 12288)}
+    assert f"p = {binomtest(5, 5).pvalue:.2f} by a sign test; for the tiny base" in text
     assert not any(fewer[length, 1.0] for length in (4096, 8192, 12288, 16384))
     assert [more[place] - fewer[place] for place in more if more[place] != fewer[place]] == [1] * 6
     assert f"p = {binomtest(6, 6).pvalue:.2f}." in text
