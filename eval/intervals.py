@@ -36,8 +36,8 @@ def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> 
             of n = 1 / max(weights) zeros and ones: with weights wᵢ and variances vᵢ the mean p has the variance
             Σ wᵢ² vᵢ ≤ max(w) Σ wᵢ vᵢ ≤ max(w) p(1 - p), so it is never too narrow for the rest.
     """
-    weights = np.full(len(values), 1 / len(values)) if weights is None else weights
-    mean, n, z = float(np.dot(weights, values)), 1 / np.max(weights), norm.ppf(0.975)
+    mean, z = float(np.average(values, weights=weights)), norm.ppf(0.975)
+    n = len(values) if weights is None else 1 / np.max(weights)
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(max(mean * (1 - mean), 0) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
     return {"mean": mean, "low": float(max(centre - half, 0)), "high": float(min(centre + half, 1)), "n": len(values)}

@@ -17,6 +17,11 @@ def test_of_zeros_and_ones_it_is_scipys(found):
     assert (interval["mean"], interval["n"]) == (pytest.approx(np.mean(found)), len(found))
 
 
+@pytest.mark.parametrize("n", range(1, 40))
+def test_all_right_is_exactly_one(n):
+    assert accuracy_interval(np.ones(n))["mean"] == accuracy_interval(np.ones(n), np.full(n, 1 / n))["mean"] == 1.0
+
+
 def test_one_score_of_each_population_is_covered():
     """13 populations, one draw of each: the interval of their mean holds the true mean in 95 of 100 cases or more."""
     rng = np.random.default_rng(0)
