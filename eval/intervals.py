@@ -40,7 +40,9 @@ def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> 
     n = len(values) if weights is None else 1 / np.max(weights)
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(max(mean * (1 - mean), 0) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
-    return {"mean": mean, "low": float(max(centre - half, 0)), "high": float(min(centre + half, 1)), "n": len(values)}
+    # At 0 and 1 one end is the mean itself, which rounding must not pass.
+    low, high = min(max(centre - half, 0), mean), max(min(centre + half, 1), mean)
+    return {"mean": mean, "low": float(low), "high": float(high), "n": len(values)}
 
 
 def resampled_interval(value: float, resampled: np.ndarray, n: int) -> dict:

@@ -15,11 +15,14 @@ def test_of_zeros_and_ones_it_is_scipys(found):
     scipys = binomtest(sum(found), len(found)).proportion_ci(method="wilson")
     assert (interval["low"], interval["high"]) == pytest.approx((scipys.low, scipys.high), abs=1e-12)
     assert (interval["mean"], interval["n"]) == (pytest.approx(np.mean(found)), len(found))
+    assert 0 <= interval["low"] <= interval["mean"] <= interval["high"] <= 1
 
 
 @pytest.mark.parametrize("n", range(1, 40))
-def test_all_right_is_exactly_one(n):
-    assert accuracy_interval(np.ones(n))["mean"] == accuracy_interval(np.ones(n), np.full(n, 1 / n))["mean"] == 1.0
+def test_all_wrong_and_all_right_are_ends_of_their_intervals(n):
+    for weights in (None, np.full(n, 1 / n)):
+        wrong, right = accuracy_interval(np.zeros(n), weights), accuracy_interval(np.ones(n), weights)
+        assert wrong["low"] == wrong["mean"] == 0 and right["high"] == right["mean"] == 1
 
 
 def test_one_score_of_each_population_is_covered():
