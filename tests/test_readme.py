@@ -104,6 +104,35 @@ def test_what_fine_tuning_says():
     assert {(run["steps"], run["batch"], run["length"]) for run in made} == {(20, 1, 4096)}
 
 
+def perplexity_rows() -> list[str]:
+    """The lines of the table of sliding-window perplexity, without training."""
+    lines = []
+    for (record,) in comparable(RESULTS, "smollm2", "perplexity", False):
+        if "same_selection_as" not in record:
+            cells = [cell(score, 1) for score in perplexity.scores(record).values()]
+            lines.append(f"| {' | '.join([name_of(record), *cells])} |")
+    return lines
+
+
+def test_perplexity_table():
+    lines = perplexity_rows()
+    assert lines and set(lines) <= set(README.splitlines())
+
+
+def test_what_the_perplexity_says():
+    losses = {name_of(run): run for run in same_text(RESULTS, "smollm2")}
+    found = {
+        name_of(run): run["scores"]
+        for (run,) in comparable(RESULTS, "smollm2", "perplexity", False)
+        if "same_selection_as" not in run
+    }
+    beyond = {name: paired_difference(losses[name], losses["YaRN"], 64)["mean"] for name in found}
+    at_16k = {name: scores[1]["token"]["mean"] for name, scores in found.items()}
+    assert sorted(found, key=beyond.get) == sorted(found, key=at_16k.get)
+    assert min(found, key=lambda name: found[name][0]["token"]["mean"]) == "original"
+    assert all([(s["length"], s["windows"]) for s in scores] == [(8192, 12), (16384, 6)] for scores in found.values())
+
+
 def short_text_rows() -> list[str]:
     """The lines of the table of what extending costs within L, without training."""
     found = differences(RESULTS, "smollm2", 2, False)
