@@ -1,4 +1,4 @@
-"""Sliding-window perplexity, S = 256, at each evaluation length (tables/perplexity.tex)."""
+"""Sliding-window perplexity at each evaluation length (tables/perplexity.tex)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from tables import common
 from tables.benchmarks import INTERVALS, Scores, measured, published, stacked, tokens
 
 CAPTION = (
-    r"Sliding-window perplexity by evaluation length in tokens, on PG19 in the published rows and on the public-domain "
-    r"books named in the records in the measured ones. Measured: token-weighted, "
+    r"Sliding-window perplexity by evaluation length in tokens (stride $S=256$ unless stated), on PG19 in the published "
+    r"rows and on the public-domain books named in the records in the measured ones. Measured: token-weighted, "
     rf"{INTERVALS}; samples are windows. Best in bold."
 )
 
 
 def build(results: Path, scale: str) -> str:
     """LaTeX from the records of experiments.perplexity."""
-    blocks = [*published("perplexity"), *measured(results, scale, "perplexity", scores)]
+    blocks = [*published("perplexity"), *measured(results, scale, "perplexity", scores, extent)]
     return stacked("perplexity", blocks, CAPTION, digits=2, best=min)
+
+
+def extent(record: dict) -> str:
+    """The stride, where it is not the paper's."""
+    return "" if record["stride"] == 256 else f", $S={record['stride']}$"
 
 
 def scores(record: dict) -> Scores:
