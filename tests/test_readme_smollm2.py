@@ -1,0 +1,307 @@
+"""What the README says of SmolLM2-135M is what the records hold."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from core.rope import scale
+from eval.intervals import accuracy_interval, mean_interval
+from experiments import records, scales
+from experiments.records import RESULTS
+from tables import perplexity, ruler
+from tables.benchmarks import comparable
+from tables.extension import disturbances, fine_tuned, paired_difference, same_text
+from tables.short_text import differences
+from tests.readme import README, cell, name_of, signed
+
+
+def measured(experiment: str, trained: bool = False) -> dict[str, dict]:
+    """The records of the comparison by the name of their row, without those shared from a setting of the same pairs."""
+    runs = [run for (run,) in comparable(RESULTS, "smollm2", experiment, trained)]
+    return {name_of(run): run for run in runs if "same_selection_as" not in run}
+
+
+def extension_rows() -> list[str]:
+    """The lines of the table of SmolLM2 extended without training: every setting on the comparison's text."""
+    runs = same_text(RESULTS, "smollm2")
+    averages = disturbances(RESULTS, "smollm2", runs)
+    return [
+        f"| {' | '.join([name, f'{1e3 * average:.2f}', *cells])} |"
+        for average, (name, *cells) in zip(averages, loss_cells(runs))
+    ]
+
+
+def fine_tuned_rows() -> list[str]:
+    """The lines of the table of the same, fine-tuned; last, what beyond L it differs by from the same untrained."""
+    untrained = same_text(RESULTS, "smollm2")
+    runs, lines = fine_tuned(RESULTS, "smollm2", untrained[0]), []
+    for run, cells in zip(runs, loss_cells(runs)):
+        same = [other for other in untrained if (other["method"], other["options"]) == (run["method"], run["options"])]
+        lines.append(f"| {' | '.join([*cells, signed(paired_difference(run, *same, 64)) if same else '–'])} |")
+    return lines
+
+
+def loss_cells(runs: list[dict]) -> list[list[str]]:
+    """Each run's name, losses by range (the least of them bold) and difference to the YaRN among them."""
+    (yarn,) = [run for run in runs if (run["method"], run["options"]) == ("yarn", {})]
+    best = [min(run["ranges"][i]["mean"] for run in runs) for i in range(3)]
+    lines = []
+    for run in runs:
+        cells = [name_of(run)]
+        for score, least in zip(run["ranges"], best):
+            mean = f"**{score['mean']:.3f}**" if score["mean"] == least else f"{score['mean']:.3f}"
+            cells.append(f"{mean} [{score['low']:.3f}, {score['high']:.3f}]")
+        lines.append([*cells, "–" if run is yarn else signed(paired_difference(run, yarn, 64))])
+    return lines
+
+
+def test_extension_table():
+    assert set(extension_rows()) <= set(README.splitlines())
+
+
+def test_fine_tuned_table():
+    lines = fine_tuned_rows()
+    assert lines and set(lines) <= set(README.splitlines())
+
+
+def test_what_fine_tuning_says():
+    untrained, text = same_text(RESULTS, "smollm2"), " ".join(README.split())
+    distances = []
+    for runs in (untrained, fine_tuned(RESULTS, "smollm2", untrained[0])):
+        by_name = {name_of(run): run for run in runs}
+        distances.append({name: paired_difference(run, by_name["YaRN"], 64)["mean"] for name, run in by_name.items()})
+    before, after = distances
+    for name, words in (
+        ("PI", "PI's distance from YaRN"),
+        ("DPRoPE, t = 0", "that of t = 0"),
+        ("DPRoPE, n̂ = 28", "that of n̂ = 28"),
+        ("DPRoPE, significant", "that of `dprope-significant`"),
+    ):
+        found = re.search(rf"{re.escape(words)} from (\d\.\d+) to (\d\.\d+)", text).groups()
+        assert found == (f"{before[name]:.3f}", f"{after[name]:.3f}")
+    clex = after.pop("CLEX")
+    assert abs(clex - after["DPRoPE, t = 0"]) < 0.002
+    assert [name for name in sorted(before, key=before.get) if name in after] == sorted(after, key=after.get)
+    made = records.load(RESULTS, "smollm2", "finetune")
+    minutes = [run["seconds"] / 60 for run in made]
+    assert f"took {min(minutes):.0f} to {max(minutes):.0f} minutes" in text and len(made) == len(after) + 1
+    assert {(run["steps"], run["batch"], run["length"]) for run in made} == {(20, 1, 4096)}
+
+
+def perplexity_rows() -> list[str]:
+    """The lines of the table of sliding-window perplexity, without training."""
+    return [
+        f"| {' | '.join([name, *(cell(score, 1) for score in perplexity.scores(record).values())])} |"
+        for name, record in measured("perplexity").items()
+    ]
+
+
+def test_perplexity_table():
+    lines = perplexity_rows()
+    assert lines and set(lines) <= set(README.splitlines())
+
+
+def test_what_the_perplexity_says():
+    losses = {name_of(run): run for run in same_text(RESULTS, "smollm2")}
+    found = {name: run["scores"] for name, run in measured("perplexity").items()}
+    beyond = {name: paired_difference(losses[name], losses["YaRN"], 64)["mean"] for name in found}
+    at_16k = {name: scores[1]["token"]["mean"] for name, scores in found.items()}
+    assert sorted(found, key=beyond.get) == sorted(found, key=at_16k.get)
+    assert min(found, key=lambda name: found[name][0]["token"]["mean"]) == "original"
+    assert all([(s["length"], s["windows"]) for s in scores] == [(8192, 12), (16384, 6)] for scores in found.values())
+
+
+def short_text_rows() -> list[str]:
+    """The lines of the table of what extending costs within L, without training."""
+    found = differences(RESULTS, "smollm2", 2, False)
+    names = {"($t=0$)": ", t = 0", r"($\hat n=": ", n̂ = ", "$)": ""}
+    lines = []
+    for name, scores in found.items():
+        for tex, plain in names.items():
+            name = name.replace(" " + tex, plain).replace(tex, plain)
+        cells = [
+            "{:+.1f} [{:.1f}, {:.1f}]".format(*(score[key] for key in ("mean", "low", "high")))
+            for score in scores.values()
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |".replace("-", "−").replace("NTK−aware", "NTK-aware"))
+    return lines
+
+
+def test_short_text_table():
+    assert set(short_text_rows()) <= set(README.splitlines())
+
+
+def passkey_rows(trained: bool) -> list[str]:
+    """The lines of a table of passkeys found by SmolLM2 extended, fine-tuned or not."""
+    lines = []
+    for name, record in measured("passkey", trained).items():
+        rows = record["scores"]["by_length"]
+        assert [row["length"] for row in rows] == [4096, 8192, 12288, 16384] and all(row["n"] == 3 for row in rows)
+        cells = [f"{3 * row['mean']:.0f}/3" for row in rows]
+        lines.append(f"| {' | '.join([name, *cells])} |")
+    return lines
+
+
+def keys_found(trained: bool = False) -> dict[str, dict[tuple[int, float], float]]:
+    """1 or 0 for every length and depth, by the name of the row."""
+    return {
+        name: {(row["length"], row["depth"]): row["mean"] for row in run["scores"]["by_depth"]}
+        for name, run in measured("passkey", trained).items()
+    }
+
+
+@pytest.mark.parametrize("trained", (False, True))
+def test_passkey_tables(trained):
+    lines = passkey_rows(trained)
+    assert lines and set(lines) <= set(README.splitlines())
+
+
+def test_what_the_passkeys_say():
+    found = keys_found()
+    text, words = " ".join(README.split()), {0: "none", 4: "four", 5: "five", 7: "seven", 9: "nine", 10: "ten"}
+    for name, cells in found.items():
+        share = accuracy_interval(np.array(list(cells.values())))
+        assert share["n"] == 12 and cell(share, 0, 100).replace(" [", " % [", 1) in text
+        assert words[round(12 * share["mean"])] in text, name
+    yarn, argmin = found["YaRN"], found["DPRoPE, t = 0"]
+    assert not any(yarn[length, 1.0] for length in (4096, 8192, 12288, 16384))
+    differing = [argmin[place] - yarn[place] for place in yarn if argmin[place] != yarn[place]]
+    assert differing == [1, 1, 1] and binomtest(3, 3).pvalue == 0.25
+    plain, fewer, more = (found[name] for name in ("YaRN, attention × 1.00", "DPRoPE, n̂ = 24", "DPRoPE, n̂ = 28"))
+    assert {place for place in yarn if yarn[place] != plain[place]} == {(4096, 1.0), (12288, 1.0)}
+    assert found["DPRoPE, n̂ = 28, attention × 1.07"] == yarn
+    assert {place for place in yarn if yarn[place] != more[place]} == {(length, 1.0) for length in (4096, 8192, 12288)}
+    assert f"p = {binomtest(5, 5).pvalue:.2f} by a sign test; for the tiny base" in text
+    assert not any(fewer[length, 1.0] for length in (4096, 8192, 12288, 16384))
+    assert [more[place] - fewer[place] for place in more if more[place] != fewer[place]] == [1] * 6
+    assert f"p = {binomtest(6, 6).pvalue:.2f}." in text
+    geometry, runs = scales.get("smollm2").geometry, {name_of(run): run for run in same_text(RESULTS, "smollm2")}
+    smaller, larger = (set(np.flatnonzero(scale(geometry, "dprope", 2, n_hat=n).interpolated)) for n in (24, 28))
+    assert larger - smaller == {4, 20} and smaller < larger
+    assert f"{2 * np.pi / geometry.inv_freq[20]:,.0f} tokens is just beyond L" in text
+    lost = paired_difference(runs["DPRoPE, n̂ = 24"], runs["DPRoPE, n̂ = 28"], 64)
+    assert f"worth {cell(lost, 3)} nats".replace("-", "−") in text
+
+
+def test_what_the_passkeys_say_after_fine_tuning():
+    before, after = keys_found(), keys_found(trained=True)
+    both = before.keys() & after.keys()
+    changed = {name: {at for at in after[name] if before[name][at] != after[name][at]} for name in both}
+    assert changed.pop("DPRoPE, n̂ = 28") == {(12288, 1.0)} and before["DPRoPE, n̂ = 28"][12288, 1.0]
+    assert changed.keys() == {"PI", "YaRN", "DPRoPE, t = 0", "DPRoPE, significant"} and not any(changed.values())
+    assert not any(after[name][length, 1.0] for name in ("YaRN", "CLEX") for length in (4096, 8192, 12288, 16384))
+    assert sum(after["CLEX"].values()) == 6
+
+
+def test_what_ruler_says():
+    runs = [run for (run,) in comparable(RESULTS, "smollm2", "ruler", False) if "same_selection_as" not in run]
+    for run in runs:
+        assert len(run["tasks"]) == 13 and run["samples"] == 1
+        cells = [cell(score, 1) for score in ruler.scores(run).values()]
+        assert f"| {' | '.join([name_of(run), *cells])} |" in README.splitlines()
+    yarn, significant = (
+        np.array([score["mean"] for tasks in run["scores"]["tasks"].values() for score in tasks.values()])
+        for run in runs
+    )
+    more, text = yarn - significant, " ".join(README.split())
+    assert f"On the same {len(more)} prompts YaRN has {cell(mean_interval(more), 1)} points more." in text
+    assert (sum(more == 100), sum(more != 0), sum(more > 0)) == (4, 10, 7)
+    assert f"p = {binomtest(7, 10).pvalue:.2f} by a sign test" in text
+
+
+def test_what_the_sweep_over_n_hat_says():
+    runs = {str(run["options"] or run["method"]): run for run in same_text(RESULTS, "smollm2")}
+    best, text = runs["{'n_hat': 40}"], " ".join(README.split())
+    for name in ("dprope", "{'n_hat': 28}", "dprope-significant"):
+        assert cell(paired_difference(runs[name], best, 64), 3).replace("-", "−") in text
+    geometry, chosen = scales.get("smollm2").geometry, {}
+    for n_hat in (24, 28, 40):
+        chosen[n_hat] = set(np.flatnonzero(scale(geometry, "dprope", 2, n_hat=n_hat).interpolated))
+    at_zero = set(np.flatnonzero(scale(geometry, "dprope", 2).interpolated))
+    assert len(at_zero) == 24 and at_zero - chosen[40] == {2, 3, 6, 8} and chosen[40] < at_zero
+    beyond = set(np.flatnonzero(2 * np.pi / geometry.inv_freq > geometry.context_length))
+    assert beyond <= chosen[28] and len(beyond - chosen[24]) == 1
+
+
+def test_what_the_number_of_intervals_decides():
+    runs, text = {name_of(run): run for run in same_text(RESULTS, "smollm2")}, " ".join(README.split())
+    geometry, pairs = scales.get("smollm2").geometry, {}
+    for b in (90, 180, 360, 720):
+        pairs[b] = set(np.flatnonzero(scale(geometry, "dprope", 2, intervals=b).interpolated))
+    assert (pairs[360] - pairs[90], pairs[90] - pairs[360]) == ({2, 6}, {9, 10, 13})
+    assert (pairs[180] - pairs[90], pairs[90] - pairs[180]) == ({2}, set())
+    assert (pairs[360] - pairs[720], pairs[720] - pairs[360]) == ({2, 6, 8}, {0, 7})
+    by_b = {b: runs["DPRoPE, t = 0" + (f", b = {b}" if b != 360 else "")] for b in pairs}
+    less = paired_difference(by_b[360], by_b[90], 64)
+    second, third = (cell(paired_difference(by_b[b], by_b[360], 64), 3) for b in (180, 720))
+    assert f"the first has {cell(less, 3)} less loss, the second {second} more and the third {third} more" in text
+    assert f"b = 180 from b = 90, makes {cell(paired_difference(by_b[180], by_b[90], 64), 3)}" in text
+    averages = disturbances(RESULTS, "smollm2", list(by_b.values()))
+    assert [f"{1e3 * average:.2f}" for average in averages] == ["0.69", "0.69", "0.67", "0.69"]
+
+
+def test_what_the_temperature_does():
+    runs = {name_of(run): run for run in same_text(RESULTS, "smollm2")}
+    plain, with_it = runs["DPRoPE, n̂ = 28"], runs["DPRoPE, n̂ = 28, attention × 1.07"]
+    text = " ".join(README.split())
+    lost = paired_difference(runs["YaRN, attention × 1.00"], runs["YaRN"], 64)
+    assert f"without it, it loses {cell(lost, 3)}".replace("-", "−") in text
+    gained = paired_difference(plain, with_it, 64)
+    assert f"n̂ = 28 with it gains {cell(gained, 3)}" in text
+
+
+def test_what_the_selections_say():
+    (record,) = records.load(RESULTS, "smollm2", "selections")
+    text = " ".join(README.split())
+    found = [cell(record["spearman"][name], 2).replace("-", "−") for name in ("released", "equation")]
+    assert f"Over {len(record['scores'])} selections" in text
+    assert f"ρ is {found[0]} by the released code's convention and {found[1]} by equation (7)'s" in text
+    loss = {tuple(row["interpolated_pairs"]): round(row["beyond"]["mean"], 2) for row in record["scores"]}
+    moved = {tuple(row["interpolated_pairs"]): 1e3 * row["disturbance"]["released"] for row in record["scores"]}
+    collapsed = {pairs for pairs in loss if not {22, 23} <= set(pairs)}
+    assert (
+        min(loss[pairs] for pairs in collapsed) == 4.47 > max(loss[pairs] for pairs in loss if pairs not in collapsed)
+    )
+    assert (round(min(map(moved.get, collapsed))), round(max(map(moved.get, collapsed)))) == (57, 226)
+    least_moved = [loss[pairs] for pairs in moved if 0.665 < moved[pairs] < 0.815]
+    assert (min(least_moved), max(least_moved)) == (3.06, 4.03)
+    assert (loss[22, 23, 24, 25], round(moved[22, 23, 24, 25])) == (3.07, 140)
+    best = min(loss, key=loss.get)
+    assert (len(best), loss[best], round(moved[best], 2)) == (20, 3.06, 0.68)
+
+
+def test_the_export_gives_what_the_model_in_memory_gives():
+    (record,) = records.load(RESULTS, "smollm2", "exported")
+    said = f"{record['scores']['stock']:.4f} on the last 1,024 of the first {record['tokens']:,} tokens"
+    assert f"a perplexity of {said}" in " ".join(README.split())
+    assert record["scores"]["relative_difference"] < 5e-8  # "the same to seven digits"
+
+
+def test_evaluation_table():
+    """Every measured cell of the table of SmolLM2-135M as it is."""
+
+    def record(experiment):
+        (found,) = [r for r in records.load(RESULTS, "smollm2", experiment) if r["method"] == "original"]
+        return found
+
+    rows = [[line.strip() for line in row.strip("|").split("|")] for row in README.splitlines() if row.startswith("| ")]
+    found = {row[0]: row[1:] for row in rows if len(row) == 3}
+
+    openllm = record("open_llm")
+    titles = {"TruthfulQA": "truthfulqa", "HellaSwag": "hellaswag", "MMLU": "mmlu", "ARC-c": "arc_challenge"}
+    for title, name in titles.items():
+        score = openllm["scores"][name]
+        assert found[title] == [f"{score['n']} items", cell(score, 1)]
+    (length,) = record("ruler")["scores"]["lengths"].items()
+    assert found["RULER"] == [f"{int(length[0]) // 1024}k, 13 tasks × {length[1]['n'] // 13}", cell(length[1], 1)]
+    for row in record("perplexity")["scores"]:
+        text = f"{row['windows']} windows, {row['tokens']:,} tokens"
+        cells = f"{cell(row['token'], 2)}; by window {cell(row['window'], 2)}"
+        assert found[f"Perplexity, {row['length'] // 1024}k"] == [text, cells]
+    for bucket, score in record("longbench_e")["scores"]["tasks"]["multi_news"].items():
+        assert found[f"LongBench multi_news, {bucket}"] == [f"{score['n']} items", cell(score, 1)]
+    for row in record("passkey")["scores"]["by_length"]:
+        text = f"{row['n']} prompts"
+        assert found[f"Passkey, {row['length'] // 1024}k"] == [text, cell(row, 0, 100)]
