@@ -195,20 +195,42 @@ def test_what_the_passkeys_say_after_fine_tuning():
     assert sum(after["CLEX"].values()) == 6
 
 
-def test_what_ruler_says():
-    runs = [run for (run,) in comparable(RESULTS, "smollm2", "ruler", False) if "same_selection_as" not in run]
-    for run in runs:
+def ruler_prompts() -> dict[str, np.ndarray]:
+    """The score of every prompt, in one order, by the name of the row."""
+    return {
+        name: np.array([score["mean"] for tasks in run["scores"]["tasks"].values() for score in tasks.values()])
+        for name, run in measured("ruler").items()
+    }
+
+
+def ruler_rows() -> list[str]:
+    """The lines of RULER's table, without training; last, the difference to YaRN over the same prompts."""
+    lines, prompts = [], ruler_prompts()
+    for name, run in measured("ruler").items():
         assert len(run["tasks"]) == 13 and run["samples"] == 1
+        more = mean_interval(prompts[name] - prompts["YaRN"])
+        delta = "–" if name == "YaRN" else "{:+.1f} [{:.1f}, {:.1f}]".format(more["mean"], more["low"], more["high"])
         cells = [cell(score, 1) for score in ruler.scores(run).values()]
-        assert f"| {' | '.join([name_of(run), *cells])} |" in README.splitlines()
-    yarn, significant = (
-        np.array([score["mean"] for tasks in run["scores"]["tasks"].values() for score in tasks.values()])
-        for run in runs
-    )
-    more, text = yarn - significant, " ".join(README.split())
-    assert f"On the same {len(more)} prompts YaRN has {cell(mean_interval(more), 1)} points more." in text
-    assert (sum(more == 100), sum(more != 0), sum(more > 0)) == (4, 10, 7)
-    assert f"p = {binomtest(7, 10).pvalue:.2f} by a sign test" in text
+        lines.append(f"| {' | '.join([name, *cells, delta.replace('-', '−')])} |")
+    return lines
+
+
+def test_ruler_table():
+    lines = ruler_rows()
+    assert lines and set(lines) <= set(README.splitlines())
+
+
+def test_what_ruler_says():
+    prompts, text = ruler_prompts(), " ".join(README.split())
+    yarn, at_16k = prompts["YaRN"], slice(26, 39)
+    assert len(yarn) == 39 and not prompts["PI"].any() and not prompts["original"][at_16k].any()
+    assert [np.count_nonzero(prompts[name][at_16k]) for name in ("YaRN", "DPRoPE, significant")] == [3, 2]
+    for other, better, worse in (("PI", 16, 0), ("original", 9, 3), ("DPRoPE, significant", 7, 3)):
+        more = yarn - prompts[other]
+        assert (np.count_nonzero(more > 0), np.count_nonzero(more < 0)) == (better, worse)
+        p = binomtest(better, better + worse).pvalue
+        assert (f"p = {p:.2f}" if p > 0.01 else f"p = {p:.0e}".replace("e-05", "·10⁻⁵")) in text
+    assert sum(yarn - prompts["DPRoPE, significant"] == 100) == 4
 
 
 def test_what_the_sweep_over_n_hat_says():
@@ -294,8 +316,11 @@ def test_evaluation_table():
     for title, name in titles.items():
         score = openllm["scores"][name]
         assert found[title] == [f"{score['n']} items", cell(score, 1)]
-    (length,) = record("ruler")["scores"]["lengths"].items()
-    assert found["RULER"] == [f"{int(length[0]) // 1024}k, 13 tasks × {length[1]['n'] // 13}", cell(length[1], 1)]
+    for length, score in record("ruler")["scores"]["lengths"].items():
+        assert found[f"RULER, {int(length) // 1024}k"] == [f"{score['n']} prompts", cell(score, 1)]
+    tasks = record("ruler")["scores"]["tasks"]
+    assert all(tasks["4096"][f"niah_single_{i}"]["mean"] == 100 for i in (1, 2))
+    assert not any(tasks[length][f"niah_multikey_{i}"]["mean"] for length in ("4096", "8192") for i in (1, 2, 3))
     for row in record("perplexity")["scores"]:
         text = f"{row['windows']} windows, {row['tokens']:,} tokens"
         cells = f"{cell(row['token'], 2)}; by window {cell(row['window'], 2)}"
