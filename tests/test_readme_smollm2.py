@@ -215,15 +215,26 @@ def ruler_prompts() -> dict[str, np.ndarray]:
 
 
 def ruler_rows() -> list[str]:
-    """The lines of RULER's table, without training; last, the difference to YaRN over the same prompts."""
+    """The lines of RULER's table, without training; last, what it differs by from YaRN over the same prompts."""
     lines, prompts = [], ruler_prompts()
     for name, run in measured("ruler").items():
         assert len(run["tasks"]) == 13 and run["samples"] == 1
-        more = mean_interval(prompts[name] - prompts["YaRN"])
-        delta = "–" if name == "YaRN" else "{:+.1f} [{:.1f}, {:.1f}]".format(more["mean"], more["low"], more["high"])
         cells = [cell(score, 1) for score in ruler.scores(run).values()]
-        lines.append(f"| {' | '.join([name, *cells, delta.replace('-', '−')])} |")
+        if name == "YaRN":
+            lines.append(f"| {' | '.join([name, *cells, '–', '–'])} |")
+            continue
+        gaps = prompts[name] - prompts["YaRN"]
+        more, (better, worse, p) = mean_interval(gaps), sign_test(gaps)
+        delta = "{:+.1f} [{:.1f}, {:.1f}]".format(*(more[key] for key in ("mean", "low", "high"))).replace("-", "−")
+        shown = f"{p:.2f}" if p >= 0.005 else f"{p:.0e}".replace("e-05", "·10⁻⁵")
+        lines.append(f"| {' | '.join([name, *cells, delta, f'{better} : {worse}, p = {shown}'])} |")
     return lines
+
+
+def sign_test(gaps: np.ndarray) -> tuple[int, int, float]:
+    """How many prompts are answered better and worse, and p."""
+    better, worse = (int(np.count_nonzero(sign * gaps > 0)) for sign in (1, -1))
+    return better, worse, binomtest(better, better + worse).pvalue
 
 
 def test_ruler_table():
@@ -232,16 +243,20 @@ def test_ruler_table():
 
 
 def test_what_ruler_says():
-    prompts, text = ruler_prompts(), " ".join(README.split())
-    yarn, at_16k = prompts["YaRN"], slice(26, 39)
-    assert len(yarn) == 39 and not prompts["PI"].any() and not prompts["original"][at_16k].any()
-    assert [np.count_nonzero(prompts[name][at_16k]) for name in ("YaRN", "DPRoPE, significant")] == [3, 2]
-    for other, better, worse in (("PI", 16, 0), ("original", 9, 3), ("DPRoPE, significant", 7, 3)):
-        more = yarn - prompts[other]
-        assert (np.count_nonzero(more > 0), np.count_nonzero(more < 0)) == (better, worse)
-        p = binomtest(better, better + worse).pvalue
-        assert (f"p = {p:.2f}" if p > 0.01 else f"p = {p:.0e}".replace("e-05", "·10⁻⁵")) in text
-    assert sum(yarn - prompts["DPRoPE, significant"] == 100) == 4
+    prompts, at_16k = ruler_prompts(), slice(26, 39)
+    yarn = prompts["YaRN"]
+    assert len(yarn) == 39 and not prompts["PI"].any()
+    minutes = [run["seconds"] / 60 for run in measured("ruler").values()]
+    assert f"{min(minutes):.0f} to {max(minutes):.0f} minutes of one core a method" in " ".join(README.split())
+    answered = {name: np.count_nonzero(scores[at_16k]) for name, scores in prompts.items()}
+    assert answered.pop("original") == answered.pop("PI") == 0
+    assert answered.pop("YaRN") == answered.pop("DPRoPE, n̂ = 28") == 3 and set(answered.values()) == {2}
+    gaps = {name: scores - yarn for name, scores in prompts.items() if name != "YaRN"}
+    assert {name for name in gaps if sign_test(gaps[name])[2] < 0.05} == {"PI"}
+    intervals = {name: mean_interval(gap) for name, gap in gaps.items()}
+    assert {name for name in gaps if intervals[name]["high"] < 0} == {"original", "PI", "DPRoPE, significant"}
+    assert not any(interval["low"] > 0 for interval in intervals.values())
+    assert [np.count_nonzero(gaps[name] == -100) for name in ("original", "DPRoPE, significant")] == [6, 4]
 
 
 def test_what_the_sweep_over_n_hat_says():
