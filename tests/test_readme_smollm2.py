@@ -256,6 +256,8 @@ def test_what_ruler_says():
     intervals = {name: mean_interval(gap) for name, gap in gaps.items()}
     assert {name for name in gaps if intervals[name]["high"] < 0} == {"original", "PI", "DPRoPE, significant"}
     assert not any(interval["low"] > 0 for interval in intervals.values())
+    below = {name: round(-interval["mean"]) for name, interval in intervals.items()}
+    assert below["NTK-aware"] == 2 and {below[name] for name in below if "DPRoPE" in name} == {7, 10}
     assert [np.count_nonzero(gaps[name] == -100) for name in ("original", "DPRoPE, significant")] == [6, 4]
 
 
