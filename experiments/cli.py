@@ -30,6 +30,15 @@ def factor(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
+def directory(text: str) -> Path:
+    """A directory to write to, refused before any work where a file stands in its way."""
+    path = Path(text)
+    existing = next(part for part in (path, *path.absolute().parents) if part.exists())
+    if not existing.is_dir():
+        raise argparse.ArgumentTypeError(f"{existing} is no directory; give another path.")
+    return path
+
+
 def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: bool = False) -> None:
     """--method, --factor and the methods' own options."""
     names = ", ".join(rope.METHODS)
@@ -55,14 +64,14 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
 
 def add_results_argument(to: argparse.ArgumentParser) -> None:
     """--results, where records go to or come from."""
-    to.add_argument("--results", type=Path, default=RESULTS, metavar="DIR", help="records (default results/)")
+    to.add_argument("--results", type=directory, default=RESULTS, metavar="DIR", help="records (default results/)")
 
 
 def rendering_arguments(module_doc: str, prog: str, default_scale: str, output: Path) -> argparse.Namespace:
     """The parsed command line of a table or figure: scale, output directory and records."""
     made = parser(module_doc, prog=prog)
     made.add_argument("--scale", default=default_scale, help=f"whose records to show (default {default_scale})")
-    made.add_argument("--output", type=Path, default=output, metavar="DIR", help=f"default {output.name}/")
+    made.add_argument("--output", type=directory, default=output, metavar="DIR", help=f"default {output.name}/")
     add_results_argument(made)
     arguments = made.parse_args()
     scales.get(arguments.scale)

@@ -10,8 +10,6 @@ written and no weights are read.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from core.angles import angle_distribution
@@ -30,7 +28,9 @@ def main() -> None:
         help=f"a checkpoint's directory, a name on the hub, or one of {', '.join(scales.SCALES)}",
     )
     cli.add_method_arguments(parser, method="dprope")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="where to export the extended model; must be new")
+    parser.add_argument(
+        "--output", type=cli.directory, metavar="DIR", help="where to export the extended model; must be new"
+    )
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help="of the export")
     arguments = parser.parse_args()
 

@@ -167,7 +167,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--model", metavar="PATH_OR_NAME", help="start from this checkpoint instead of the scale's")
     cli.add_method_arguments(parser, method="dprope")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the data's order (default 0)")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="default checkpoints/SCALE/RUN")
+    parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default checkpoints/SCALE/RUN")
     parser.add_argument("--data", metavar="DIR", help="text or parquet files, or `hub` (PG19), or `books`")
     group = parser.add_argument_group("settings (default: the scale's)")
     group.add_argument("--steps", type=int, metavar="N", help="optimizer steps")

@@ -39,7 +39,7 @@ def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.miniature")
     parser.add_argument("--scale", default="tiny", help=f"one of {', '.join(scales.SCALES)} (default tiny)")
     parser.add_argument("--model", metavar="PATH_OR_NAME", help="for this checkpoint instead of the scale's model")
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--output", type=cli.directory, required=True, metavar="DIR")
     parser.add_argument("--samples", type=int, default=4, metavar="N", help="per LongBench-E task and bucket (4)")
     parser.add_argument("--documents", type=int, default=100, metavar="N", help="per Open LLM benchmark (100)")
     parser.add_argument("--seed", type=int, default=0)

@@ -110,8 +110,8 @@ def _arguments():
     parser.add_argument("--data", type=Path, metavar="DIR", help="parquet or text files")
     parser.add_argument("--hub", type=int, default=0, metavar="N", help="books of PG19 to stream instead")
     parser.add_argument("--unseen", type=Path, nargs="+", metavar="FILE", help="leave out what shares text with these")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="default models/SCALE")
-    parser.add_argument("--work", type=Path, metavar="DIR", help="checkpoints (default runs/SCALE/pretrain)")
+    parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default models/SCALE")
+    parser.add_argument("--work", type=cli.directory, metavar="DIR", help="checkpoints (default runs/SCALE/pretrain)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="default: as many as torch takes")
     parser.add_argument(

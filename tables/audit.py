@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
@@ -308,7 +307,7 @@ def build(checked: list[Finding]) -> str:
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m tables.audit")
     parser.add_argument("--all", action="store_true", help="list what agrees, too")
-    parser.add_argument("--output", type=Path, default=common.OUTPUT, metavar="DIR", help="default tables/")
+    parser.add_argument("--output", type=cli.directory, default=common.OUTPUT, metavar="DIR", help="default tables/")
     arguments = parser.parse_args()
 
     checked = findings()

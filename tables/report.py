@@ -100,7 +100,7 @@ def _e(text: str) -> str:
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m tables.report")
-    parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR", help="default report/")
+    parser.add_argument("--output", type=cli.directory, default=OUTPUT, metavar="DIR", help="default report/")
     cli.add_results_argument(parser)
     arguments = parser.parse_args()
     page = build(arguments.results, records.ROOT / "tables", records.ROOT / "figures")

@@ -10,6 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from core.disturbance import strategy_disturbance
 from core.rope import RopeGeometry, scale
+from experiments import cli
 from experiments.records import ROOT
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -151,6 +152,36 @@ def test_bad_input_to_the_other_commands(call, model, tmp_path, arguments, says)
     status, _, err = call(name, *rest)
     assert status == 2 and says in err and err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["file", "file/inside"])
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("extend", "--output"),
+        ("finetune", "--output"),
+        ("miniature", "--output"),
+        ("pretrain", "--work"),
+        ("rerun", "--output"),
+        ("extension", "--results"),
+        ("tables.audit", "--output"),
+        ("tables.report", "--output"),
+    ],
+)
+def test_a_file_in_the_way_of_what_is_to_be_written(call, tmp_path, name, option, place):
+    (tmp_path / "file").write_text("kept")
+    status, out, err = call(name, option, tmp_path / place)
+    assert (status, out) == (2, "")
+    assert err.endswith(f"argument {option}: {tmp_path / 'file'} is no directory; give another path.\n")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_file_in_the_way_of_tables_and_figures(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sys, "argv", ["", "--output", str(tmp_path / "file")])
+    with pytest.raises(SystemExit, match="2"):
+        cli.rendering_arguments("", "", "tiny", tmp_path)
+    assert "is no directory; give another path" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
