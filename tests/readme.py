@@ -3,6 +3,7 @@
 from experiments.records import ROOT
 
 README = (ROOT / "README.md").read_text()
+PROSE = " ".join(README.split())  # a sentence is found wherever its lines break
 
 
 def name_of(run: dict) -> str:

@@ -10,7 +10,7 @@ from experiments.records import RESULTS
 from tables import audit, longbench, openllm, perplexity, ruler
 from tables.benchmarks import comparable, over_seeds
 from tests.models import checkpoint
-from tests.readme import README, cell
+from tests.readme import PROSE, README, cell
 
 
 def test_disturbance_table():
@@ -96,11 +96,10 @@ def test_fine_tune_tables():
 
 def test_times():
     (record,) = records.load(RESULTS, "tiny", "time_cost")
-    text = " ".join(README.split())
     for row in record["scores"]:
         if row["run"] != "pi_s=2":
-            assert cell(row | {"mean": row["relative_to_pi"]}, 3) in text
-            assert f"A training step of {record['length']} tokens" in text and f"the {row['rounds']} rounds" in text
+            assert cell(row | {"mean": row["relative_to_pi"]}, 3) in PROSE
+            assert f"A training step of {record['length']} tokens" in PROSE and f"the {row['rounds']} rounds" in PROSE
 
 
 def temperature_rows(factor: int) -> list[str]:
@@ -154,4 +153,4 @@ def test_heads_that_look_back(scale, trained, method, options, factor):
         if (group[0]["method"], group[0]["options"], group[0]["factor"]) == (method, options, factor)
     ]
     for name in ("own", "scaled") if method == "pi" else ("own",):
-        assert cell(over_seeds([{name: run["scores"][name]} for run in group])[name], 1) in " ".join(README.split())
+        assert cell(over_seeds([{name: run["scores"][name]} for run in group])[name], 1) in PROSE

@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import binomtest
 
 from core.rope import scale
-from eval.intervals import accuracy_interval, mean_interval
+from eval.intervals import accuracy_interval, mean_interval, mean_of_means
 from experiments import records, scales
 from experiments.records import RESULTS
 from tables import perplexity, ruler
 from tables.benchmarks import comparable
 from tables.extension import disturbances, fine_tuned, paired_difference, same_text
 from tables.short_text import differences
-from tests.readme import README, cell, name_of, signed
+from tests.readme import PROSE, README, cell, name_of, signed
 
 
 def measured(experiment: str, trained: bool = False) -> dict[str, dict]:
@@ -67,7 +67,7 @@ def test_fine_tuned_table():
 
 
 def test_what_fine_tuning_says():
-    untrained, text = same_text(RESULTS, "smollm2"), " ".join(README.split())
+    untrained = same_text(RESULTS, "smollm2")
     distances = []
     for runs in (untrained, fine_tuned(RESULTS, "smollm2", untrained[0])):
         by_name = {name_of(run): run for run in runs}
@@ -79,14 +79,14 @@ def test_what_fine_tuning_says():
         ("DPRoPE, n̂ = 28", "that of n̂ = 28"),
         ("DPRoPE, significant", "that of `dprope-significant`"),
     ):
-        found = re.search(rf"{re.escape(words)} from (\d\.\d+) to (\d\.\d+)", text).groups()
+        found = re.search(rf"{re.escape(words)} from (\d\.\d+) to (\d\.\d+)", PROSE).groups()
         assert found == (f"{before[name]:.3f}", f"{after[name]:.3f}")
     clex = after.pop("CLEX")
     assert abs(clex - after["DPRoPE, t = 0"]) < 0.002
     assert [name for name in sorted(before, key=before.get) if name in after] == sorted(after, key=after.get)
     made = records.load(RESULTS, "smollm2", "finetune")
     minutes = [run["seconds"] / 60 for run in made]
-    assert f"took {min(minutes):.0f} to {max(minutes):.0f} minutes" in text and len(made) == len(after) + 1
+    assert f"took {min(minutes):.0f} to {max(minutes):.0f} minutes" in PROSE and len(made) == len(after) + 1
     assert {(run["steps"], run["batch"], run["length"]) for run in made} == {(20, 1, 4096)}
 
 
@@ -111,11 +111,13 @@ def test_what_the_perplexity_says():
     assert sorted(found, key=beyond.get) == sorted(found, key=at_16k.get)
     assert min(found, key=lambda name: found[name][0]["token"]["mean"]) == "original"
     assert all([(s["length"], s["windows"]) for s in scores] == [(8192, 12), (16384, 6)] for scores in found.values())
+    minutes = [run["seconds"] / 60 for run in measured("perplexity").values()]
+    assert f"{min(minutes):.0f} to {max(minutes):.0f} minutes of one core a method; the whole" in PROSE
 
 
-def short_text_rows() -> list[str]:
-    """The lines of the table of what extending costs within L, without training."""
-    found = differences(RESULTS, "smollm2", 2, False)
+def short_text_rows(trained: bool) -> list[str]:
+    """The lines of a table of what extending costs within L, fine-tuned or not."""
+    found = differences(RESULTS, "smollm2", 2, trained)
     names = {"($t=0$)": ", t = 0", r"($\hat n=": ", n̂ = ", "$)": ""}
     lines = []
     for name, scores in found.items():
@@ -129,8 +131,10 @@ def short_text_rows() -> list[str]:
     return lines
 
 
-def test_short_text_table():
-    assert set(short_text_rows()) <= set(README.splitlines())
+@pytest.mark.parametrize("trained", (False, True))
+def test_short_text_tables(trained):
+    lines = short_text_rows(trained)
+    assert lines and set(lines) <= set(README.splitlines())
 
 
 def test_what_short_text_says():
@@ -141,7 +145,18 @@ def test_what_short_text_says():
     assert {name for name, _ in averages} == {"PI"}
     single = {("PI", "HellaSwag"), ("DPRoPE ($t=0$)", "ARC-c"), (r"DPRoPE ($\hat n=40$)", "ARC-c")}
     assert differing - averages == single
-    assert f"of {len(benchmarks) - len(found)}, one or two would by chance" in " ".join(README.split())
+    assert f"of {len(benchmarks) - len(found)}, one or two would by chance" in PROSE
+
+
+def test_what_short_text_says_after_fine_tuning():
+    (before,), (after,) = (
+        [run["by_document"] for name, run in measured("open_llm", trained).items() if name == "DPRoPE, n̂ = 28"]
+        for trained in (False, True)
+    )
+    change = mean_of_means([100 * np.subtract(after[task], before[task]) for task in before])
+    assert change["n"] == 2000 and change["low"] < 0 < change["high"]
+    assert f"its average changes by {cell(change, 1)} points".replace("-", "−") in PROSE
+    assert all(scores["Perplexity"]["high"] < 0 for scores in differences(RESULTS, "smollm2", 2, True).values())
 
 
 def passkey_rows(trained: bool) -> list[str]:
@@ -171,11 +186,11 @@ def test_passkey_tables(trained):
 
 def test_what_the_passkeys_say():
     found = keys_found()
-    text, words = " ".join(README.split()), {0: "none", 4: "four", 5: "five", 7: "seven", 9: "nine", 10: "ten"}
+    words = {0: "none", 4: "four", 5: "five", 7: "seven", 9: "nine", 10: "ten"}
     for name, cells in found.items():
         share = accuracy_interval(np.array(list(cells.values())))
-        assert share["n"] == 12 and cell(share, 0, 100).replace(" [", " % [", 1) in text
-        assert words[round(12 * share["mean"])] in text, name
+        assert share["n"] == 12 and cell(share, 0, 100).replace(" [", " % [", 1) in PROSE
+        assert words[round(12 * share["mean"])] in PROSE, name
     yarn, argmin = found["YaRN"], found["DPRoPE, t = 0"]
     assert not any(yarn[length, 1.0] for length in (4096, 8192, 12288, 16384))
     differing = [argmin[place] - yarn[place] for place in yarn if argmin[place] != yarn[place]]
@@ -184,16 +199,16 @@ def test_what_the_passkeys_say():
     assert {place for place in yarn if yarn[place] != plain[place]} == {(4096, 1.0), (12288, 1.0)}
     assert found["DPRoPE, n̂ = 28, attention × 1.07"] == yarn
     assert {place for place in yarn if yarn[place] != more[place]} == {(length, 1.0) for length in (4096, 8192, 12288)}
-    assert f"p = {binomtest(5, 5).pvalue:.2f} by a sign test; for the tiny base" in text
+    assert f"p = {binomtest(5, 5).pvalue:.2f} by a sign test; for the tiny base" in PROSE
     assert not any(fewer[length, 1.0] for length in (4096, 8192, 12288, 16384))
     assert [more[place] - fewer[place] for place in more if more[place] != fewer[place]] == [1] * 6
-    assert f"p = {binomtest(6, 6).pvalue:.2f}." in text
+    assert f"p = {binomtest(6, 6).pvalue:.2f}." in PROSE
     geometry, runs = scales.get("smollm2").geometry, {name_of(run): run for run in same_text(RESULTS, "smollm2")}
     smaller, larger = (set(np.flatnonzero(scale(geometry, "dprope", 2, n_hat=n).interpolated)) for n in (24, 28))
     assert larger - smaller == {4, 20} and smaller < larger
-    assert f"{2 * np.pi / geometry.inv_freq[20]:,.0f} tokens is just beyond L" in text
+    assert f"{2 * np.pi / geometry.inv_freq[20]:,.0f} tokens is just beyond L" in PROSE
     lost = paired_difference(runs["DPRoPE, n̂ = 24"], runs["DPRoPE, n̂ = 28"], 64)
-    assert f"worth {cell(lost, 3)} nats".replace("-", "−") in text
+    assert f"worth {cell(lost, 3)} nats".replace("-", "−") in PROSE
 
 
 def test_what_the_passkeys_say_after_fine_tuning():
@@ -247,7 +262,7 @@ def test_what_ruler_says():
     yarn = prompts["YaRN"]
     assert len(yarn) == 39 and not prompts["PI"].any()
     minutes = [run["seconds"] / 60 for run in measured("ruler").values()]
-    assert f"{min(minutes):.0f} to {max(minutes):.0f} minutes of one core a method" in " ".join(README.split())
+    assert f"{min(minutes):.0f} to {max(minutes):.0f} minutes of one core a method" in PROSE
     answered = {name: np.count_nonzero(scores[at_16k]) for name, scores in prompts.items()}
     assert answered.pop("original") == answered.pop("PI") == 0
     assert answered.pop("YaRN") == answered.pop("DPRoPE, n̂ = 28") == 3 and set(answered.values()) == {2}
@@ -263,9 +278,9 @@ def test_what_ruler_says():
 
 def test_what_the_sweep_over_n_hat_says():
     runs = {str(run["options"] or run["method"]): run for run in same_text(RESULTS, "smollm2")}
-    best, text = runs["{'n_hat': 40}"], " ".join(README.split())
+    best = runs["{'n_hat': 40}"]
     for name in ("dprope", "{'n_hat': 28}", "dprope-significant"):
-        assert cell(paired_difference(runs[name], best, 64), 3).replace("-", "−") in text
+        assert cell(paired_difference(runs[name], best, 64), 3).replace("-", "−") in PROSE
     geometry, chosen = scales.get("smollm2").geometry, {}
     for n_hat in (24, 28, 40):
         chosen[n_hat] = set(np.flatnonzero(scale(geometry, "dprope", 2, n_hat=n_hat).interpolated))
@@ -276,7 +291,7 @@ def test_what_the_sweep_over_n_hat_says():
 
 
 def test_what_the_number_of_intervals_decides():
-    runs, text = {name_of(run): run for run in same_text(RESULTS, "smollm2")}, " ".join(README.split())
+    runs = {name_of(run): run for run in same_text(RESULTS, "smollm2")}
     geometry, pairs = scales.get("smollm2").geometry, {}
     for b in (90, 180, 360, 720):
         pairs[b] = set(np.flatnonzero(scale(geometry, "dprope", 2, intervals=b).interpolated))
@@ -286,8 +301,8 @@ def test_what_the_number_of_intervals_decides():
     by_b = {b: runs["DPRoPE, t = 0" + (f", b = {b}" if b != 360 else "")] for b in pairs}
     less = paired_difference(by_b[360], by_b[90], 64)
     second, third = (cell(paired_difference(by_b[b], by_b[360], 64), 3) for b in (180, 720))
-    assert f"the first has {cell(less, 3)} less loss, the second {second} more and the third {third} more" in text
-    assert f"b = 180 from b = 90, makes {cell(paired_difference(by_b[180], by_b[90], 64), 3)}" in text
+    assert f"the first has {cell(less, 3)} less loss, the second {second} more and the third {third} more" in PROSE
+    assert f"b = 180 from b = 90, makes {cell(paired_difference(by_b[180], by_b[90], 64), 3)}" in PROSE
     averages = disturbances(RESULTS, "smollm2", list(by_b.values()))
     assert [f"{1e3 * average:.2f}" for average in averages] == ["0.69", "0.69", "0.67", "0.69"]
 
@@ -295,19 +310,17 @@ def test_what_the_number_of_intervals_decides():
 def test_what_the_temperature_does():
     runs = {name_of(run): run for run in same_text(RESULTS, "smollm2")}
     plain, with_it = runs["DPRoPE, n̂ = 28"], runs["DPRoPE, n̂ = 28, attention × 1.07"]
-    text = " ".join(README.split())
     lost = paired_difference(runs["YaRN, attention × 1.00"], runs["YaRN"], 64)
-    assert f"without it, it loses {cell(lost, 3)}".replace("-", "−") in text
+    assert f"without it, it loses {cell(lost, 3)}".replace("-", "−") in PROSE
     gained = paired_difference(plain, with_it, 64)
-    assert f"n̂ = 28 with it gains {cell(gained, 3)}" in text
+    assert f"n̂ = 28 with it gains {cell(gained, 3)}" in PROSE
 
 
 def test_what_the_selections_say():
     (record,) = records.load(RESULTS, "smollm2", "selections")
-    text = " ".join(README.split())
     found = [cell(record["spearman"][name], 2).replace("-", "−") for name in ("released", "equation")]
-    assert f"Over {len(record['scores'])} selections" in text
-    assert f"ρ is {found[0]} by the released code's convention and {found[1]} by equation (7)'s" in text
+    assert f"Over {len(record['scores'])} selections" in PROSE
+    assert f"ρ is {found[0]} by the released code's convention and {found[1]} by equation (7)'s" in PROSE
     loss = {tuple(row["interpolated_pairs"]): round(row["beyond"]["mean"], 2) for row in record["scores"]}
     moved = {tuple(row["interpolated_pairs"]): 1e3 * row["disturbance"]["released"] for row in record["scores"]}
     collapsed = {pairs for pairs in loss if not {22, 23} <= set(pairs)}
@@ -325,7 +338,7 @@ def test_what_the_selections_say():
 def test_the_export_gives_what_the_model_in_memory_gives():
     (record,) = records.load(RESULTS, "smollm2", "exported")
     said = f"{record['scores']['stock']:.4f} on the last 1,024 of the first {record['tokens']:,} tokens"
-    assert f"a perplexity of {said}" in " ".join(README.split())
+    assert f"a perplexity of {said}" in PROSE
     assert record["scores"]["relative_difference"] < 5e-8  # "the same to seven digits"
 
 
