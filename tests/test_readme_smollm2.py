@@ -149,13 +149,13 @@ def test_what_short_text_says():
 
 
 def test_what_short_text_says_after_fine_tuning():
-    (before,), (after,) = (
-        [run["by_document"] for name, run in measured("open_llm", trained).items() if name == "DPRoPE, n̂ = 28"]
-        for trained in (False, True)
-    )
-    change = mean_of_means([100 * np.subtract(after[task], before[task]) for task in before])
-    assert change["n"] == 2000 and change["low"] < 0 < change["high"]
-    assert f"its average changes by {cell(change, 1)} points".replace("-", "−") in PROSE
+    before, after = measured("open_llm"), measured("open_llm", trained=True)
+    for name, words in (("YaRN", "YaRN's average changes by {} points"), ("DPRoPE, n̂ = 28", "that of n̂ = 28 by {}.")):
+        untrained, tuned = before[name]["by_document"], after.pop(name)["by_document"]
+        change = mean_of_means([100 * np.subtract(tuned[task], untrained[task]) for task in untrained])
+        assert change["n"] == 2000 and change["low"] < 0 < change["high"]
+        assert words.format(cell(change, 1)).replace("-", "−") in PROSE
+    assert not after  # "measured of two"
     assert all(scores["Perplexity"]["high"] < 0 for scores in differences(RESULTS, "smollm2", 2, True).values())
 
 
