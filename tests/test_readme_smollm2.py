@@ -1,6 +1,7 @@
 """What the README says of SmolLM2-135M is what the records hold."""
 
 import re
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -90,16 +91,17 @@ def test_what_fine_tuning_says():
     assert {(run["steps"], run["batch"], run["length"]) for run in made} == {(20, 1, 4096)}
 
 
-def perplexity_rows() -> list[str]:
-    """The lines of the table of sliding-window perplexity, without training."""
+def perplexity_rows(trained: bool) -> list[str]:
+    """The lines of a table of sliding-window perplexity, fine-tuned or not."""
     return [
         f"| {' | '.join([name, *(cell(score, 1) for score in perplexity.scores(record).values())])} |"
-        for name, record in measured("perplexity").items()
+        for name, record in measured("perplexity", trained).items()
     ]
 
 
-def test_perplexity_table():
-    lines = perplexity_rows()
+@pytest.mark.parametrize("trained", (False, True))
+def test_perplexity_tables(trained):
+    lines = perplexity_rows(trained)
     assert lines and set(lines) <= set(README.splitlines())
 
 
@@ -115,8 +117,17 @@ def test_what_the_perplexity_says():
     assert f"{min(minutes):.0f} to {max(minutes):.0f} minutes of one core a method; the whole" in PROSE
 
 
+def test_what_the_perplexity_says_after_fine_tuning():
+    ratios = []
+    for trained in (False, True):
+        runs = measured("perplexity", trained)
+        at_16k = [runs[name]["scores"][1]["token"]["mean"] for name in ("DPRoPE, n̂ = 28", "YaRN")]
+        ratios.append(100 * (at_16k[0] / at_16k[1] - 1))
+    assert "n̂ = 28 had {:.1f} per cent more than YaRN and has {:.1f}:".format(*ratios) in PROSE
+
+
 def short_text_rows(trained: bool) -> list[str]:
-    """The lines of a table of what extending costs within L, fine-tuned or not."""
+    """The lines of a table of what extending costs within L, fine-tuned or not; then, last, what training changed."""
     found = differences(RESULTS, "smollm2", 2, trained)
     names = {"($t=0$)": ", t = 0", r"($\hat n=": ", n̂ = ", "$)": ""}
     lines = []
@@ -125,10 +136,22 @@ def short_text_rows(trained: bool) -> list[str]:
             name = name.replace(" " + tex, plain).replace(tex, plain)
         cells = [
             "{:+.1f} [{:.1f}, {:.1f}]".format(*(score[key] for key in ("mean", "low", "high")))
-            for score in scores.values()
+            for score in [*scores.values(), *changes_by_training(name, trained)]
         ]
+        cells += ["–"] * (trained and name == "CLEX")  # which is no method without training
         lines.append(f"| {name} | {' | '.join(cells)} |".replace("-", "−").replace("NTK−aware", "NTK-aware"))
     return lines
+
+
+def changes_by_training(name: str, trained: bool = True) -> list[dict]:
+    """Open LLM's average of the fine-tuned model minus the same untrained, paired by item, if there are both."""
+    runs = [measured("open_llm", trained).get(name) for trained in (False, True)]
+    if not trained or not all(runs):
+        return []
+    before, after = (run["by_document"] for run in runs)
+    change = mean_of_means([100 * np.subtract(after[task], before[task]) for task in before])
+    assert change["n"] == 2000
+    return [change]
 
 
 @pytest.mark.parametrize("trained", (False, True))
@@ -149,14 +172,17 @@ def test_what_short_text_says():
 
 
 def test_what_short_text_says_after_fine_tuning():
-    before, after = measured("open_llm"), measured("open_llm", trained=True)
-    for name, words in (("YaRN", "YaRN's average changes by {} points"), ("DPRoPE, n̂ = 28", "that of n̂ = 28 by {}.")):
-        untrained, tuned = before[name]["by_document"], after.pop(name)["by_document"]
-        change = mean_of_means([100 * np.subtract(tuned[task], untrained[task]) for task in untrained])
-        assert change["n"] == 2000 and change["low"] < 0 < change["high"]
-        assert words.format(cell(change, 1)).replace("-", "−") in PROSE
-    assert not after  # "measured of two"
+    after = measured("open_llm", trained=True)
+    changes = {name: changes_by_training(name)[0] for name in after if name != "CLEX"}
+    assert all(change["low"] < 0 < change["high"] for change in changes.values())
     assert all(scores["Perplexity"]["high"] < 0 for scores in differences(RESULTS, "smollm2", 2, True).values())
+    words = ["none", "one", "two", "three", "four", "five", "six"]
+    llm, windows, prompts = (
+        words[len(measured(experiment, trained=True))] for experiment in ("open_llm", "perplexity", "ruler")
+    )
+    tuned = words[len(records.load(RESULTS, "smollm2", "finetune"))]
+    assert f"Of the {tuned}, Open LLM has been measured of {llm}, sliding-window perplexity of {windows}" in PROSE
+    assert f"and RULER of {prompts}" in PROSE
 
 
 def passkey_rows(trained: bool) -> list[str]:
@@ -254,7 +280,7 @@ def sign_test(gaps: np.ndarray) -> tuple[int, int, float]:
 
 def test_ruler_table():
     lines = ruler_rows()
-    assert len(lines) == 8 and set(lines) <= set(README.splitlines())  # "so of eight only"
+    assert lines and set(lines) <= set(README.splitlines())
 
 
 def test_what_ruler_says():
@@ -269,11 +295,18 @@ def test_what_ruler_says():
     gaps = {name: scores - yarn for name, scores in prompts.items() if name != "YaRN"}
     assert {name for name in gaps if sign_test(gaps[name])[2] < 0.05} == {"PI"}
     intervals = {name: mean_interval(gap) for name, gap in gaps.items()}
-    assert {name for name in gaps if intervals[name]["high"] < 0} == {"original", "PI", "DPRoPE, significant"}
+    assert {name for name in gaps if intervals[name]["high"] < 0} == {
+        *("original", "PI", "DPRoPE, n̂ = 36", "DPRoPE, significant")
+    }
     assert not any(interval["low"] > 0 for interval in intervals.values())
     below = {name: round(-interval["mean"]) for name, interval in intervals.items()}
     assert below["NTK-aware"] == 2 and {below[name] for name in below if "DPRoPE" in name} == {7, 8, 10}
-    assert [np.count_nonzero(gaps[name] == -100) for name in ("original", "DPRoPE, significant")] == [6, 4]
+    lacking = ("original", "DPRoPE, n̂ = 36", "DPRoPE, significant")
+    assert [np.count_nonzero(gaps[name] == -100) for name in lacking] == [6, 4, 4]
+    sweep = [name for name in prompts if name.startswith("DPRoPE")]
+    tests = {pair: sign_test(prompts[pair[0]] - prompts[pair[1]]) for pair in combinations(sweep, 2)}
+    furthest = min(tests, key=lambda pair: tests[pair][2])
+    assert len(sweep) == 6 and furthest == ("DPRoPE, t = 0", "DPRoPE, n̂ = 28") and tests[furthest] == (0, 4, 0.125)
 
 
 def test_what_the_sweep_over_n_hat_says():
