@@ -15,6 +15,8 @@ import argparse
 import dataclasses
 from pathlib import Path
 
+import torch
+
 from core.errors import InputError
 from core.extend import extend
 from core.rope import scale
@@ -24,7 +26,7 @@ from experiments.training import budget, launch
 from experiments.training.corpus import NAMED, Corpus
 from experiments.training.packing import pack
 from experiments.training.run import Run
-from experiments.training.trainer import Trainer, training_arguments
+from experiments.training.trainer import Trainer, bfloat16_on_gpu, default_dtype, training_arguments
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 
@@ -156,9 +158,12 @@ def _settings(arguments: argparse.Namespace) -> Training:
     base = scales.get(arguments.scale).training if arguments.scale else Training()
     if not (arguments.scale or arguments.model):
         raise InputError(f"give --scale (one of {', '.join(scales.SCALES)}) or --model.")
-    names = ("batch", "device_batch", "learning_rate", "checkpointing", "save_every", "data")
+    names = ("batch", "device_batch", "learning_rate", "dtype", "checkpointing", "save_every", "data")
     given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
-    return dataclasses.replace(base, **given)
+    settings = dataclasses.replace(base, **given)
+    if settings.dtype == "bfloat16" and torch.cuda.is_available() and not bfloat16_on_gpu():
+        raise InputError("this GPU does not multiply bfloat16; give --dtype float32.")
+    return dataclasses.replace(settings, dtype=settings.dtype or default_dtype())
 
 
 def _parse() -> argparse.Namespace:
@@ -175,6 +180,11 @@ def _parse() -> argparse.Namespace:
     group.add_argument("--batch", type=int, metavar="N", help="sequences of a step, over all devices")
     group.add_argument("--device-batch", type=int, metavar="N", help="sequences a device takes at a time")
     group.add_argument("--learning-rate", type=float, metavar="RATE")
+    group.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16"),
+        help="of matrix products (default bfloat16 on a GPU that has it, else float32)",
+    )
     group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help="recompute activations")
     group.add_argument("--save-every", type=int, metavar="STEPS", help="between checkpoints")
     group = parser.add_argument_group("planning")

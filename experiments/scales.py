@@ -21,6 +21,7 @@ class Training:
         device_batch: sequences that a device takes at a time; gradients are accumulated up to `batch`.
         learning_rate, betas, weight_decay: AdamW's.
         clip: the gradient norm is clipped at this.
+        dtype: of matrix products, "bfloat16" or "float32"; None for bfloat16 on a GPU that has it, else float32.
         checkpointing: recompute activations in the backward pass rather than keep them.
         save_every: steps between checkpoints.
         data: "hub" (PG19), "books" (the registry package's, but for the one that is scored), or a directory.
@@ -33,6 +34,7 @@ class Training:
     betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
     clip: float = 1.0
+    dtype: str | None = None
     checkpointing: bool = True
     save_every: int = 50
     data: str = "hub"

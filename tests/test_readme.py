@@ -40,6 +40,13 @@ def test_audit_counts():
     assert f"{len(found)} checks, of which {agree} agree" in README
 
 
+def test_what_came_out_is_said_below_with_its_source():
+    """Every number of the summary stands in the sections that other tests hold to the records."""
+    summary, rest = PROSE.split("## What came out ")[1].split("## Extend your own model", 1)
+    numbers = re.findall(r"−?\d+\.\d+(?: \[[^]]*\])?", summary)
+    assert len(numbers) >= 12 and [number for number in numbers if number not in rest] == []
+
+
 def test_the_three_lines_extend_and_export_a_model(tmp_path, monkeypatch):
     checkpoint(tmp_path / "model")
     (lines,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

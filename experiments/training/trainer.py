@@ -184,7 +184,7 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
         "adam_beta2": settings.betas[1],
         "max_grad_norm": settings.clip,
         "optim": "adamw_torch_fused" if processes == 1 else "adamw_torch",
-        "bf16": bfloat16_supported(),
+        "bf16": (settings.dtype or default_dtype()) == "bfloat16",
         "use_cpu": not on_gpu,
         "activation_checkpointing": settings.checkpointing,
         "activation_checkpointing_kwargs": {"use_reentrant": False} if settings.checkpointing else None,
@@ -207,11 +207,17 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
     return made
 
 
-def bfloat16_supported() -> bool:
-    """Whether this machine multiplies bfloat16 in hardware."""
-    if torch.cuda.is_available():
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+def default_dtype() -> str:
+    """What matrix products are in where nothing is asked for.
+
+    Only some processors have bfloat16, and a run must not depend on which one it is given to: on a CPU it is float32.
+    """
+    return "bfloat16" if bfloat16_on_gpu() else "float32"
+
+
+def bfloat16_on_gpu() -> bool:
+    """Whether there is a GPU that multiplies bfloat16 in hardware."""
+    return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 class Progress(TrainerCallback):

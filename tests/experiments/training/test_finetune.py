@@ -151,6 +151,7 @@ def test_a_run_is_not_resumed_by_another(finetuned, tmp_path, monkeypatch):
         (["--method", "yarn"], 'method "pi", not "yarn"'),
         (["--factor", 4], "factor 2.0, not 4.0"),
         (["--seed", 9], "seed 0, not 9"),
+        (["--dtype", "bfloat16"], 'dtype "float32", not "bfloat16"'),
         (["--steps", 8], "steps 6, not 8"),
     ):
         status, _, err = finetuned(*change)
@@ -205,6 +206,16 @@ def test_a_gradient_that_is_not_finite_stops_too(finetuned, tmp_path, monkeypatc
     assert status == 2 and "the gradient's norm is inf at step 1; no checkpoint had been written" in err
 
 
+def test_bfloat16_is_asked_for_and_stated(finetuned, tmp_path):
+    """Whatever processor there is: without it a CPU trains in float32, as the plain loop does."""
+    for dtype in ("float32", "bfloat16"):
+        assert finetuned("--steps", 3, "--dtype", dtype, "--output", tmp_path / dtype)[0] == 0
+    wide, narrow = (facts(tmp_path / dtype) for dtype in ("float32", "bfloat16"))
+    assert (wide["dtype"], narrow["dtype"]) == ("float32", "bfloat16") and wide["identity"] != narrow["identity"]
+    gaps = np.abs(np.array(narrow["losses"]) / wide["losses"] - 1)
+    assert 0 < gaps[0] < 1e-2 and gaps.max() < 5e-2
+
+
 def test_recomputed_activations_give_the_same_losses(finetuned, tmp_path):
     assert finetuned("--steps", 3)[0] == 0
     assert finetuned("--steps", 3, "--checkpointing", "--output", tmp_path / "recomputed")[0] == 0
@@ -246,7 +257,7 @@ def test_zero3_on_two_processes_trains_alike_and_keeps_the_frequencies(finetuned
     usual = command("--model", tmp_path / "base", "--length", 64, "--factor", 4, "--method", "yarn", "--steps", 4)
     assert finetuned(arguments=[*usual, "--output", str(tmp_path / "one")])[0] == 0
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    worker = ["-m", "tests.experiments.training.zero3_worker", str(tmp_path / "seen.pt"), *usual]
+    worker = ["-m", "tests.experiments.training.zero3_worker", str(tmp_path / "seen.pt"), *usual, "--dtype", "bfloat16"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "DS_ACCELERATOR": "cpu"}
     done = subprocess.run([*launcher, *worker], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -1,4 +1,4 @@
-"""experiments.finetune in bfloat16, one of several processes; what it held in memory at the end goes to a file.
+"""experiments.finetune, one of several processes; what it held in memory at the end goes to a file.
 
 python -m tests.experiments.training.zero3_worker FILE ARGUMENTS…
 """
@@ -8,11 +8,9 @@ import sys
 import torch
 
 from experiments import cli, finetune
-from experiments.training import trainer
 from experiments.training.run import Run
 
 file = sys.argv.pop(1)
-trainer.bfloat16_supported = lambda: True
 finish = Run.finish
 
 
