@@ -169,7 +169,7 @@ def _one_original(rows: list[Row]) -> list[Row]:
 def ablated(
     results: Path, scale: str, experiment: str, scores: Callable[[dict], Scores], option: str, default: object = None
 ) -> Iterator[Block]:
-    """DPRoPE's records by the value of one option, all others equal; the family with most values.
+    """DPRoPE's records by the value of one option, all others equal; the family with most values, two at least.
 
     Args:
         default: the option's value where a record does not state it.
@@ -181,8 +181,8 @@ def ablated(
             value = group[0]["options"].get(option, default)
             if group[0]["method"] == "dprope" and value is not None:
                 families.setdefault(records.identity(options=others, factor=group[0]["factor"]), {})[value] = group
-        if families:
-            family = max(families.values(), key=len)
+        family = max(families.values(), key=len, default={})
+        if len(family) > 1:
             # One value may have been trained with more seeds than the rest, for another table.
             seeds = set.intersection(*({seed(record) for record in group} for group in family.values()))
             rows = [

@@ -104,8 +104,6 @@ def ablation(
         for scale in scales.SCALES:
             for block in list(ablated(results, scale, experiment, scores, option, default))[-1:]:
                 rows = {row.name: row.scores for row in block.rows}
-                if len(rows) < 2:
-                    continue
                 base = reference(list(rows))
                 column = last()(rows[base])
                 gaps = {
@@ -140,8 +138,8 @@ def beyond(experiment: str, scores: Callable[[dict], Scores], sign: int = 1) -> 
             for factor in preset.factors:
                 ends = [tokens(round(preset.geometry.context_length * share)) for share in (1, factor)]
                 original = newest(results, scale, experiment, "original")
-                ours = newest(results, scale, experiment, "dprope")
-                ours = [group for group in ours if group[0]["factor"] == factor and not group[0]["options"]]
+                ours = newest(results, scale, experiment, "dprope", {})
+                ours = [group for group in ours if group[0]["factor"] == factor]
                 if not original or not ours:
                     continue
                 found = [{seed(run): scores(run) for run in group} for group in (original[0], ours[0])]
@@ -172,10 +170,16 @@ def _mean(runs: dict[int | None, Scores], column: str) -> float:
     return float(np.mean([run[column]["mean"] for run in runs.values()]))
 
 
-def newest(results: Path, scale: str, experiment: str, method: str) -> list[list[dict]]:
-    """A method's records, the seeds together: of fine-tuned models where there are any."""
+def newest(
+    results: Path, scale: str, experiment: str, method: str, options: dict | None = None
+) -> list[list[dict]]:
+    """A method's records (with these options, if given), seeds together: of fine-tuned models where there are any."""
     for trained in (True, False):
-        groups = [group for group in comparable(results, scale, experiment, trained) if group[0]["method"] == method]
+        groups = [
+            group
+            for group in comparable(results, scale, experiment, trained)
+            if group[0]["method"] == method and options in (None, group[0]["options"])
+        ]
         if groups:
             return groups
     return []

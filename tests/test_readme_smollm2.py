@@ -134,24 +134,31 @@ def short_text_rows(trained: bool) -> list[str]:
     for name, scores in found.items():
         for tex, plain in names.items():
             name = name.replace(" " + tex, plain).replace(tex, plain)
-        cells = [
-            "{:+.1f} [{:.1f}, {:.1f}]".format(*(score[key] for key in ("mean", "low", "high")))
-            for score in [*scores.values(), *changes_by_training(name, trained)]
-        ]
-        cells += ["–"] * (trained and name == "CLEX")  # which is no method without training
-        lines.append(f"| {name} | {' | '.join(cells)} |".replace("-", "−").replace("NTK−aware", "NTK-aware"))
+        cells = [points(score) for score in scores.values()]
+        if trained:
+            cells.append(points(change_by_training(name)))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
 
-def changes_by_training(name: str, trained: bool = True) -> list[dict]:
-    """Open LLM's average of the fine-tuned model minus the same untrained, paired by item, if there are both."""
-    runs = [measured("open_llm", trained).get(name) for trained in (False, True)]
-    if not trained or not all(runs):
-        return []
-    before, after = (run["by_document"] for run in runs)
-    change = mean_of_means([100 * np.subtract(after[task], before[task]) for task in before])
+def points(score: dict | None) -> str:
+    """A difference in points with its interval; a dash for none."""
+    if score is None:
+        return "–"
+    return "{:+.1f} [{:.1f}, {:.1f}]".format(*(score[key] for key in ("mean", "low", "high"))).replace("-", "−")
+
+
+def change_by_training(name: str) -> dict | None:
+    """Open LLM's average of the fine-tuned model minus the same untrained, paired by item; CLEX is none untrained."""
+    before, after = (measured("open_llm", trained).get(name) for trained in (False, True))
+    if name == "CLEX":
+        assert before is None
+        return None
+    scores = [[100 * np.array(items) for items in run["by_document"].values()] for run in (before, after)]
+    assert before["by_document"].keys() == after["by_document"].keys()
+    change = mean_of_means([new - old for old, new in zip(*scores)])
     assert change["n"] == 2000
-    return [change]
+    return change
 
 
 @pytest.mark.parametrize("trained", (False, True))
@@ -173,7 +180,7 @@ def test_what_short_text_says():
 
 def test_what_short_text_says_after_fine_tuning():
     after = measured("open_llm", trained=True)
-    changes = {name: changes_by_training(name)[0] for name in after if name != "CLEX"}
+    changes = {name: change_by_training(name) for name in after if name != "CLEX"}
     assert all(change["low"] < 0 < change["high"] for change in changes.values())
     assert all(scores["Perplexity"]["high"] < 0 for scores in differences(RESULTS, "smollm2", 2, True).values())
     words = ["none", "one", "two", "three", "four", "five", "six"]
@@ -247,28 +254,28 @@ def test_what_the_passkeys_say_after_fine_tuning():
     assert sum(after["CLEX"].values()) == 6
 
 
-def ruler_prompts() -> dict[str, np.ndarray]:
+def ruler_prompts(trained: bool = False) -> dict[str, np.ndarray]:
     """The score of every prompt, in one order, by the name of the row."""
     return {
         name: np.array([score["mean"] for tasks in run["scores"]["tasks"].values() for score in tasks.values()])
-        for name, run in measured("ruler").items()
+        for name, run in measured("ruler", trained).items()
     }
 
 
-def ruler_rows() -> list[str]:
-    """The lines of RULER's table, without training; last, what it differs by from YaRN over the same prompts."""
-    lines, prompts = [], ruler_prompts()
-    for name, run in measured("ruler").items():
+def ruler_rows(trained: bool) -> list[str]:
+    """The lines of RULER's table; last, what a row differs by from YaRN or, fine-tuned, from the same untrained."""
+    lines, prompts, untrained = [], ruler_prompts(trained), ruler_prompts()
+    for name, run in measured("ruler", trained).items():
         assert len(run["tasks"]) == 13 and run["samples"] == 1
         cells = [cell(score, 1) for score in ruler.scores(run).values()]
-        if name == "YaRN":
+        other = untrained.get(name if trained else "YaRN")
+        if other is None or name == "YaRN" and not trained:
             lines.append(f"| {' | '.join([name, *cells, '–', '–'])} |")
             continue
-        gaps = prompts[name] - prompts["YaRN"]
+        gaps = prompts[name] - other
         more, (better, worse, p) = mean_interval(gaps), sign_test(gaps)
-        delta = "{:+.1f} [{:.1f}, {:.1f}]".format(*(more[key] for key in ("mean", "low", "high"))).replace("-", "−")
         shown = f"{p:.2f}" if p >= 0.005 else f"{p:.0e}".replace("e-05", "·10⁻⁵")
-        lines.append(f"| {' | '.join([name, *cells, delta, f'{better} : {worse}, p = {shown}'])} |")
+        lines.append(f"| {' | '.join([name, *cells, points(more), f'{better} : {worse}, p = {shown}'])} |")
     return lines
 
 
@@ -278,8 +285,9 @@ def sign_test(gaps: np.ndarray) -> tuple[int, int, float]:
     return better, worse, binomtest(better, better + worse).pvalue
 
 
-def test_ruler_table():
-    lines = ruler_rows()
+@pytest.mark.parametrize("trained", (False, True))
+def test_ruler_tables(trained):
+    lines = ruler_rows(trained)
     assert lines and set(lines) <= set(README.splitlines())
 
 

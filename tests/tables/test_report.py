@@ -34,9 +34,9 @@ def write(folder, method, mean, width=1.0, seed=None, factor=2, options=None):
     save(folder / "smollm2" / "ruler", made)
 
 
-def open_llm(folder, options, mean):
+def open_llm(folder, options, mean, **more):
     """A record of DPRoPE with these options."""
-    made = {"method": "dprope", "factor": 2, "options": options, "scores": {"average": score(mean)}}
+    made = {"method": "dprope", "factor": 2, "options": options, "scores": {"average": score(mean)}} | more
     save(folder / "smollm2" / "open_llm", made)
 
 
@@ -103,12 +103,26 @@ def test_what_is_lost_beyond_the_training_length(tmp_path, original, near, ours,
 
     run("original", original)
     run("dprope", 0)  # without training: there are fine-tuned ones
+    run("dprope", 0, options={"n_hat": 28}, training={"seed": 0})  # another selection
     for seed, far in enumerate(ours):
         run("dprope", far, near, training={"seed": seed})
     (finding,) = by_start("Without extension").findings(tmp_path)
     assert finding.verdict == verdict
     assert f"Original 60.0 at 8k and {original:.1f} at 16k" in finding.measured
     assert f"(fine-tuned, 2 seeds) {near:.1f} at 8k and {sum(ours) / 2:.1f} at 16k" in finding.measured
+
+
+def test_what_is_lost_where_another_selection_alone_was_fine_tuned(tmp_path):
+    for method, options, far, more in (
+        ("original", {}, 0, {}),
+        ("dprope", {}, 58, {}),
+        ("dprope", {"n_hat": 28}, 1, {"training": {"seed": 0}}),
+    ):
+        lengths = {"8192": score(60), "16384": score(far)}
+        made = {"method": method, "factor": 2, "options": options, "scores": {"lengths": lengths, "average": score(1)}}
+        save(tmp_path / "smollm2" / "ruler", made | more)
+    (finding,) = by_start("Without extension").findings(tmp_path)
+    assert finding.verdict == KIND and "(without training) 60.0 at 8k and 58.0 at 16k" in finding.measured
 
 
 @pytest.mark.parametrize(("low", "verdict"), [(0.1, KIND), (-0.1, NOT)])
@@ -129,6 +143,14 @@ def test_an_ablation_is_compared_with_its_largest_value(tmp_path, least, verdict
     assert (finding.verdict == KIND) == (verdict == NOT)
     assert "against n̂ = 48" in finding.measured and f"28: {least - 50:+.2f} [" in finding.measured
     assert by_start("b does not").findings(tmp_path)[0].verdict == NONE
+
+
+def test_an_ablation_of_which_one_value_was_fine_tuned_is_read_without_training(tmp_path):
+    for n_hat in (48, 28):
+        open_llm(tmp_path, {"n_hat": n_hat}, 50)
+    open_llm(tmp_path, {"n_hat": 28}, 10, training={"seed": 0})
+    (finding,) = by_start("n̂ has little effect").findings(tmp_path)
+    assert finding.verdict == KIND and "28: +0.00 [" in finding.measured
 
 
 def test_the_number_of_intervals_is_compared_with_the_papers(tmp_path):
