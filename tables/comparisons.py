@@ -170,9 +170,7 @@ def _mean(runs: dict[int | None, Scores], column: str) -> float:
     return float(np.mean([run[column]["mean"] for run in runs.values()]))
 
 
-def newest(
-    results: Path, scale: str, experiment: str, method: str, options: dict | None = None
-) -> list[list[dict]]:
+def newest(results: Path, scale: str, experiment: str, method: str, options: dict | None = None) -> list[list[dict]]:
     """A method's records (with these options, if given), seeds together: of fine-tuned models where there are any."""
     for trained in (True, False):
         groups = [

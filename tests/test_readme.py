@@ -149,6 +149,8 @@ def test_temperature_tables():
         ("tiny", False, "dprope", {}, 2),
         ("tiny", False, "dprope", {"n_hat": 20}, 2),
         ("tiny", False, "yarn", {}, 2),
+        ("smollm2", True, "pi", {}, 2),
+        ("smollm2", True, "clex", {}, 2),
         *(("smollm2", False, method, options, 2) for method, options in scales.get("smollm2").comparison(2)),
     ],
 )

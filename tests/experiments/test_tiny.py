@@ -3,13 +3,16 @@
 import json
 
 import pytest
+import torch
 from transformers import AutoTokenizer
 
-from core.extend import config_geometry
+from core.extend import config_geometry, extend
 from eval import passkey
 from eval.generation import Request, generate
 from experiments import models, scales
-from experiments.records import ROOT, file_sha256
+from experiments.records import RESULTS, ROOT, file_sha256
+from experiments.training.corpus import Corpus
+from experiments.training.packing import pack
 
 DIRECTORY = ROOT / "models" / "tiny"
 
@@ -47,3 +50,18 @@ def test_it_finds_passkeys(tiny):
     predictions = {key: tiny.tokenizer.decode(tokens) for key, tokens in generate(tiny.model, requests)}
     right = sum(passkey.score(predictions[sample.key], sample.answer) for sample in made)
     assert right >= 8  # a guess is right once in 90,000
+
+
+def test_recorded_fine_tunes_began_as_a_float32_pass_over_the_same_books_does(tmp_path):
+    """Also on processors that have bfloat16, in which the first loss differs by 5e-5 or so."""
+    for record in ("pi_s=2_seed=0", "dprope_n-hat=20_s=2_seed=0"):
+        run = json.loads((RESULTS / "tiny" / "finetune" / f"{record}.json").read_text())
+        loaded = models.load("tiny")
+        size = (run["length"], run["batch"], run["steps"], run["seed"])
+        data = pack(Corpus(run["data"]), loaded.tokenizer, *size, tmp_path)
+        assert data.facts["sha256"] == run["data_sha256"]
+        model = extend(loaded.model, run["method"], run["factor"], **run["options"])
+        with torch.inference_mode():
+            first = [data[i]["input_ids"][None] for i in range(run["batch"])]
+            losses = [model(tokens, labels=tokens).loss.item() for tokens in first]
+        assert sum(losses) / len(losses) == pytest.approx(run["losses"][0], rel=2e-6)
