@@ -118,12 +118,17 @@ def test_what_the_perplexity_says():
 
 
 def test_what_the_perplexity_says_after_fine_tuning():
-    ratios = []
+    more = {}
     for trained in (False, True):
-        runs = measured("perplexity", trained)
-        at_16k = [runs[name]["scores"][1]["token"]["mean"] for name in ("DPRoPE, n̂ = 28", "YaRN")]
-        ratios.append(100 * (at_16k[0] / at_16k[1] - 1))
-    assert "n̂ = 28 had {:.1f} per cent more than YaRN and has {:.1f}:".format(*ratios) in PROSE
+        at_16k = {name: run["scores"][1]["token"]["mean"] for name, run in measured("perplexity", trained).items()}
+        more[trained] = {name: 100 * (value / at_16k["YaRN"] - 1) for name, value in at_16k.items()}
+    before, after = more[False], more[True]
+    assert f"PI had {before['PI']:.0f} per cent more than YaRN and has {after['PI']:.0f}" in PROSE
+    assert f"n̂ = 28 had {before['DPRoPE, n̂ = 28']:.1f} and has {after['DPRoPE, n̂ = 28']:.1f}" in PROSE
+    assert f"CLEX has {after['CLEX']:.1f}." in PROSE
+    losses = {name_of(run): run for run in fine_tuned(RESULTS, "smollm2", same_text(RESULTS, "smollm2")[0])}
+    beyond = {name: paired_difference(losses[name], losses["YaRN"], 64)["mean"] for name in after}
+    assert sorted(after, key=beyond.get) == sorted(after, key=after.get)
 
 
 def short_text_rows(trained: bool) -> list[str]:
