@@ -216,6 +216,13 @@ def test_bfloat16_is_asked_for_and_stated(finetuned, tmp_path):
     assert 0 < gaps[0] < 1e-2 and gaps.max() < 5e-2
 
 
+def test_a_gpu_without_bfloat16_is_said(finetuned, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: False)
+    status, _, err = finetuned("--dtype", "bfloat16")
+    assert status == 2 and "give --dtype float32" in err and not (tmp_path / "out.unfinished").exists()
+
+
 def test_recomputed_activations_give_the_same_losses(finetuned, tmp_path):
     assert finetuned("--steps", 3)[0] == 0
     assert finetuned("--steps", 3, "--checkpointing", "--output", tmp_path / "recomputed")[0] == 0
