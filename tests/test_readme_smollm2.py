@@ -1,5 +1,6 @@
 """What the README says of SmolLM2-135M is what the records hold."""
 
+import json
 import re
 from itertools import combinations
 
@@ -89,6 +90,26 @@ def test_what_fine_tuning_says():
     minutes = [run["seconds"] / 60 for run in made]
     assert f"took {min(minutes):.0f} to {max(minutes):.0f} minutes" in PROSE and len(made) == len(after) + 1
     assert {(run["steps"], run["batch"], run["length"]) for run in made} == {(20, 1, 4096)}
+
+
+def test_what_a_second_run_repeats():
+    """The records of two fine-tunes' first runs, on another processor, are kept under first_run/."""
+
+    def both(experiment: str, name: str) -> list[dict]:
+        folders = (RESULTS / "smollm2" / "first_run" / experiment, RESULTS / "smollm2" / experiment)
+        return [json.loads((folder / f"{name}.json").read_text()) for folder in folders]
+
+    changes = {}
+    for method in ("pi", "clex"):
+        first, second = (np.array(run["losses"]) for run in both("finetune", f"{method}_s=2_seed=0"))
+        changes[method] = np.abs(second / first - 1)
+    assert f"the same losses in training to {1e7 * changes['pi'].max():.0f}·10⁻⁷" in PROSE
+    assert changes["clex"][0] == 0 < changes["clex"][1]
+    assert f"from the second step on, by up to {100 * changes['clex'].max():.1f} per cent" in PROSE
+    means = [[score["mean"] for score in run["ranges"]] for run in both("extension", "clex_s=2_seed=0_books=3")]
+    assert f"its two models differs by {np.abs(np.subtract(*means)).max():.4f} at most" in PROSE
+    found = [[row["mean"] for row in run["scores"]["by_depth"]] for run in both("passkey", "clex_s=2_seed=0")]
+    assert found[0] == found[1]
 
 
 def perplexity_rows(trained: bool) -> list[str]:
