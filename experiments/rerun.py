@@ -11,7 +11,6 @@ are those of the README, one process each (forked from one that has the librarie
 
 from __future__ import annotations
 
-import concurrent.futures
 import importlib
 import json
 import multiprocessing
@@ -19,6 +18,7 @@ import os
 import shlex
 import sys
 import threading
+from multiprocessing import connection
 from pathlib import Path
 
 from tqdm import tqdm
@@ -84,51 +84,46 @@ def _text_files(folder: Path | None) -> tuple[Path, ...]:
 
 
 def run(chains: list[Chain], workers: int, logs: Path) -> None:
-    """Run the chains, `workers` at a time.
+    """Run the chains, `workers` at a time, the commands of each one after the other.
+
+    One thread starts and waits: starting a process also asks multiprocessing how its others have ended, and of two
+    threads that ask of the same one, the second is told that it failed.
 
     Raises:
         InputError: a command failed; those under way are stopped.
     """
     logs.mkdir(parents=True, exist_ok=True)
     workers = max(min(workers, len(chains)), 1)
-    stop, running = threading.Event(), set()
-    with (
-        tqdm(total=sum(len(chain.commands) for chain in chains), unit="command", smoothing=0) as bar,
-        concurrent.futures.ThreadPoolExecutor(workers) as pool,
-    ):
-        futures = [pool.submit(_follow, chain, logs, workers, stop, running, bar) for chain in chains]
+    threads = max((os.cpu_count() or 1) // workers, 1)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(LIBRARIES))
+    waiting = [(logs / f"{chain.name}.log", chain.commands) for chain in reversed(chains) if chain.commands]
+    running = {}
+    with tqdm(total=sum(len(chain.commands) for chain in chains), unit="command", smoothing=0) as bar:
         try:
-            for future in concurrent.futures.as_completed(futures):
-                future.result()
-        except BaseException:
-            stop.set()
-            for process in list(running):
+            while waiting or running:
+                while waiting and len(running) < workers:
+                    log, commands = waiting.pop()
+                    process = context.Process(target=_command, args=(commands[0], log, threads))
+                    process.start()
+                    running[process.sentinel] = process, log, commands
+                for sentinel in connection.wait(list(running)):
+                    process, log, (command, *rest) = running.pop(sentinel)
+                    process.join()
+                    if process.exitcode:
+                        *_, last = ["no output", *log.read_text().strip().splitlines()]
+                        raise InputError(f"{command[0]} failed ({last.removeprefix('error: ')}); see {log}.")
+                    if rest:
+                        waiting.append((log, rest))
+                    bar.set_postfix_str(log.stem, refresh=False)
+                    bar.update()
+        finally:
+            for process, *_ in running.values():
                 process.terminate()
-            raise
     for chain in chains:
         for record, setting in chain.shared:
             if record.is_file():  # else it was not asked for
                 share(record, *setting)
-
-
-def _follow(chain: Chain, logs: Path, workers: int, stop: threading.Event, running: set, bar: tqdm) -> None:
-    threads = max((os.cpu_count() or 1) // workers, 1)
-    log = logs / f"{chain.name}.log"
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(LIBRARIES))
-    for command in chain.commands:
-        if stop.is_set():
-            return
-        process = context.Process(target=_command, args=(command, log, threads))
-        process.start()
-        running.add(process)
-        process.join()
-        running.discard(process)
-        if process.exitcode and not stop.is_set():
-            last = log.read_text().strip().splitlines()[-1]
-            raise InputError(f"{command[0]} failed ({last.removeprefix('error: ')}); see {log}.")
-        bar.set_postfix_str(chain.name, refresh=False)
-        bar.update()
 
 
 def _command(command: Command, log: Path, threads: int) -> None:

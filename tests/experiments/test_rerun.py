@@ -2,8 +2,11 @@
 
 import dataclasses
 import json
+import random
 import shlex
 import sys
+import time
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -186,6 +189,19 @@ def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
     bad = Chain("bad", [["experiments.passkey", "--depths", "0"]])
     with pytest.raises(InputError, match=r"experiments.passkey failed \(give at least one depth.*bad.log"):
         rerun.run([bad], 1, tmp_path / "logs")
+
+
+def test_commands_that_end_together_are_told_apart(tmp_path, monkeypatch):
+    """Two that ask of the same process get its exit status and an error; slow to read it, they would meet often."""
+    read, delay = forkserver.read_signed, random.Random(0)
+
+    def slowly(pipe):
+        time.sleep(0.2 * delay.random())
+        return read(pipe)
+
+    monkeypatch.setattr(forkserver, "read_signed", slowly)
+    chains = [Chain(name, [["experiments.passkey", "--help"]] * 6) for name in "abc"]
+    rerun.run(chains, 3, tmp_path / "logs")
 
 
 def test_what_was_not_measured_is_not_shared(tmp_path):
