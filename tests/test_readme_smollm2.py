@@ -93,19 +93,24 @@ def test_what_fine_tuning_says():
 
 
 def test_what_a_second_run_repeats():
-    """The records of two fine-tunes' first runs, on another processor, are kept under first_run/."""
+    """The records of fine-tunes' first runs, on another processor, are kept under first_run/."""
+    first_run = RESULTS / "smollm2" / "first_run"
 
     def both(experiment: str, name: str) -> list[dict]:
-        folders = (RESULTS / "smollm2" / "first_run" / experiment, RESULTS / "smollm2" / experiment)
-        return [json.loads((folder / f"{name}.json").read_text()) for folder in folders]
+        return [
+            json.loads((folder / experiment / f"{name}.json").read_text())
+            for folder in (first_run, RESULTS / "smollm2")
+        ]
 
     changes = {}
-    for method in ("pi", "clex"):
-        first, second = (np.array(run["losses"]) for run in both("finetune", f"{method}_s=2_seed=0"))
-        changes[method] = np.abs(second / first - 1)
-    assert f"the same losses in training to {1e7 * changes['pi'].max():.0f}·10⁻⁷" in PROSE
-    assert changes["clex"][0] == 0 < changes["clex"][1]
-    assert f"from the second step on, by up to {100 * changes['clex'].max():.1f} per cent" in PROSE
+    for file in (first_run / "finetune").glob("*.json"):
+        first, second = (np.array(run["losses"]) for run in both("finetune", file.stem))
+        changes[file.stem.split("_s=")[0]] = np.abs(second / first - 1)
+    clex = changes.pop("clex")
+    assert changes.keys() == {"pi", "yarn", "dprope_n-hat=28", "dprope-significant"}
+    assert f"the same losses in training to {1e7 * max(change.max() for change in changes.values()):.0f}·10⁻⁷" in PROSE
+    assert clex[0] == 0 < clex[1]
+    assert f"from the second step on, by up to {100 * clex.max():.1f} per cent" in PROSE
     means = [[score["mean"] for score in run["ranges"]] for run in both("extension", "clex_s=2_seed=0_books=3")]
     assert f"its two models differs by {np.abs(np.subtract(*means)).max():.4f} at most" in PROSE
     found = [[row["mean"] for row in run["scores"]["by_depth"]] for run in both("passkey", "clex_s=2_seed=0")]
@@ -284,28 +289,42 @@ def test_what_the_passkeys_say_after_fine_tuning():
     assert sum(after["CLEX"].values()) == 6
 
 
-def ruler_prompts() -> dict[str, np.ndarray]:
+def test_how_far_training_moves_heads_that_look_back():
+    before, after = (measured("previous_token", trained) for trained in (False, True))
+    assert after.keys() - before.keys() == {"CLEX"}
+    own = [[group[name]["scores"]["own"]["mean"] for name in before.keys() & after.keys()] for group in (before, after)]
+    assert f"moved none by more than {np.abs(np.subtract(*own)).max():.1f} points" in PROSE
+
+
+def ruler_prompts(trained: bool = False) -> dict[str, np.ndarray]:
     """The score of every prompt, in one order, by the name of the row."""
     return {
         name: np.array([score["mean"] for tasks in run["scores"]["tasks"].values() for score in tasks.values()])
-        for name, run in measured("ruler").items()
+        for name, run in measured("ruler", trained).items()
     }
 
 
-def ruler_rows() -> list[str]:
-    """The lines of RULER's table, without training; last, what it differs by from YaRN over the same prompts."""
-    lines, prompts = [], ruler_prompts()
-    for name, run in measured("ruler").items():
+def ruler_rows(trained: bool) -> list[str]:
+    """The lines of a table of RULER: each score, what it differs by from YaRN's and, fine-tuned, from the untrained."""
+    lines, prompts, untrained = [], ruler_prompts(trained), ruler_prompts()
+    for name, run in measured("ruler", trained).items():
         assert len(run["tasks"]) == 13 and run["samples"] == 1
-        cells = [cell(score, 1) for score in ruler.scores(run).values()]
-        if name == "YaRN":
-            lines.append(f"| {' | '.join([name, *cells, '–', '–'])} |")
-            continue
-        gaps = prompts[name] - prompts["YaRN"]
-        more, (better, worse, p) = mean_interval(gaps), sign_test(gaps)
-        shown = f"{p:.2f}" if p >= 0.005 else f"{p:.0e}".replace("e-05", "·10⁻⁵")
-        lines.append(f"| {' | '.join([name, *cells, points(more), f'{better} : {worse}, p = {shown}'])} |")
+        cells = [name, *(cell(score, 1) for score in ruler.scores(run).values())]
+        cells += compared(prompts[name], None if name == "YaRN" else prompts["YaRN"])
+        if trained:
+            cells += compared(prompts[name], untrained.get(name))
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def compared(scores: np.ndarray, others: np.ndarray | None) -> list[str]:
+    """By how much one model's prompts score more than another's, how many of them more and less; dashes for none."""
+    if others is None:
+        return ["–", "–"]
+    gaps = scores - others
+    better, worse, p = sign_test(gaps)
+    shown = f"{p:.2f}" if p >= 0.005 else f"{p:.0e}".replace("e-05", "·10⁻⁵")
+    return [points(mean_interval(gaps)), f"{better} : {worse}, p = {shown}"]
 
 
 def sign_test(gaps: np.ndarray) -> tuple[int, int, float]:
@@ -314,8 +333,9 @@ def sign_test(gaps: np.ndarray) -> tuple[int, int, float]:
     return better, worse, binomtest(better, better + worse).pvalue
 
 
-def test_ruler_table():
-    lines = ruler_rows()
+@pytest.mark.parametrize("trained", (False, True))
+def test_ruler_tables(trained):
+    lines = ruler_rows(trained)
     assert lines and set(lines) <= set(README.splitlines())
 
 
@@ -343,6 +363,24 @@ def test_what_ruler_says():
     tests = {pair: sign_test(prompts[pair[0]] - prompts[pair[1]]) for pair in combinations(sweep, 2)}
     furthest = min(tests, key=lambda pair: tests[pair][2])
     assert len(sweep) == 6 and furthest == ("DPRoPE, t = 0", "DPRoPE, n̂ = 28") and tests[furthest] == (0, 4, 0.125)
+
+
+def test_what_ruler_says_after_fine_tuning():
+    before, after = ruler_prompts(), ruler_prompts(trained=True)
+    words = {3: "three", 4: "four", 5: "five", 6: "six"}
+    assert f"RULER's {len(after['YaRN'])} prompts, of {words[len(after)]} so far" in PROSE
+    to_yarn = {name: scores - after["YaRN"] for name, scores in after.items() if name != "YaRN"}
+    by_training = {name: scores - before[name] for name, scores in after.items() if name in before}
+    assert all(sign_test(gaps)[2] > 0.05 for gaps in (*to_yarn.values(), *by_training.values()))
+    changed = {
+        name: {i // 13: list(gaps[i : i + 13][gaps[i : i + 13] != 0]) for i in (0, 13, 26)}
+        for name, gaps in by_training.items()
+    }
+    assert changed.keys() == {"YaRN", "DPRoPE, n̂ = 28", "DPRoPE, significant"}
+    better, at_8k, at_16k = changed["YaRN"].values()
+    assert len(better) == 4 and min(better) > 0 and len(at_8k) == len(at_16k) == 1 and max(*at_8k, *at_16k) < 0
+    assert changed["DPRoPE, n̂ = 28"] == {0: [], 1: [], 2: [-25]}
+    assert changed["DPRoPE, significant"] == {0: [25], 1: [], 2: []}
 
 
 def test_what_the_sweep_over_n_hat_says():
