@@ -93,7 +93,7 @@ def test_what_fine_tuning_says():
 
 
 def test_what_a_second_run_repeats():
-    """The records of fine-tunes' first runs, on another processor, are kept under first_run/."""
+    """The records of fine-tunes' first runs are kept under first_run/."""
     first_run = RESULTS / "smollm2" / "first_run"
 
     def both(experiment: str, name: str) -> list[dict]:
