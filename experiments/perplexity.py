@@ -2,7 +2,8 @@
 
     python -m experiments.perplexity --model PATH_OR_NAME --lengths 4096 8192 --text BOOK.txt
 
-Both conventions of the average are recorded: token-weighted, and the mean of window means.
+Both conventions of the average are recorded, token-weighted and the mean of window means, and behind them the summed
+loss and the number of scored tokens of every window, by TEXT/LENGTH/BEGIN, so that methods can be paired.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from experiments import cli, harness, models, texts
 def main() -> None:
     parser = harness.parser(__doc__, "perplexity")
     parser.add_argument("--lengths", type=int, nargs="+", metavar="TOKENS", help="windows (default: L and L')")
-    parser.add_argument("--stride", type=int, default=256, metavar="S", help="default 256")
+    parser.add_argument(
+        "--stride", type=int, nargs="+", default=[256], metavar="S", help="of all windows, or of each (default 256)"
+    )
     parser.add_argument("--books", type=int, default=1, metavar="N", help=f"1 to {texts.AVAILABLE} (default 1)")
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these files instead")
     parser.add_argument("--tokens", type=int, metavar="N", help="the first N tokens of each text (default: all)")
@@ -32,12 +35,17 @@ def main() -> None:
     evaluation = harness.Evaluation(arguments, "perplexity")
     trained = models.geometry(evaluation.name).context_length
     lengths = arguments.lengths or [trained, round(trained * arguments.factor)]
+    strides = arguments.stride * (len(lengths) if len(arguments.stride) == 1 else 1)
+    if len(strides) != len(lengths):
+        raise InputError(f"{len(strides)} strides for {len(lengths)} windows; give one for all or one for each.")
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
     evaluation.refuse_training_text({book.sha256 for book in library})
     data = {book.title: book.sha256 for book in library}
-    settings = {"lengths": lengths, "stride": arguments.stride, "tokens": arguments.tokens}
+    stride = strides if len(set(strides)) > 1 else strides[0]
+    settings = {"lengths": lengths, "stride": stride, "tokens": arguments.tokens}
 
-    for run, file in evaluation.runs(data, **settings):
+    # A record of whole texts stands beside that of an excerpt.
+    for run, file in evaluation.runs(data, "" if arguments.tokens else "_whole", **settings):
         tokenizer = evaluation.loaded.tokenizer
         tokens = {
             book.title: tokenizer(book.text, add_special_tokens=False, return_tensors="pt").input_ids[0][
@@ -47,10 +55,10 @@ def main() -> None:
         }
         spans = {}
         for title, ids in tokens.items():
-            for length in lengths:
+            for length, step in zip(lengths, strides):
                 if len(ids) <= length:
                     raise InputError(f"{title!r} has {len(ids)} tokens, no more than the window of {length}.")
-                for span in perplexity.windows(len(ids), length, arguments.stride):
+                for span in perplexity.windows(len(ids), length, step):
                     spans[f"{title}/{length}/{span[0]}"] = (title, span)
 
         def evaluate(
@@ -73,7 +81,9 @@ def main() -> None:
 
         parts = harness.measure(run, file, list(spans), evaluate)
         if parts is not None:
-            print(harness.finish(run, file, parts, {"scores": scores(harness.values(parts), lengths)}))
+            values = harness.values(parts)
+            by_window = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
+            print(harness.finish(run, file, parts, {"scores": scores(values, lengths), "by_window": by_window}))
 
 
 def scores(values: dict[str, dict], lengths: list[int]) -> list[dict]:

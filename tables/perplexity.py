@@ -21,8 +21,9 @@ def build(results: Path, scale: str) -> str:
 
 
 def extent(record: dict) -> str:
-    """The stride, where it is not the paper's."""
-    return "" if record["stride"] == 256 else f", $S={record['stride']}$"
+    """The stride or strides, where not the paper's."""
+    stride = record["stride"]
+    return "" if stride == 256 else f", $S={', '.join(map(str, stride if isinstance(stride, list) else [stride]))}$"
 
 
 def scores(record: dict) -> Scores:

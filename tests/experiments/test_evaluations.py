@@ -56,25 +56,28 @@ def continuation(reference, prompt, count):
     return byte_tokenizer().decode(made, skip_special_tokens=True)
 
 
-def test_perplexity(measure, tmp_path):
+@pytest.mark.parametrize(("given", "stated"), [(["100"], 100), (["100", "100"], 100), (["80", "160"], [80, 160])])
+def test_perplexity(measure, tmp_path, given, stated):
     text = "".join(np.random.default_rng(0).choice(list("abcdefgh "), 900))
     (tmp_path / "book.txt").write_text(text)
-    options = ["--method", "yarn", "--lengths", "256", "512", "--stride", "100", "--text", tmp_path / "book.txt"]
+    options = ["--method", "yarn", "--lengths", "256", "512", "--stride", *given, "--text", tmp_path / "book.txt"]
     record = measure("perplexity", *options)
-    assert record["data"].keys() == {"book"} and record["stride"] == 100
+    assert record["data"].keys() == {"book"} and record["stride"] == stated
 
     reference = extend(random_model(max_position_embeddings=LENGTH), "yarn", 2)
     tokens = torch.tensor(byte_tokenizer()(text, add_special_tokens=False).input_ids)
-    for row, length in zip(record["scores"], (256, 512)):
+    for row, length, stride in zip(record["scores"], (256, 512), map(int, given * 2)):
         losses, means = [], []
-        for end in [*range(length, len(tokens), 100), len(tokens)]:  # the window that ends there scores what is new
-            begin = 0 if end == length else max(100 * -(-(end - length) // 100), 0)
+        for end in [*range(length, len(tokens), stride), len(tokens)]:  # the window that ends there scores what is new
+            begin = 0 if end == length else max(stride * -(-(end - length) // stride), 0)
             with torch.no_grad():
                 log_probs = reference(tokens[None, begin:end]).logits[0].log_softmax(-1)
             new = range(max(len(losses) + 1, begin + 1), end)
             losses += (own := [-float(log_probs[i - 1 - begin, tokens[i]]) for i in new])
             means.append(np.mean(own))
         assert (row["windows"], row["tokens"]) == (len(means), len(losses)) and row["tokens"] == len(tokens) - 1
+        windows = [sums for key, sums in record["by_window"].items() if key.startswith(f"book/{length}/")]
+        assert np.array(windows)[:, 0] / np.array(windows)[:, 1] == pytest.approx(means, rel=1e-4)
         assert row["token"]["mean"] == pytest.approx(np.exp(np.mean(losses)), rel=1e-4)
         assert row["window"]["mean"] == pytest.approx(np.exp(np.mean(means)), rel=1e-4)
         for convention in ("token", "window"):
@@ -229,6 +232,7 @@ def test_time_cost_ends_when_pi_against_itself_is_known_whatever_the_others_are(
     ("name", "options", "says"),
     [
         ("perplexity", ["--stride", "512", "--lengths", "256", "--text", "{text}"], "the stride must be shorter"),
+        ("perplexity", ["--stride", "8", "8", "--lengths", "256", "--text", "{text}"], "2 strides for 1 windows; give"),
         ("perplexity", ["--lengths", "4096", "--text", "{text}"], "has 700 tokens, no more than the window of 4096"),
         ("perplexity", ["--text", "nowhere.txt"], "no text file at nowhere.txt"),
         ("passkey", ["--lengths", "100"], "a passkey prompt does not fit in 100 tokens"),
