@@ -19,6 +19,7 @@ from core.errors import InputError
 from eval import perplexity
 from eval.intervals import RESAMPLES, resampled_interval
 from experiments import cli, harness, models, texts
+from experiments.extension import BUCKET
 
 
 def main() -> None:
@@ -30,6 +31,9 @@ def main() -> None:
     parser.add_argument("--books", type=int, default=1, metavar="N", help=f"1 to {texts.AVAILABLE} (default 1)")
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these files instead")
     parser.add_argument("--tokens", type=int, metavar="N", help="the first N tokens of each text (default: all)")
+    parser.add_argument(
+        "--by-position", action="store_true", help=f"record every window's mean loss by {BUCKET} positions, too"
+    )
     arguments = parser.parse_args()
 
     evaluation = harness.Evaluation(arguments, "perplexity")
@@ -43,6 +47,8 @@ def main() -> None:
     data = {book.title: book.sha256 for book in library}
     stride = strides if len(set(strides)) > 1 else strides[0]
     settings = {"lengths": lengths, "stride": stride, "tokens": arguments.tokens}
+    if arguments.by_position:
+        settings["bucket"] = BUCKET
 
     # A record of whole texts stands beside that of an excerpt.
     for run, file in evaluation.runs(data, "" if arguments.tokens else "_whole", **settings):
@@ -72,18 +78,25 @@ def main() -> None:
                 passes[title, begin, factor_for(model, end - begin - 1)].append(key)
             for (title, begin, _), nested in passes.items():
                 longest = max(spans[key][1][1] for key in nested)
-                first = min(spans[key][1][2] for key in nested)
+                first = begin + 1 if arguments.by_position else min(spans[key][1][2] for key in nested)
                 (losses,) = perplexity.window_losses(model, tokens[title], [(begin, longest, first)])
                 for key in nested:
                     _, (_, end, start) = spans[key]
                     own = losses[start - first : end - first]
-                    yield key, {"sum": float(own.sum()), "tokens": len(own)}
+                    value = {"sum": float(own.sum()), "tokens": len(own)}
+                    if arguments.by_position:
+                        buckets = np.split(losses[: end - first], range(BUCKET, end - first, BUCKET))
+                        value["by_position"] = [round(float(bucket.mean()), 6) for bucket in buckets]
+                    yield key, value
 
         parts = harness.measure(run, file, list(spans), evaluate)
         if parts is not None:
             values = harness.values(parts)
-            by_window = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
-            print(harness.finish(run, file, parts, {"scores": scores(values, lengths), "by_window": by_window}))
+            found = {"scores": scores(values, lengths)}
+            found["by_window"] = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
+            if arguments.by_position:
+                found["by_position"] = {key: value["by_position"] for key, value in values.items()}
+            print(harness.finish(run, file, parts, found))
 
 
 def scores(values: dict[str, dict], lengths: list[int]) -> list[dict]:

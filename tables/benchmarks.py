@@ -24,7 +24,7 @@ INTERVALS = r"with 95\,\% intervals for samples (bootstrap) and, where there are
 _ORDER = list(common.METHOD_NAMES)
 # What tells apart the rows of one table; all else a record states must agree between them.
 _VARYING = {"method", "factor", "options", "model", "training", "identity", "scores", "seconds", "environment"}
-_VARYING |= {"same_selection_as", "buckets", "ranges", "blocks", "by_document", "by_window"}
+_VARYING |= {"same_selection_as", "buckets", "ranges", "blocks", "by_document", "by_window", "by_position"}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import torch
 from core import clex
 from core.extend import extend
 from eval import longbench, open_llm, passkey, ruler
-from experiments import texts
+from experiments import perplexity, texts
 from tables import openllm
 from tests.core.test_clex import clex_model
 from tests.eval.test_open_llm import write_benchmarks
@@ -82,6 +82,29 @@ def test_perplexity(measure, tmp_path, given, stated):
         assert row["window"]["mean"] == pytest.approx(np.exp(np.mean(means)), rel=1e-4)
         for convention in ("token", "window"):
             assert row[convention]["low"] < row[convention]["mean"] < row[convention]["high"]
+
+
+def test_perplexity_by_position_of_every_window(measure, monkeypatch, tmp_path):
+    """Against the logits of the window alone, in one pass; the scores are those without it."""
+    monkeypatch.setattr(perplexity, "BUCKET", 100)
+    (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 900)))
+    options = ["--method", "pi", "--lengths", "256", "512", "--stride", "128", "256", "--text", tmp_path / "book.txt"]
+    plain, record = (measure("perplexity", *options, *more) for more in ([], ["--by-position"]))
+    assert record["bucket"] == 100 and "by_position" not in plain
+    for row, other in zip(plain["scores"], record["scores"]):
+        assert row["token"] == pytest.approx(other["token"], rel=1e-6)
+
+    reference = extend(random_model(max_position_embeddings=LENGTH), "pi", 2)
+    tokens = torch.tensor(byte_tokenizer()((tmp_path / "book.txt").read_text(), add_special_tokens=False).input_ids)
+    assert record["by_position"].keys() == record["by_window"].keys()
+    for key, means in record["by_position"].items():
+        _, length, begin = key.split("/")
+        window = tokens[int(begin) : int(begin) + int(length)]
+        with torch.no_grad():
+            losses = torch.nn.functional.cross_entropy(
+                reference(window[None, :-1]).logits[0], window[1:], reduction="none"
+            )
+        assert means == pytest.approx([float(part.mean()) for part in losses.split(100)], abs=1e-5)
 
 
 def test_perplexity_of_clex_reads_each_window_at_the_scale_of_its_length(call, tmp_path):
