@@ -18,6 +18,8 @@ from tables.extension import disturbances, fine_tuned, paired_difference, same_t
 from tables.short_text import differences
 from tests.readme import PROSE, README, cell, name_of, signed
 
+NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
 
 def measured(experiment: str, trained: bool = False) -> dict[str, dict]:
     """The records of the comparison by the name of their row, without those shared from a setting of the same pairs."""
@@ -151,7 +153,10 @@ def test_what_the_perplexity_says_after_fine_tuning():
     before, after = more[False], more[True]
     assert f"PI had {before['PI']:.0f} per cent more than YaRN and has {after['PI']:.0f}" in PROSE
     assert f"n̂ = 28 had {before['DPRoPE, n̂ = 28']:.1f} and has {after['DPRoPE, n̂ = 28']:.1f}" in PROSE
+    significant = [values["DPRoPE, significant"] for values in (before, after)]
+    assert "`dprope-significant` had {:.1f} and has {:.1f};".format(*significant) in PROSE
     assert f"CLEX has {after['CLEX']:.1f}." in PROSE
+    assert f"Sliding-window perplexity, as above, of {NUMBERS[len(after)]} so far" in PROSE
     losses = {name_of(run): run for run in fine_tuned(RESULTS, "smollm2", same_text(RESULTS, "smollm2")[0])}
     beyond = {name: paired_difference(losses[name], losses["YaRN"], 64)["mean"] for name in after}
     assert sorted(after, key=beyond.get) == sorted(after, key=after.get)
@@ -215,14 +220,15 @@ def test_what_short_text_says_after_fine_tuning():
     assert all(change["low"] < 0 < change["high"] for change in changes.values())
     found = differences(RESULTS, "smollm2", 2, trained=True)
     within = {name: scores["Perplexity"] for name, scores in found.items()}
-    assert {name for name, score in within.items() if score["high"] < 0} == {"YaRN", r"DPRoPE ($\hat n=28$)"}
+    below = {"YaRN", r"DPRoPE ($\hat n=28$)", "DPRoPE, significant"}
+    assert {name for name, score in within.items() if score["high"] < 0} == below
     assert 0 < within["CLEX"]["low"] and within["CLEX"]["high"] < 3 and 45 < within["PI"]["mean"] < 55
     assert all(scores["Avg."]["low"] < 0 < scores["Avg."]["high"] for scores in found.values())
-    words = ["none", "one", "two", "three", "four", "five", "six"]
     llm, windows, prompts = (
-        words[len(measured(experiment, trained=True))] for experiment in ("open_llm", "perplexity", "ruler")
+        NUMBERS[len(measured(experiment, trained=True))] for experiment in ("open_llm", "perplexity", "ruler")
     )
-    tuned = words[len(records.load(RESULTS, "smollm2", "finetune"))]
+    tuned = NUMBERS[len(records.load(RESULTS, "smollm2", "finetune"))]
+    assert f"tell none of the {llm} from the unextended model in the average" in PROSE
     assert f"Of the {tuned}, Open LLM has been measured of {llm}, sliding-window perplexity of {windows}" in PROSE
     assert f"and RULER of {prompts}" in PROSE
 
@@ -254,11 +260,10 @@ def test_passkey_tables(trained):
 
 def test_what_the_passkeys_say():
     found = keys_found()
-    words = {0: "none", 4: "four", 5: "five", 7: "seven", 9: "nine", 10: "ten"}
     for name, cells in found.items():
         share = accuracy_interval(np.array(list(cells.values())))
         assert share["n"] == 12 and cell(share, 0, 100).replace(" [", " % [", 1) in PROSE
-        assert words[round(12 * share["mean"])] in PROSE, name
+        assert NUMBERS[round(12 * share["mean"])] in PROSE, name
     yarn, argmin = found["YaRN"], found["DPRoPE, t = 0"]
     assert not any(yarn[length, 1.0] for length in (4096, 8192, 12288, 16384))
     differing = [argmin[place] - yarn[place] for place in yarn if argmin[place] != yarn[place]]
@@ -323,14 +328,14 @@ def compared(scores: np.ndarray, others: np.ndarray | None) -> list[str]:
         return ["–", "–"]
     gaps = scores - others
     better, worse, p = sign_test(gaps)
-    shown = f"{p:.2f}" if p >= 0.005 else f"{p:.0e}".replace("e-05", "·10⁻⁵")
+    shown = f"{p:.2f}" if p >= 0.005 else re.sub(r"e-0(\d)", lambda e: "·10⁻" + "⁰¹²³⁴⁵⁶⁷⁸⁹"[int(e[1])], f"{p:.0e}")
     return [points(mean_interval(gaps)), f"{better} : {worse}, p = {shown}"]
 
 
 def sign_test(gaps: np.ndarray) -> tuple[int, int, float]:
     """How many prompts are answered better and worse, and p."""
     better, worse = (int(np.count_nonzero(sign * gaps > 0)) for sign in (1, -1))
-    return better, worse, binomtest(better, better + worse).pvalue
+    return better, worse, binomtest(better, better + worse).pvalue if better + worse else 1.0
 
 
 @pytest.mark.parametrize("trained", (False, True))
@@ -367,16 +372,17 @@ def test_what_ruler_says():
 
 def test_what_ruler_says_after_fine_tuning():
     before, after = ruler_prompts(), ruler_prompts(trained=True)
-    words = {3: "three", 4: "four", 5: "five", 6: "six"}
-    assert f"RULER's {len(after['YaRN'])} prompts, of {words[len(after)]} so far" in PROSE
+    assert f"RULER's {len(after['YaRN'])} prompts, of {NUMBERS[len(after)]} so far" in PROSE
     to_yarn = {name: scores - after["YaRN"] for name, scores in after.items() if name != "YaRN"}
     by_training = {name: scores - before[name] for name, scores in after.items() if name in before}
-    assert all(sign_test(gaps)[2] > 0.05 for gaps in (*to_yarn.values(), *by_training.values()))
+    assert {name for name, gaps in to_yarn.items() if sign_test(gaps)[2] < 0.05} == {"PI"}
+    assert all(sign_test(gaps)[2] > 0.05 for gaps in by_training.values())
     changed = {
         name: {i // 13: list(gaps[i : i + 13][gaps[i : i + 13] != 0]) for i in (0, 13, 26)}
         for name, gaps in by_training.items()
     }
-    assert changed.keys() == {"YaRN", "DPRoPE, n̂ = 28", "DPRoPE, significant"}
+    assert changed.keys() == {"PI", "YaRN", "DPRoPE, n̂ = 28", "DPRoPE, significant"}
+    assert changed["PI"] == {0: [], 1: [100], 2: []} and by_training["PI"][25] == 100  # RULER's qa_2
     better, at_8k, at_16k = changed["YaRN"].values()
     assert len(better) == 4 and min(better) > 0 and len(at_8k) == len(at_16k) == 1 and max(*at_8k, *at_16k) < 0
     assert changed["DPRoPE, n̂ = 28"] == {0: [], 1: [], 2: [-25]}
