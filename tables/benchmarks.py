@@ -138,16 +138,18 @@ def measured(
     experiment: str,
     scores: Callable[[dict], Scores],
     extent: Callable[[dict], str] = lambda record: "",
+    of: Callable[[dict], bool] = lambda record: True,
 ) -> Iterator[Block]:
     """The records' rows for the scale's comparison: without training, then fine-tuned (means over seeds).
 
     Args:
         extent: what of the benchmark a record holds, for the block's title.
+        of: which records to show.
     """
     preset = scales.get(scale)
     for trained, state in STATES:
         rows = []
-        for group in comparable(results, scale, experiment, trained):
+        for group in comparable(results, scale, experiment, trained, of):
             first = group[0]
             if first["method"] == "clex" or (first["method"], first["options"]) in preset.comparison(first["factor"]):
                 name = _name(common.method_name(first), first["factor"])
@@ -194,12 +196,14 @@ def ablated(
             yield Block(title, rows)
 
 
-def comparable(results: Path, scale: str, experiment: str, trained: bool) -> list[list[dict]]:
+def comparable(
+    results: Path, scale: str, experiment: str, trained: bool, of: Callable[[dict], bool] = lambda record: True
+) -> list[list[dict]]:
     """Records of the same samples and settings, the seeds of one method together; the setting with most records."""
     settings: dict[str, list[dict]] = {}
     for file in sorted((Path(results) / scale / experiment).glob("*.json")):
         record = json.loads(file.read_text())
-        if record["method"] and ("training" in record) == trained:
+        if record["method"] and ("training" in record) == trained and of(record):
             shared = {key: value for key, value in record.items() if key not in _VARYING}
             settings.setdefault(records.identity(**shared), []).append(record)
     if not settings:

@@ -16,14 +16,26 @@ CAPTION = (
 
 def build(results: Path, scale: str) -> str:
     """LaTeX from the records of experiments.perplexity."""
-    blocks = [*published("perplexity"), *measured(results, scale, "perplexity", scores, extent)]
+    blocks = list(published("perplexity"))
+    for of in (_is_excerpt, _is_whole):
+        blocks += measured(results, scale, "perplexity", scores, extent, of)
     return stacked("perplexity", blocks, CAPTION, digits=2, best=min)
 
 
 def extent(record: dict) -> str:
-    """The stride or strides, where not the paper's."""
+    """Which part of the texts was scored, and the stride or strides, where not the paper's."""
+    part = f", first {record['tokens']:,} tokens" if _is_excerpt(record) else ""
     stride = record["stride"]
-    return "" if stride == 256 else f", $S={', '.join(map(str, stride if isinstance(stride, list) else [stride]))}$"
+    strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))
+    return part if stride == 256 else f"{part}, $S={strides}$"
+
+
+def _is_excerpt(record: dict) -> bool:
+    return record["tokens"] is not None
+
+
+def _is_whole(record: dict) -> bool:
+    return record["tokens"] is None
 
 
 def scores(record: dict) -> Scores:

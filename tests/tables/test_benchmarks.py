@@ -80,13 +80,25 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(record, tmp
 
 def test_seeds_become_their_mean_with_an_interval_for_seeds_and_samples(record, tmp_path):
     for seed, value in enumerate((10.0, 12.0, 17.0)):
-        record("perplexity", "pi", [{"length": 1024, "token": score(value)}], seed=seed, stride=4096)
-    record("perplexity", "yarn", [{"length": 1024, "token": score(11.0)}], seed=0, stride=4096)
-    block = rows(perplexity.build(tmp_path, "smollm2"))["SmolLM2-135M, measured fine-tuned, $S=4096$"]
+        record("perplexity", "pi", [{"length": 1024, "token": score(value)}], seed=seed, stride=256, tokens=None)
+    record("perplexity", "yarn", [{"length": 1024, "token": score(11.0)}], seed=0, stride=256, tokens=None)
+    block = rows(perplexity.build(tmp_path, "smollm2"))["SmolLM2-135M, measured fine-tuned"]
     _, high = stats.t.interval(0.95, 2, scale=stats.sem([10.0, 12.0, 17.0]))
     half = (high**2 + 1.0**2) ** 0.5  # of the seeds, and of each record's samples
     assert block[1][1] == rf"13.00 {{\scriptsize[{13 - half:.2f}, {13 + half:.2f}]}}"
     assert block[2][1] == r"\textbf{11.00} {\scriptsize[10.00, 12.00]}"
+
+
+def test_whole_texts_stand_below_their_beginnings(record, tmp_path):
+    for method, value in (("pi", 30.0), ("yarn", 20.0)):
+        record("perplexity", method, [{"length": 8192, "token": score(value)}], stride=4096, tokens=20480)
+    record("perplexity", "yarn", [{"length": 8192, "token": score(25.0)}], stride=[4096, 8192], tokens=None)
+    blocks = rows(perplexity.build(tmp_path, "smollm2"))
+    title = "SmolLM2-135M, measured without training"
+    beginnings, whole = list(blocks.items())[-2:]
+    assert beginnings[0] == f"{title}, first 20,480 tokens, $S=4096$" and len(beginnings[1]) == 3
+    assert whole[0] == f"{title}, $S=4096, 8192$"
+    assert [line[:2] for line in whole[1][1:]] == [["YaRN ($s=2$)", r"25.00 {\scriptsize[24.00, 26.00]}"]]
 
 
 def test_a_missing_cell_says_so(record, tmp_path):
@@ -165,7 +177,7 @@ def test_heads_that_look_back_stand_beside_where_interpolation_moves_them(tmp_pa
 
 def test_an_original_that_is_the_same_at_every_factor_has_one_line(tmp_path, record):
     for factor in (2, 4):
-        record("perplexity", "original", [{"length": 8192, "token": score(20)}], factor=factor, stride=256)
+        record("perplexity", "original", [{"length": 8192, "token": score(20)}], factor=factor, stride=256, tokens=None)
     (lines,) = (value for block, value in rows(perplexity.build(tmp_path, "smollm2")).items() if "measured" in block)
     assert [line[0] for line in lines] == ["Method", "Original"]
 
