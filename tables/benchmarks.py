@@ -218,6 +218,7 @@ def comparable(
             _ORDER.index(group[0]["method"]),
             group[0]["factor"],
             -(group[0]["options"].get("n_hat") or 1e9),
+            group[0]["options"].get("intervals", 0),
         ),
     )
 

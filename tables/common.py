@@ -27,9 +27,9 @@ def method_name(record: dict) -> str:
     """How a method and its options are called in print."""
     name = METHOD_NAMES[record["method"]]
     if record["method"] == "dprope":
-        n_hat, intervals = (record["options"].get(option) for option in ("n_hat", "intervals"))
-        name += " ($t=0$" if n_hat is None else rf" ($\hat n={n_hat}$"
-        name += ")" if intervals is None else f", $b={intervals}$)"
+        symbols = {"n_hat": r"\hat n", "intervals": "b"}
+        given = [f"${symbols[option]}={value}$" for option, value in record["options"].items() if option in symbols]
+        name += f" ({', '.join(given) or '$t=0$'})"
     if "attention_factor" in record["options"]:
         name += rf", attention $\times {record['options']['attention_factor']:.2f}$"
     return name

@@ -12,7 +12,7 @@ from core.rope import scale
 from eval.intervals import accuracy_interval, mean_interval, mean_of_means
 from experiments import records, scales
 from experiments.records import RESULTS
-from tables import perplexity, ruler
+from tables import common, perplexity, ruler
 from tables.benchmarks import comparable
 from tables.extension import disturbances, fine_tuned, paired_difference, same_text
 from tables.short_text import differences
@@ -165,11 +165,10 @@ def test_what_the_perplexity_says_after_fine_tuning():
 def short_text_rows(trained: bool) -> list[str]:
     """The lines of a table of what extending costs within L, fine-tuned or not; then, last, what training changed."""
     found = differences(RESULTS, "smollm2", 2, trained)
-    names = {"($t=0$)": ", t = 0", r"($\hat n=": ", n̂ = ", "$)": ""}
+    names = {common.method_name(run): name_of(run) for run in records.load(RESULTS, "smollm2", "extension")}
     lines = []
-    for name, scores in found.items():
-        for tex, plain in names.items():
-            name = name.replace(" " + tex, plain).replace(tex, plain)
+    for title, scores in found.items():
+        name = names[title]
         cells = [points(score) for score in scores.values()]
         if trained:
             cells.append(points(change_by_training(name)))
@@ -190,6 +189,11 @@ def change_by_training(name: str) -> dict | None:
     if name == "CLEX":
         assert before is None
         return None
+    return paired_average(before, after)
+
+
+def paired_average(before: dict, after: dict) -> dict:
+    """By how many points Open LLM's average differs between two records, paired by item."""
     scores = [[100 * np.array(items) for items in run["by_document"].values()] for run in (before, after)]
     assert before["by_document"].keys() == after["by_document"].keys()
     change = mean_of_means([new - old for old, new in zip(*scores)])
@@ -209,9 +213,21 @@ def test_what_short_text_says():
     differing = {(name, task) for name, task, score in benchmarks if score["low"] > 0 or score["high"] < 0}
     averages = {(name, task) for name, task in differing if list(found[name])[-1] == task}
     assert {name for name, _ in averages} == {"PI"}
-    single = {("PI", "HellaSwag"), ("DPRoPE ($t=0$)", "ARC-c"), (r"DPRoPE ($\hat n=40$)", "ARC-c")}
-    assert differing - averages == single
-    assert f"of {len(benchmarks) - len(found)}, one or two would by chance" in PROSE
+    at_zero = {"DPRoPE ($t=0$)", *(f"DPRoPE ($b={b}$)" for b in (90, 180, 720))}
+    assert at_zero <= found.keys() and differing - averages == {("PI", "HellaSwag")} | {
+        (name, "ARC-c") for name in {*at_zero, r"DPRoPE ($\hat n=40$)"}
+    }
+    single = len(benchmarks) - len(found)
+    assert f"of {single}, two or three would by chance" in PROSE and 2 < 0.05 * single < 3
+
+
+def test_what_the_benchmarks_see_of_the_number_of_intervals():
+    runs = measured("open_llm")
+    changes = [points(paired_average(runs["DPRoPE, t = 0"], runs[f"DPRoPE, t = 0, b = {b}"])) for b in (90, 180, 720)]
+    first, second, third = (change.removeprefix("+") for change in changes)
+    assert f"with b = 90 differs by {first} points, with 180 by {second}, with 720 by {third} (" in PROSE
+    published = common.paper("intervals_openllm").groupby("intervals")["score"].mean()
+    assert f"the paper's four, fine-tuned, lie within {published.max() - published.min():.1f}" in PROSE
 
 
 def test_what_short_text_says_after_fine_tuning():
