@@ -18,9 +18,9 @@ SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
 
 TABLES  := disturbance extension longbench openllm ruler perplexity time \
            n_hat_longbench n_hat_openllm intervals_longbench intervals_openllm previous_token \
-           temperature n_hat short_text
+           temperature n_hat short_text whole_texts
 FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension \
-           passkey disturbance_longbench selections
+           passkey disturbance_longbench selections whole_texts
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test env env-gpu lock tables figures audit verify pretrain train rerun ablations report bench summary clean
@@ -67,6 +67,7 @@ figures: $(FIGURES:%=fig_%) ## Render every figure from the records
 ## table_previous_token: Beyond the paper, where heads that look back look under each method
 ## table_n_hat: Beyond the paper, n̂ without training by every evaluation
 ## table_short_text: Beyond the paper, what extending costs on texts that fit in L
+## table_whole_texts: SmolLM2 on whole books, loss by position and what earlier text gives
 ## table_temperature: Beyond the paper, YaRN without its temperature and DPRoPE with it
 $(TABLES:%=table_%): table_%: env
 	@$(PY) -m tables.$* $(SHOWN)
@@ -80,6 +81,7 @@ $(TABLES:%=table_%): table_%: env
 ## fig_passkey: Figure 4, passkey accuracy against length, and by depth
 ## fig_disturbance_longbench: LongBench-E's score as the disturbance grows with falling n̂
 ## fig_selections: Beyond the paper, disturbance against loss over dozens of selections of pairs
+## fig_whole_texts: SmolLM2 on whole books, loss against position and its difference to YaRN's
 $(FIGURES:%=fig_%): fig_%: env
 	@$(PY) -m figures.$* $(SHOWN)
 audit: env ## Re-add the paper's averages, re-derive its claims, list what does not add up

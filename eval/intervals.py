@@ -45,6 +45,12 @@ def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> 
     return {"mean": mean, "low": float(low), "high": float(high), "n": len(values)}
 
 
+def resampled_ratio(sums: np.ndarray, counts: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Σ sums / Σ counts on resamples of the pairs [n]: [RESAMPLES]. The mean of values that come in unequal groups."""
+    drawn = np.random.default_rng(seed).integers(0, len(sums), (RESAMPLES, len(sums)))
+    return sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+
+
 def resampled_interval(value: float, resampled: np.ndarray, n: int) -> dict:
     """Any statistic of n samples with its 95 % interval, from its values on resamples [RESAMPLES]."""
     low, high = np.percentile(resampled, [2.5, 97.5])

@@ -17,7 +17,7 @@ import numpy as np
 from core.clex import factor_for
 from core.errors import InputError
 from eval import perplexity
-from eval.intervals import RESAMPLES, resampled_interval
+from eval.intervals import resampled_interval, resampled_ratio
 from experiments import cli, harness, models, texts
 from experiments.extension import BUCKET
 
@@ -105,9 +105,8 @@ def scores(values: dict[str, dict], lengths: list[int]) -> list[dict]:
     for length in lengths:
         own = [value for key, value in values.items() if key.rsplit("/", 2)[1] == str(length)]
         sums, counts = (np.array([value[name] for value in own], dtype=np.float64) for name in ("sum", "tokens"))
-        drawn = np.random.default_rng(0).integers(0, len(own), (RESAMPLES, len(own)))
-        token = np.exp(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
-        window = np.exp((sums / counts)[drawn].mean(axis=1))
+        token = np.exp(resampled_ratio(sums, counts))
+        window = np.exp(resampled_ratio(sums / counts, np.ones(len(own))))
         found.append(
             {"length": length, "windows": len(own), "tokens": int(counts.sum())}
             | {"token": resampled_interval(np.exp(sums.sum() / counts.sum()), token, len(own))}

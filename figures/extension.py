@@ -21,9 +21,10 @@ def build(results: Path, scale: str) -> Figure:
     figure, panels = plt.subplots(
         1, len(shown), figsize=(common.PAGE if len(shown) > 1 else common.COLUMN, 2.6), squeeze=False
     )
-    trained = scales.get(scale).geometry.context_length / 1024
+    trained = scales.get(scale).geometry.context_length
     for axes, (title, part) in zip(panels[0], shown.items()):
-        _draw(axes, part, trained)
+        _draw(axes, part)
+        mark(axes, trained, part[0]["length"])
         axes.set_title(title, loc="left")
     panels[0, 0].set_ylabel("loss (nats per token)")
     # One legend for all panels; a method looks the same in each.
@@ -32,7 +33,7 @@ def build(results: Path, scale: str) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, runs: list[dict], trained: float) -> None:
+def _draw(axes: Axes, runs: list[dict]) -> None:
     for run in runs:
         buckets = run["buckets"]
         position = [(bucket["start"] + bucket["end"]) / 2 / 1024 for bucket in buckets]
@@ -40,10 +41,14 @@ def _draw(axes: Axes, runs: list[dict], trained: float) -> None:
         axes.plot(position, [bucket["mean"] for bucket in buckets], label=common.label(run), **style)
         low, high = ([bucket[end] for bucket in buckets] for end in ("low", "high"))
         axes.fill_between(position, low, high, color=style["color"], alpha=0.12, linewidth=0)
-    axes.axvline(trained, color="black", linewidth=0.8, linestyle=":")
+
+
+def mark(axes: Axes, trained: int, length: int) -> None:
+    """Positions up to `length` along the axis, in units of 1,024, and the training length as a line."""
+    axes.axvline(trained / 1024, color="black", linewidth=0.8, linestyle=":")
     axes.annotate(
         "L",
-        (trained, 1),
+        (trained / 1024, 1),
         xytext=(2, -2),
         xycoords=("data", "axes fraction"),
         textcoords="offset points",
@@ -51,8 +56,8 @@ def _draw(axes: Axes, runs: list[dict], trained: float) -> None:
         fontsize=7,
     )
     axes.set_xlabel("position (1024 tokens)")
-    axes.set_xticks(np.arange(0, runs[0]["length"] / 1024 + 1, 2))
-    axes.set_xlim(0, runs[0]["length"] / 1024)
+    axes.set_xticks(np.arange(0, length / 1024 + 1, 2))
+    axes.set_xlim(0, length / 1024)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from scipy import stats
 from experiments import records, scales
 from tables import common
 
-Scores = dict[str, dict]  # metric → {"mean", "low", "high", "n"}
+Scores = dict[str, dict | None]  # metric → {"mean", "low", "high", "n"}; None where there is nothing to compare
 STATES = ((False, "without training"), (True, "fine-tuned"))
 INTERVALS = r"with 95\,\% intervals for samples (bootstrap) and, where there are several, training seeds (Student's)"
 _ORDER = list(common.METHOD_NAMES)
@@ -96,12 +96,13 @@ def _lines(block: Block, columns: int, digits: int, best: Callable | None, row_t
     empty = [""] * (columns - 1 - len(metrics))
     yield " & ".join([row_title, *map(_escape, metrics), *empty]) + r" \\"
     yield r"\cmidrule(r){1-" + str(len(metrics) + 1) + "}"
-    chosen = {m: best and best([row.scores[m]["mean"] for row in block.rows if m in row.scores]) for m in metrics}
+    means = {m: [row.scores[m]["mean"] for row in block.rows if row.scores.get(m)] for m in metrics}
+    chosen = {metric: best(values) if best and values else None for metric, values in means.items()}
     for row in block.rows:
         cells = []
         for metric in metrics:
             score = row.scores.get(metric)
-            text = "no record" if score is None else _cell(score, digits)
+            text = _cell(score, digits) if score else "--" if metric in row.scores else "no record"
             bold = score is not None and len(block.rows) > 1 and score["mean"] == chosen[metric]
             cells.append(common.bold(text) if bold else text)
         yield " & ".join([row.name, *cells, *empty]) + r" \\"

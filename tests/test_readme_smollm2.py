@@ -22,8 +22,12 @@ NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight
 
 
 def measured(experiment: str, trained: bool = False) -> dict[str, dict]:
-    """The records of the comparison by the name of their row, without those shared from a setting of the same pairs."""
-    runs = [run for (run,) in comparable(RESULTS, "smollm2", experiment, trained)]
+    """The records of the comparison by the name of their row, without those shared from a setting of the same pairs.
+
+    Of perplexity, those of the texts' beginnings.
+    """
+    groups = comparable(RESULTS, "smollm2", experiment, trained, lambda run: run.get("tokens", ...) is not None)
+    runs = [run for (run,) in groups]
     return {name_of(run): run for run in runs if "same_selection_as" not in run}
 
 
@@ -143,36 +147,6 @@ def test_what_the_perplexity_says():
     assert all([(s["length"], s["windows"]) for s in scores] == [(8192, 12), (16384, 6)] for scores in found.values())
     minutes = [run["seconds"] / 60 for run in measured("perplexity").values()]
     assert f"{min(minutes):.0f} to {max(minutes):.0f} minutes of one core a method):" in PROSE
-
-
-def test_what_whole_books_say():
-    (run,) = [run for run in records.load(RESULTS, "smollm2", "perplexity") if run["tokens"] is None]
-    assert (name_of(run), run["stride"], run["bucket"]) == ("YaRN", [4096, 8192], 1024)
-    short, long = run["scores"]
-    assert short["tokens"] == long["tokens"] and f"{long['tokens']:,} scored tokens" in PROSE
-    assert f"{cell(short['token'], 1)} in {short['windows']} windows of 8k" in PROSE
-    assert f"{cell(long['token'], 1)} in {long['windows']} of 16k" in PROSE
-    minutes = run["seconds"] / 60
-    assert f"{minutes:.0f} minutes of one core), of YaRN alone so far" in PROSE
-    all_of_it, without_beginnings = (mean_interval(further_back(run, skipped)) for skipped in (0, 1))
-    assert without_beginnings["low"] < 0 < without_beginnings["high"]
-    assert f"{cell(all_of_it, 3)} nats".replace("-", "−") in PROSE
-    assert f"first 1,024 positions of a window aside, {cell(without_beginnings, 3)}".replace("-", "−") in PROSE
-    assert f"over {len(further_back(run, 0))} windows" in PROSE
-
-
-def further_back(run: dict, skipped: int) -> np.ndarray:
-    """What 8,192 tokens more before them change of the loss of a 16k window's second half, per window.
-
-    The next window begins with the same tokens; its first `skipped` buckets are left out in both.
-    """
-    changes, half = [], 8192 // run["bucket"]
-    for key, losses in run["by_position"].items():
-        title, length, begin = key.rsplit("/", 2)
-        following = run["by_position"].get(f"{title}/{length}/{int(begin) + 8192}")
-        if length == "16384" and following:
-            changes.append(np.mean(losses[half + skipped :]) - np.mean(following[skipped:half]))
-    return np.array(changes)
 
 
 def test_what_the_perplexity_says_after_fine_tuning():
@@ -505,7 +479,8 @@ def test_evaluation_table():
     """Every measured cell of the table of SmolLM2-135M as it is."""
 
     def record(experiment):
-        (found,) = [r for r in records.load(RESULTS, "smollm2", experiment) if r["method"] == "original"]
+        runs = records.load(RESULTS, "smollm2", experiment)
+        (found,) = [run for run in runs if run["method"] == "original" and run.get("tokens", ...) is not None]
         return found
 
     rows = [[line.strip() for line in row.strip("|").split("|")] for row in README.splitlines() if row.startswith("| ")]

@@ -27,6 +27,7 @@ ALL = {
     "passkey": "tiny",
     "disturbance_longbench": "tiny",
     "selections": "tiny",
+    "whole_texts": "smollm2",
 }
 
 

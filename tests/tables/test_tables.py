@@ -20,6 +20,7 @@ TABLES = {
     "extension": "smollm2",
     "n_hat": "smollm2",
     "short_text": "smollm2",
+    "whole_texts": "smollm2",
 }  # of another scale than the default
 
 
