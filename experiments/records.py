@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -103,7 +104,14 @@ def _device() -> str:
     torch = sys.modules.get("torch")  # a run that never imported torch ran on the CPU
     if torch is not None and torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    return f"{os.cpu_count()} × {platform.machine()} CPU"
+    return f"{os.cpu_count()} × {_processor()}"
+
+
+def _processor() -> str:
+    """As Linux names it, else the architecture (`platform.processor()` is empty under most distributions)."""
+    file = Path("/proc/cpuinfo")
+    name = re.search(r"^model name\s*: (.+)$", file.read_text() if file.is_file() else "", re.MULTILINE)
+    return name[1] if name else f"{platform.machine()} CPU"
 
 
 def _commit() -> str:

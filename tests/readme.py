@@ -1,9 +1,15 @@
-"""The README, and how it prints what the records hold."""
+"""The pages that say what came out, and how they print what the records hold."""
 
 from experiments.records import ROOT
 
-README = (ROOT / "README.md").read_text()
-PROSE = " ".join(README.split())  # a sentence is found wherever its lines break
+
+def page(path: str) -> tuple[str, str]:
+    """A page's text, and the same in one line, where a sentence is found wherever its lines break."""
+    text = (ROOT / path).read_text()
+    return text, " ".join(text.split())
+
+
+README, PROSE = page("README.md")
 
 
 def name_of(run: dict) -> str:
@@ -19,10 +25,10 @@ def name_of(run: dict) -> str:
 
 
 def cell(score: dict, digits: int, factor: float = 1) -> str:
-    """A score with its interval, as the README prints it."""
+    """A score with its interval."""
     return "{} [{}, {}]".format(*(f"{factor * score[key]:.{digits}f}" for key in ("mean", "low", "high")))
 
 
 def signed(score: dict) -> str:
-    """A difference with its interval, as the README prints it."""
+    """A difference with its interval."""
     return f"{score['mean']:+.3f} [{score['low']:.3f}, {score['high']:.3f}]".replace("-", "−")

@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -26,6 +29,14 @@ def test_a_record_is_whole_or_absent(tmp_path, monkeypatch):
     assert set(loaded["environment"]) == {"python", "packages", "device", "commit"}
     with pytest.raises(InputError, match="python -m experiments.ruler --scale tiny"):
         records.load(tmp_path, "tiny", "ruler")
+
+
+@pytest.mark.skipif(not shutil.which("lscpu"), reason="lscpu says what the processor is called")
+def test_a_record_names_the_processor(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # without a GPU
+    shown = subprocess.run(["lscpu"], env={"LC_ALL": "C"}, check=True, capture_output=True, text=True).stdout
+    name = re.search(r"^Model name: +(.+)$", shown, re.MULTILINE)
+    assert name is None or records.environment()["device"] == f"{os.cpu_count()} × {name[1]}"
 
 
 def test_names_and_identities_tell_runs_apart():

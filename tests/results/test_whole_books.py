@@ -1,10 +1,12 @@
-"""What the README says of SmolLM2-135M on whole books is what the records hold."""
+"""What the page of SmolLM2-135M says of whole books is what the records hold."""
 
 import numpy as np
 
 from experiments.records import RESULTS
 from tables import perplexity, whole_texts
-from tests.readme import PROSE, README, cell, name_of, signed
+from tests.readme import cell, name_of, page, signed
+
+PAGE, PROSE = page("results/smollm2/README.md")
 
 CONTEXT_LENGTH = 8192
 
@@ -27,7 +29,7 @@ def rows() -> list[str]:
 
 
 def test_table():
-    assert len(rows()) > 1 and set(rows()) <= set(README.splitlines())
+    assert len(rows()) > 1 and set(rows()) <= set(PAGE.splitlines())
 
 
 def test_how_much_was_scored():

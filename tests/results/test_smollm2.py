@@ -1,4 +1,4 @@
-"""What the README says of SmolLM2-135M is what the records hold."""
+"""What the page of SmolLM2-135M says is what the records hold."""
 
 import json
 import re
@@ -13,22 +13,13 @@ from eval.intervals import accuracy_interval, mean_interval, mean_of_means
 from experiments import records, scales
 from experiments.records import RESULTS
 from tables import common, perplexity, ruler
-from tables.benchmarks import comparable
 from tables.extension import disturbances, fine_tuned, paired_difference, same_text
-from tables.short_text import differences
-from tests.readme import PROSE, README, cell, name_of, signed
+from tests.readme import cell, name_of, page, signed
+from tests.results.smollm2 import cost_within, keys_found, measured, points
+
+PAGE, PROSE = page("results/smollm2/README.md")
 
 NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-
-
-def measured(experiment: str, trained: bool = False) -> dict[str, dict]:
-    """The records of the comparison by the name of their row, without those shared from a setting of the same pairs.
-
-    Of perplexity, those of the texts' beginnings.
-    """
-    groups = comparable(RESULTS, "smollm2", experiment, trained, lambda run: run.get("tokens", ...) is not None)
-    runs = [run for (run,) in groups]
-    return {name_of(run): run for run in runs if "same_selection_as" not in run}
 
 
 def extension_rows() -> list[str]:
@@ -66,12 +57,12 @@ def loss_cells(runs: list[dict]) -> list[list[str]]:
 
 
 def test_extension_table():
-    assert set(extension_rows()) <= set(README.splitlines())
+    assert set(extension_rows()) <= set(PAGE.splitlines())
 
 
 def test_fine_tuned_table():
     lines = fine_tuned_rows()
-    assert lines and set(lines) <= set(README.splitlines())
+    assert lines and set(lines) <= set(PAGE.splitlines())
 
 
 def test_what_fine_tuning_says():
@@ -134,7 +125,7 @@ def perplexity_rows(trained: bool) -> list[str]:
 @pytest.mark.parametrize("trained", (False, True))
 def test_perplexity_tables(trained):
     lines = perplexity_rows(trained)
-    assert lines and set(lines) <= set(README.splitlines())
+    assert lines and set(lines) <= set(PAGE.splitlines())
 
 
 def test_what_the_perplexity_says():
@@ -168,23 +159,13 @@ def test_what_the_perplexity_says_after_fine_tuning():
 
 def short_text_rows(trained: bool) -> list[str]:
     """The lines of a table of what extending costs within L, fine-tuned or not; then, last, what training changed."""
-    found = differences(RESULTS, "smollm2", 2, trained)
-    names = {common.method_name(run): name_of(run) for run in records.load(RESULTS, "smollm2", "extension")}
     lines = []
-    for title, scores in found.items():
-        name = names[title]
+    for name, scores in cost_within(trained).items():
         cells = [points(score) for score in scores.values()]
         if trained:
             cells.append(points(change_by_training(name)))
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
-
-
-def points(score: dict | None) -> str:
-    """A difference in points with its interval; a dash for none."""
-    if score is None:
-        return "–"
-    return "{:+.1f} [{:.1f}, {:.1f}]".format(*(score[key] for key in ("mean", "low", "high"))).replace("-", "−")
 
 
 def change_by_training(name: str) -> dict | None:
@@ -208,18 +189,18 @@ def paired_average(before: dict, after: dict) -> dict:
 @pytest.mark.parametrize("trained", (False, True))
 def test_short_text_tables(trained):
     lines = short_text_rows(trained)
-    assert lines and set(lines) <= set(README.splitlines())
+    assert lines and set(lines) <= set(PAGE.splitlines())
 
 
 def test_what_short_text_says():
-    found = differences(RESULTS, "smollm2", 2, False)
+    found = cost_within(trained=False)
     benchmarks = [(name, task, score) for name, scores in found.items() for task, score in list(scores.items())[1:]]
     differing = {(name, task) for name, task, score in benchmarks if score["low"] > 0 or score["high"] < 0}
     averages = {(name, task) for name, task in differing if list(found[name])[-1] == task}
     assert {name for name, _ in averages} == {"PI"}
-    at_zero = {"DPRoPE ($t=0$)", *(f"DPRoPE ($b={b}$)" for b in (90, 180, 720))}
+    at_zero = {"DPRoPE, t = 0", *(f"DPRoPE, t = 0, b = {b}" for b in (90, 180, 720))}
     assert at_zero <= found.keys() and differing - averages == {("PI", "HellaSwag")} | {
-        (name, "ARC-c") for name in {*at_zero, r"DPRoPE ($\hat n=40$)"}
+        (name, "ARC-c") for name in {*at_zero, "DPRoPE, n̂ = 40"}
     }
     single = len(benchmarks) - len(found)
     assert f"of {single}, two or three would by chance" in PROSE and 2 < 0.05 * single < 3
@@ -238,9 +219,9 @@ def test_what_short_text_says_after_fine_tuning():
     after = measured("open_llm", trained=True)
     changes = {name: change_by_training(name) for name in after if name != "CLEX"}
     assert all(change["low"] < 0 < change["high"] for change in changes.values())
-    found = differences(RESULTS, "smollm2", 2, trained=True)
+    found = cost_within(trained=True)
     within = {name: scores["Perplexity"] for name, scores in found.items()}
-    below = {"YaRN", r"DPRoPE ($\hat n=28$)", "DPRoPE, significant"}
+    below = {"YaRN", "DPRoPE, n̂ = 28", "DPRoPE, significant"}
     assert {name for name, score in within.items() if score["high"] < 0} == below
     assert 0 < within["CLEX"]["low"] and within["CLEX"]["high"] < 3 and 45 < within["PI"]["mean"] < 55
     assert all(scores["Avg."]["low"] < 0 < scores["Avg."]["high"] for scores in found.values())
@@ -264,18 +245,10 @@ def passkey_rows(trained: bool) -> list[str]:
     return lines
 
 
-def keys_found(trained: bool = False) -> dict[str, dict[tuple[int, float], float]]:
-    """1 or 0 for every length and depth, by the name of the row."""
-    return {
-        name: {(row["length"], row["depth"]): row["mean"] for row in run["scores"]["by_depth"]}
-        for name, run in measured("passkey", trained).items()
-    }
-
-
 @pytest.mark.parametrize("trained", (False, True))
 def test_passkey_tables(trained):
     lines = passkey_rows(trained)
-    assert lines and set(lines) <= set(README.splitlines())
+    assert lines and set(lines) <= set(PAGE.splitlines())
 
 
 def test_what_the_passkeys_say():
@@ -361,7 +334,7 @@ def sign_test(gaps: np.ndarray) -> tuple[int, int, float]:
 @pytest.mark.parametrize("trained", (False, True))
 def test_ruler_tables(trained):
     lines = ruler_rows(trained)
-    assert lines and set(lines) <= set(README.splitlines())
+    assert lines and set(lines) <= set(PAGE.splitlines())
 
 
 def test_what_ruler_says():
@@ -483,7 +456,7 @@ def test_evaluation_table():
         (found,) = [run for run in runs if run["method"] == "original" and run.get("tokens", ...) is not None]
         return found
 
-    rows = [[line.strip() for line in row.strip("|").split("|")] for row in README.splitlines() if row.startswith("| ")]
+    rows = [[line.strip() for line in row.strip("|").split("|")] for row in PAGE.splitlines() if row.startswith("| ")]
     found = {row[0]: row[1:] for row in rows if len(row) == 3}
 
     openllm = record("open_llm")
