@@ -1,14 +1,18 @@
 """What the page of SmolLM2-135M says of whole books is what the records hold."""
 
 import numpy as np
+import pytest
 
 from experiments.records import RESULTS
 from tables import perplexity, whole_texts
+from tables.extension import paired_difference, same_text
 from tests.readme import cell, name_of, page, signed
 
 PAGE, PROSE = page("results/smollm2/README.md")
 
 CONTEXT_LENGTH = 8192
+BEYOND = slice(CONTEXT_LENGTH // 1024, None)
+SPANS = ((0, 1), (1, 2), (2, 4), (4, 6), (6, 8), (8, 12), (12, 16))  # of positions, in buckets of 1,024
 
 
 def measured() -> dict[str, dict]:
@@ -28,8 +32,25 @@ def rows() -> list[str]:
     return lines
 
 
-def test_table():
-    assert len(rows()) > 1 and set(rows()) <= set(PAGE.splitlines())
+def position_rows() -> list[str]:
+    """The lines of the table of differences to YaRN by position."""
+    lines = []
+    for name, gap in gaps().items():
+        cells = [signed(whole_texts.average(gap[:, slice(*span)])) for span in SPANS]
+        lines.append(f"| {' | '.join([name, *cells])} |")
+    return lines
+
+
+def gaps() -> dict[str, np.ndarray]:
+    """By how much a method's losses are above YaRN's: [windows, buckets]."""
+    losses = {name: whole_texts.losses(run) for name, run in measured().items()}
+    yarn = losses.pop("YaRN")
+    return {name: own - yarn for name, own in losses.items()}
+
+
+@pytest.mark.parametrize("made", (rows, position_rows))
+def test_tables(made):
+    assert len(made()) > 1 and set(made()) <= set(PAGE.splitlines())
 
 
 def test_how_much_was_scored():
@@ -43,29 +64,35 @@ def test_how_much_was_scored():
     assert f"{min(minutes)} to {max(minutes)} minutes of one core a method" in PROSE
 
 
-def test_where_the_distance_to_yarn_arises():
-    runs = measured()
-    losses = {name: whole_texts.losses(run) for name, run in runs.items()}
-    by_hand, significant = (losses[name] for name in ("DPRoPE, n̂ = 28", "DPRoPE, significant"))
-    gaps = [own - losses["YaRN"] for own in (by_hand, significant)]
-    within, beyond = slice(CONTEXT_LENGTH // 1024), slice(CONTEXT_LENGTH // 1024, None)
-    assert len(losses["YaRN"]) == 28 and all((np.nanmean(gap[:, beyond], axis=1) > 0).all() for gap in gaps)
+def test_the_order_is_that_of_the_beginnings():
+    beginnings = {name_of(run): run for run in same_text(RESULTS, "smollm2")}
+    before = {name: paired_difference(beginnings[name], beginnings["YaRN"], 64)["mean"] for name in gaps()}
+    beyond = {name: whole_texts.average(gap[:, BEYOND])["mean"] for name, gap in gaps().items()}
+    assert sorted(beyond, key=beyond.get) == sorted(before, key=before.get)
 
-    def said(values: np.ndarray, buckets: slice) -> str:
-        return cell(whole_texts.average(values[:, buckets]), 3).replace("-", "−")
 
-    assert f"n̂ = 28 has {said(by_hand - significant, beyond)} more than `dprope-significant`" in PROSE
-    first, fourth, last = ([said(gap, span) for gap in gaps] for span in (slice(1), slice(3, 4), slice(6, 8)))
-    assert f"n̂ = 28 differs from YaRN by {first[0]} and `dprope-significant` by {first[1]}" in PROSE
-    assert f"from 3k to 4k by {fourth[0]} and {fourth[1]}" in PROSE
-    assert f"in the last 2k within L by {last[0]} and {last[1]}, which is more than beyond it." in PROSE
-    for gap in gaps:
-        assert whole_texts.average(gap[:, 6:8])["low"] > whole_texts.average(gap[:, beyond])["high"]
-    for own in losses.values():  # "All three keep their loss there"
-        assert abs(whole_texts.average(own[:, beyond])["mean"] - whole_texts.average(own[:, within])["mean"]) < 0.025
+def test_where_the_distances_to_yarn_arise():
+    by_method = gaps()
+    above = {name: np.count_nonzero(np.nanmean(gap[:, BEYOND], axis=1) > 0) for name, gap in by_method.items()}
+    assert above.pop("NTK-aware") == 26 and set(above.values()) == {28} == {len(gap) for gap in by_method.values()}
+    by_hand, significant = (by_method[f"DPRoPE, {setting}"] for setting in ("n̂ = 28", "significant"))
+    more = cell(whole_texts.average((by_hand - significant)[:, BEYOND]), 3)
+    assert f"n̂ = 28 has {more} more than `dprope-significant`" in PROSE
+    spans = {name: [whole_texts.average(gap[:, slice(*s)]) for s in SPANS] for name, gap in by_method.items()}
+    at_zero = [score["mean"] for score in spans["DPRoPE, t = 0"]]
+    assert at_zero[0] > 0.7 * max(at_zero)
+    for gap in (by_hand, significant):
+        first, last = whole_texts.average(gap[:, :1]), whole_texts.average(gap[:, 6:8])
+        assert first["low"] < 0 < first["high"] and last["low"] > whole_texts.average(gap[:, BEYOND])["high"]
+    ntk = spans["NTK-aware"]
+    assert ntk[0]["high"] < 0 and ntk[1]["high"] < 0 and max(ntk, key=lambda score: score["mean"]) is ntk[-1]
 
 
 def test_what_lies_further_back():
-    more = {name: whole_texts.average(whole_texts.more_context(run)[:, 1:]) for name, run in measured().items()}
-    assert more.pop("DPRoPE, n̂ = 28")["low"] > 0
-    assert len(more) == 2 and all(change["low"] < 0 < change["high"] for change in more.values())
+    runs = measured()
+    more = {name: whole_texts.average(whole_texts.more_context(run)[:, 1:]) for name, run in runs.items()}
+    assert max(abs(change["mean"]) for change in more.values()) < 0.01
+    assert {name for name, change in more.items() if change["high"] < 0} == {"DPRoPE, t = 0"}
+    assert {name for name, change in more.items() if change["low"] > 0} == {"DPRoPE, n̂ = 28", "NTK-aware"}
+    for own in map(whole_texts.losses, runs.values()):  # "None loses beyond L what it has within it"
+        assert whole_texts.average(own[:, BEYOND])["mean"] < whole_texts.average(own[:, : BEYOND.start])["mean"]
