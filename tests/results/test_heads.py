@@ -22,6 +22,7 @@ from tests.readme import cell, page
         ("smollm2", True, "pi", {}, 2),
         ("smollm2", True, "clex", {}, 2),
         ("smollm2", True, "yarn", {}, 2),
+        ("smollm2", True, "dprope", {}, 2),
         ("smollm2", True, "dprope", {"n_hat": 28}, 2),
         ("smollm2", True, "dprope-significant", {}, 2),
         *(("smollm2", False, method, options, 2) for method, options in scales.get("smollm2").comparison(2)),

@@ -3,6 +3,7 @@
 import json
 import re
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.stats import binomtest
 from core.rope import scale
 from eval.intervals import accuracy_interval, mean_interval, mean_of_means
 from experiments import records, scales
+from experiments.plan import Plan
 from experiments.records import RESULTS
 from tables import common, perplexity, ruler
 from tables.extension import disturbances, fine_tuned, paired_difference, same_text
@@ -104,7 +106,7 @@ def test_what_a_second_run_repeats():
         first, second = (np.array(run["losses"]) for run in both("finetune", file.stem))
         changes[file.stem.split("_s=")[0]] = np.abs(second / first - 1)
     clex = changes.pop("clex")
-    assert changes.keys() == {"pi", "yarn", "dprope_n-hat=28", "dprope-significant"}
+    assert changes.keys() == {"pi", "yarn", "dprope", "dprope_n-hat=28", "dprope-significant"}
     assert f"the same losses in training to {1e7 * max(change.max() for change in changes.values()):.0f}·10⁻⁷" in PROSE
     assert clex[0] == 0 < clex[1]
     assert f"from the second step on, by up to {100 * clex.max():.1f} per cent" in PROSE
@@ -446,6 +448,22 @@ def test_the_export_gives_what_the_model_in_memory_gives():
     said = f"{record['scores']['stock']:.4f} on the last 1,024 of the first {record['tokens']:,} tokens"
     assert f"a perplexity of {said}" in PROSE
     assert record["scores"]["relative_difference"] < 5e-8  # "the same to seven digits"
+
+
+def test_how_long_the_suite_takes():
+    """What `make rerun` runs, by the times in the records."""
+    plan = Plan("smollm2", scales.get("smollm2"), Path(), RESULTS, quick=False)
+    seconds = 0
+    for chain in plan.chains():
+        for module, *_ in chain.commands:
+            experiment = module.removeprefix("experiments.")
+            texts = "_books=3" if experiment == "extension" else ""
+            name = f"{chain.name}{texts}.json" if chain.name != "once" else "*.json"
+            files = (RESULTS / "smollm2" / experiment).glob(name)
+            seconds += sum(json.loads(file.read_text()).get("seconds", 0) for file in files)
+    for text in (PROSE, page("README.md")[1]):
+        said = re.search(r"take two cores about (\d+) hours[^(]*\((\d+) of one core", text)
+        assert tuple(map(int, said.groups())) == (round(seconds / 7200), round(seconds / 3600))
 
 
 def test_evaluation_table():
