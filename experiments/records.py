@@ -111,7 +111,7 @@ def _processor() -> str:
     """As Linux names it, else the architecture (`platform.processor()` is empty under most distributions)."""
     file = Path("/proc/cpuinfo")
     name = re.search(r"^model name\s*: (.+)$", file.read_text() if file.is_file() else "", re.MULTILINE)
-    return name[1] if name else f"{platform.machine()} CPU"
+    return " ".join(name[1].split()) if name else f"{platform.machine()} CPU"
 
 
 def _commit() -> str:
