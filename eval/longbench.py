@@ -10,22 +10,18 @@ import functools
 import hashlib
 import importlib.util
 import json
-import re
-import string
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import yaml
-from rouge import Rouge
 
 from core.errors import InputError
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
+from eval.longbench_metrics import METRICS
 
 if TYPE_CHECKING:  # a table may name tasks and buckets without importing torch
     from transformers import PreTrainedTokenizerBase
@@ -43,7 +39,7 @@ class Task:
         name: as the benchmark spells it.
         kind: what the model has to do, in the benchmark's six categories.
         max_new_tokens: how many tokens are generated.
-        metric: a name in :data:`METRICS`.
+        metric: a name in :data:`eval.longbench_metrics.METRICS`.
         first_line: whether only the first line of a prediction is scored.
         stops_at_newline: whether generation ends at a line feed, after at least one token.
     """
@@ -147,81 +143,6 @@ def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: i
         return text
     half = max_length // 2
     return "".join(tokenizer.decode(part, skip_special_tokens=True) for part in (tokens[:half], tokens[-half:]))
-
-
-# ---- scores of one prediction against one reference
-
-
-def _normalised(text: str) -> list[str]:
-    """The words of `text` as SQuAD compares them: lower case, no punctuation, no articles."""
-    text = "".join(character for character in text.lower() if character not in string.punctuation)
-    return re.sub(r"\b(a|an|the)\b", " ", text).split()
-
-
-def _f1(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """F1 of the two bags of words."""
-    predicted, expected = _normalised(prediction), _normalised(answer)
-    common = (Counter(predicted) & Counter(expected)).total()
-    if common == 0:
-        return 0.0
-    precision, recall = common / len(predicted), common / len(expected)
-    return 2 * precision * recall / (precision + recall)
-
-
-def _rouge_l(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """F of summary-level ROUGE-L from the `rouge` package, whose sentences end at every full stop."""
-    try:
-        return Rouge(metrics=["rouge-l"]).get_scores([prediction], [answer], avg=True)["rouge-l"]["f"]
-    # The benchmark scores 0 whatever fails: a text of nothing but full stops (ValueError), or two sentences of together
-    # about 1000 words, which the package compares by recursion.
-    except (ValueError, RecursionError):
-        return 0.0
-
-
-def _classification(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """1 / (number of class names in the prediction) if the right one is among them."""
-    if not all_classes:
-        raise InputError("a classification task needs the class names; give the sample's all_classes.")
-    found = [name for name in all_classes if name in prediction]
-    # Removing from the list under iteration skips the name after a removed one. The benchmark does so, and a name that
-    # stays by it costs score: keep it.
-    for name in found:
-        if name in answer and name != answer:
-            found.remove(name)
-    return 1 / len(found) if answer in found else 0.0
-
-
-def _count(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """The share of the numbers in the prediction that are written as the answer is."""
-    numbers = re.findall(r"\d+", prediction)
-    return numbers.count(answer) / len(numbers) if numbers else 0.0
-
-
-def _retrieval(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """As :func:`_count`, with the number N of the reference's first "Paragraph N"."""
-    paragraph = re.search(r"Paragraph (\d+)", answer)
-    if paragraph is None:
-        raise InputError(f'the reference {answer!r} names no paragraph; it must hold "Paragraph" and a number.')
-    return _count(prediction, paragraph[1], None)
-
-
-def _edit_similarity(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """Similarity of the first line without `, # or //, in whole percent."""
-    lines = prediction.lstrip("\n").split("\n")
-    line = next((line for line in lines if not any(mark in line for mark in ("`", "#", "//"))), "")
-    # This is fuzzywuzzy's ratio, written out because the package gives other numbers where python-Levenshtein is
-    # installed. Like it, difflib gives 1 for two empty texts and 0 for one; the order of the two matters to it.
-    return round(100 * SequenceMatcher(None, line, answer).ratio()) / 100
-
-
-METRICS = {
-    "F1": _f1,
-    "ROUGE-L": _rouge_l,
-    "classification": _classification,
-    "count": _count,
-    "retrieval": _retrieval,
-    "edit similarity": _edit_similarity,
-}
 
 
 def score(task: str, prediction: str, answers: Iterable[str], all_classes: list[str] | None = None) -> float:

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from transformers import PreTrainedTokenizerFast
 
 from core.errors import InputError
-from eval import ruler
+from eval import ruler_scripts as scripts
 from eval.ruler import TASKS, aggregate, samples, score
 
 NEEDLE = "One of the special magic {} for {} is: {}."
@@ -28,7 +28,7 @@ RETRIEVAL = [name for name, task in TASKS.items() if task.category == "retrieval
 @pytest.fixture(scope="module")
 def tokenizer():
     """2048 byte pairs learned from a stretch of the essays; like LLaMA's, it puts a token before every text."""
-    essays = json.loads((ruler._directory() / "data/synthetic/json/PaulGrahamEssays.json").read_text())["text"]
+    essays = json.loads((scripts.folder() / "data/synthetic/json/PaulGrahamEssays.json").read_text())["text"]
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
@@ -52,7 +52,7 @@ def test_tasks_are_the_packages():
     from long_context_eval.data.synthetic import constants as data
     from long_context_eval.eval.synthetic import constants as metrics
 
-    recipes = ruler._recipes()
+    recipes = scripts.recipes()
     assert list(TASKS) == list(recipes)
     for name, task in TASKS.items():
         script = recipes[name]["task"]
@@ -68,7 +68,7 @@ def test_same_samples_as_the_packages_entry_point(tokenizer, tmp_path):
     (tmp_path / "tenacity.py").write_text(
         "retry = lambda **options: lambda function: function\nstop_after_attempt = wait_fixed = wait_random = lambda *n: 0"
     )
-    ruler._find_sentence_model()
+    scripts._find_sentence_model()
     import nltk
 
     environment = os.environ | {
@@ -80,7 +80,7 @@ def test_same_samples_as_the_packages_entry_point(tokenizer, tmp_path):
     length, count = 1536, 4
     processes = {}
     for task in ("niah_multikey_1", "vt"):
-        command = [sys.executable, str(ruler._directory() / "data" / "prepare.py"), f"--save_dir={tmp_path}"]
+        command = [sys.executable, str(scripts.folder() / "data" / "prepare.py"), f"--save_dir={tmp_path}"]
         command += [f"--task={task}", f"--tokenizer_path={saved}", "--tokenizer_type=hf"]
         command += [f"--max_seq_length={length}", f"--num_samples={count}"]
         processes[task] = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -112,7 +112,7 @@ def test_same_scores_as_the_packages_entry_point(tmp_path):
         (tmp_path / f"{task}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     (tmp_path / "nltk/tokenizers/punkt").mkdir(parents=True)  # it would download this model, and never use it
     subprocess.run(
-        [sys.executable, str(ruler._directory() / "eval" / "evaluate.py"), f"--data_dir={tmp_path}"],
+        [sys.executable, str(scripts.folder() / "eval" / "evaluate.py"), f"--data_dir={tmp_path}"],
         env=os.environ | {"NLTK_DATA": str(tmp_path / "nltk"), "PYTHONDONTWRITEBYTECODE": "1"},
         check=True,
         capture_output=True,
@@ -191,7 +191,7 @@ def test_deterministic_and_a_larger_count_appends(tokenizer, tmp_path):
 
 
 def test_leaves_the_process_as_it_was(tokenizer, capfd, monkeypatch, tmp_path):
-    monkeypatch.setattr(ruler.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(scripts.tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     random.seed(5), np.random.seed(5)
     expected = random.random(), np.random.rand()
@@ -211,7 +211,7 @@ def test_overshooting_samples_are_replaced_alone(tokenizer):
     """fwe's script fills the whole length with the prompt; the samples that do leave room stay as they are."""
     length, count = 512, 12
     generated = TASKS["fwe"].tokens_to_generate
-    raw = [row["input"] for row in ruler._generate(TASKS["fwe"], length, tokenizer, count, 42)]
+    raw = [row["input"] for row in scripts.generate("fwe", length, generated, tokenizer, count, 42)]
     fits = [tokens(tokenizer, prompt) + generated <= length for prompt in raw]
     assert True in fits and False in fits
     for sample, prompt, fit in zip(samples("fwe", length, tokenizer, count), raw, fits, strict=True):
@@ -224,7 +224,7 @@ _PARTS = st.lists(st.text("ab-", min_size=1, max_size=4), min_size=1, max_size=6
 
 @given(_PARTS, _PARTS)
 def test_words_are_the_sorted_pairs(adjectives, nouns):
-    words = ruler._Words(adjectives, nouns)
+    words = scripts._Words(adjectives, nouns)
     listed = sorted({f"{adjective}-{noun}" for adjective in adjectives for noun in nouns})
     assert [words[i] for i in range(len(words))] == listed
 
@@ -285,7 +285,7 @@ def test_a_missing_package_is_named(tokenizer, monkeypatch):
     with monkeypatch.context() as patch:
         import nltk
 
-        patch.setattr(ruler.importlib.util, "find_spec", lambda name: None)
+        patch.setattr(scripts.importlib.util, "find_spec", lambda name: None)
         patch.setattr(nltk.data, "path", [])
         with pytest.raises(InputError, match="llama-index-core, for NLTK's punkt_tab"):
             samples("niah_single_1", 1024, tokenizer, 1)

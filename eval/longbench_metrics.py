@@ -1,0 +1,87 @@
+"""LongBench's metrics (its metrics.py): the score in 0…1 of one prediction against one reference.
+
+Each takes the prediction, the reference and the names of all classes, which only classification looks at.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from difflib import SequenceMatcher
+
+from rouge import Rouge
+
+from core.errors import InputError
+
+
+def _normalised(text: str) -> list[str]:
+    """The words of `text` as SQuAD compares them: lower case, no punctuation, no articles."""
+    text = "".join(character for character in text.lower() if character not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+
+def f1(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """F1 of the two bags of words."""
+    predicted, expected = _normalised(prediction), _normalised(answer)
+    common = (Counter(predicted) & Counter(expected)).total()
+    if common == 0:
+        return 0.0
+    precision, recall = common / len(predicted), common / len(expected)
+    return 2 * precision * recall / (precision + recall)
+
+
+def rouge_l(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """F of summary-level ROUGE-L from the `rouge` package, whose sentences end at every full stop."""
+    try:
+        return Rouge(metrics=["rouge-l"]).get_scores([prediction], [answer], avg=True)["rouge-l"]["f"]
+    # The benchmark scores 0 whatever fails: a text of nothing but full stops (ValueError), or two sentences of together
+    # about 1000 words, which the package compares by recursion.
+    except (ValueError, RecursionError):
+        return 0.0
+
+
+def classification(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """1 / (number of class names in the prediction) if the right one is among them."""
+    if not all_classes:
+        raise InputError("a classification task needs the class names; give the sample's all_classes.")
+    found = [name for name in all_classes if name in prediction]
+    # Removing from the list under iteration skips the name after a removed one. The benchmark does so, and a name that
+    # stays by it costs score: keep it.
+    for name in found:
+        if name in answer and name != answer:
+            found.remove(name)
+    return 1 / len(found) if answer in found else 0.0
+
+
+def count(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """The share of the numbers in the prediction that are written as the answer is."""
+    numbers = re.findall(r"\d+", prediction)
+    return numbers.count(answer) / len(numbers) if numbers else 0.0
+
+
+def retrieval(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """As :func:`count`, with the number N of the reference's first "Paragraph N"."""
+    paragraph = re.search(r"Paragraph (\d+)", answer)
+    if paragraph is None:
+        raise InputError(f'the reference {answer!r} names no paragraph; it must hold "Paragraph" and a number.')
+    return count(prediction, paragraph[1], None)
+
+
+def edit_similarity(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """Similarity of the first line without `, # or //, in whole percent."""
+    lines = prediction.lstrip("\n").split("\n")
+    line = next((line for line in lines if not any(mark in line for mark in ("`", "#", "//"))), "")
+    # This is fuzzywuzzy's ratio, written out because the package gives other numbers where python-Levenshtein is
+    # installed. Like it, difflib gives 1 for two empty texts and 0 for one; the order of the two matters to it.
+    return round(100 * SequenceMatcher(None, line, answer).ratio()) / 100
+
+
+METRICS = {
+    "F1": f1,
+    "ROUGE-L": rouge_l,
+    "classification": classification,
+    "count": count,
+    "retrieval": retrieval,
+    "edit similarity": edit_similarity,
+}

@@ -1,0 +1,293 @@
+"""NVIDIA's own RULER generators, run in this process.
+
+The package `nvidia-long-context-eval` carries generators, data and metrics. Its generators are scripts, written to
+be started once per task, each loading a tokenizer and six million words. Here they run unmodified, with the tokenizer
+that the caller already has, and give the same samples (tests/eval/test_ruler.py compares them with the package's own
+entry point). Nothing is downloaded and no file is left behind.
+
+Not thread-safe: a script reads sys.argv and the global random generators, which are put back afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import random
+import sys
+import tempfile
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.machinery import ModuleSpec
+from itertools import accumulate
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from core.errors import InputError
+
+PACKAGE = "long_context_eval"
+TRIES = 200  # a script shrinks a prompt until it fits, for ever if none does; by then far more than it ever needs
+
+
+class TooShort(Exception):
+    """No prompt of the task fits; `least` is how many tokens it would take at least, 0 where that is not known."""
+
+    def __init__(self, least: int = 0):
+        self.least = least
+
+
+def generate(recipe: str, length: int, generated: int, tokenizer, count: int, seed: int) -> list[dict]:
+    """Run the script of a recipe: its rows, with "input" and "outputs" among other fields.
+
+    Args:
+        recipe: a key of :func:`recipes`.
+        length: of prompt and answer together, in tokens.
+        generated: the answer's share of it.
+        tokenizer: a Hugging Face tokenizer.
+        count: how many rows.
+        seed: of the script's random generators.
+
+    Raises:
+        TooShort: no prompt fits in `length` tokens. InputError: a package is missing, or too many questions.
+    """
+    script_name, options = recipes()[recipe]["task"], recipes()[recipe]["args"]
+    parts = module("data.synthetic.constants").TASKS[script_name]
+    template = parts["template"] + parts["answer_prefix"]
+    least = len(tokenizer.tokenize(template)) + generated
+    if script_name == "freq_words_extraction":  # it needs four words of the length // 50 that it makes up
+        least = max(least, 200)
+    if length < least:
+        raise TooShort(least)
+
+    arguments = {
+        "save_name": recipe,
+        "tokenizer_path": "",
+        "max_seq_length": length,
+        "tokens_to_generate": generated,
+        "num_samples": count,
+        "random_seed": seed,
+        "template": template,
+        **options,
+    }
+    supervisor = _Supervisor(tokenizer, length, generated)
+    with tempfile.TemporaryDirectory() as directory, _process_state():
+        script = _load(script_name, arguments | {"save_dir": directory}, supervisor)
+        questions = getattr(script, "QAS", None)
+        if questions is not None and count > len(questions):
+            raise InputError(f"RULER's {recipe} has {len(questions)} questions; ask for no more than that.")
+        return supervisor.run(script)
+
+
+class _Supervisor:
+    """Stands in for a script's tokenizer, and ends its retries where they lead nowhere.
+
+    A script makes a sample again and again, and smaller, until it fits, and catches every exception on the way,
+    Ctrl-C included. When that comes to no end, it is handed an empty text, which fits, and `stopped` says why.
+    """
+
+    def __init__(self, tokenizer, length: int, tokens_to_generate: int):
+        self.tokenizer = tokenizer
+        self.length = length
+        self.tokens_to_generate = tokens_to_generate
+        self.stopped: BaseException | None = None
+        self.tries: int | None = None  # at the present sample; None while the script looks for a size that fits
+        self.sizes: list[int] = []  # tokens of each prompt measured since then
+        self.smallest = 0  # tokens of the first prompt of that search
+        self.example = 0  # tokens of vt's worked example, which it measures apart from the prompt
+        self.making = False  # the script's function, inside which fwe measures by itself
+        self.made = False  # a prompt that was not measured yet
+
+    def run(self, script: ModuleType) -> list[dict]:
+        """The rows that the script would have written to its file."""
+        rows: list[dict] = []
+        self.make = script.generate_input_output
+        script.generate_input_output = self.generate_input_output
+        script.write_manifest = lambda file, written: rows.extend(written)
+        script.tqdm = self.each
+        with contextlib.redirect_stdout(io.StringIO()):
+            try:
+                script.main()
+            except Exception:
+                if self.stopped is None:
+                    raise
+        if self.stopped is not None:
+            raise self.stopped
+        return rows
+
+    def each(self, indices: Iterable[int]) -> Iterator[int]:
+        """In place of the script's progress bar: notes where a sample begins."""
+        self.smallest = self.sizes[0] if self.sizes else 0
+        for index in indices:
+            self.tries, self.sizes = 0, []
+            yield index
+        self.tries, self.sizes = None, []
+
+    def generate_input_output(self, *arguments, **options) -> tuple:
+        """In place of the script's function of this name, which makes a prompt of a size and its references."""
+        if self.tries is not None:
+            self.tries += 1
+            if self.tries > TRIES and self.stopped is None:
+                least = min(self.sizes, default=self.smallest) + self.example + self.tokens_to_generate
+                self.stopped = TooShort(least)
+            if self.stopped is not None:
+                return "", []
+            # The size comes last, but for vt, which fails by itself: an essay of no words is a needle without hay.
+            if arguments[-1] < 1:
+                raise ValueError("nothing to hide the needle in")
+        self.making = True
+        try:
+            return self.make(*arguments, **options)
+        except KeyboardInterrupt as interrupt:
+            if self.tries is None:
+                raise
+            self.stopped = interrupt
+            return "", []
+        finally:
+            self.making, self.made = False, True
+
+    def text_to_tokens(self, text: str) -> range:
+        """In place of the package's tokenizer: the scripts only look at how many tokens there are."""
+        try:
+            size = len(self.tokenizer.tokenize(text))
+        except BaseException as error:
+            if self.tries is None:
+                raise
+            self.stopped, size = error, 0
+        if self.making:
+            return range(size)
+        if self.made:
+            self.sizes.append(size)
+        else:
+            self.example = size
+            least = size + self.tokens_to_generate
+            if least > self.length:  # then an empty prompt would not fit either
+                raise TooShort(least)
+        self.made = False
+        return range(size)
+
+
+_STAND_INS = ("constants", "tokenizer", f"{PACKAGE}.data.tokenizer")
+
+
+def _load(name: str, arguments: dict, supervisor: _Supervisor) -> ModuleType:
+    """Execute a script's top level as if it had been started with these arguments."""
+    tokenizers = ModuleType("tokenizer")
+    tokenizers.select_tokenizer = lambda kind, path: supervisor
+    # Started as scripts, some import their neighbours as top-level modules.
+    neighbours = (module("data.synthetic.constants"), tokenizers, tokenizers)
+    sys.modules.update(zip(_STAND_INS, neighbours, strict=True))
+    sys.argv = [name, *(f"--{option}={value}" for option, value in arguments.items())]
+
+    spec = importlib.util.spec_from_file_location(f"ruler_{name}", folder() / "data/synthetic" / f"{name}.py")
+    script = importlib.util.module_from_spec(spec)
+    try:
+        if name == "niah":
+            _load_niah(spec, script)
+        else:
+            spec.loader.exec_module(script)
+    except ModuleNotFoundError as error:
+        raise _missing(error.name) from error
+    return script
+
+
+def _load_niah(spec: ModuleSpec, script: ModuleType) -> None:
+    """Load the needle script without its list of six million words, which takes 9 seconds and 0.9 GB."""
+    from wonderwords import random_word
+
+    _find_sentence_model()
+    read = random_word._get_words_from_text_file
+    random_word._get_words_from_text_file = lambda file: []
+    try:
+        spec.loader.exec_module(script)
+    finally:
+        random_word._get_words_from_text_file = read
+    script.words = _Words(read("adjectivelist.txt"), read("nounlist.txt"))
+    script.sent_tokenize = lru_cache(maxsize=8)(script.sent_tokenize)  # every sample splits the same essay
+
+
+class _Words(Sequence):
+    """All "adjective-noun" in sorted order without repetition, each made when it is asked for."""
+
+    def __init__(self, adjectives: Iterable[str], nouns: Iterable[str]):
+        nouns = sorted(set(nouns))
+        blocks: dict[str, list[str]] = {}  # what starts alike is adjacent in sorted order
+        head = None
+        for prefix in sorted({f"{adjective}-" for adjective in adjectives}):
+            if head is None or not prefix.startswith(head):
+                head = prefix
+                blocks[head] = nouns
+            else:  # "blue-eyed-" sorts among "blue-"
+                tail = prefix.removeprefix(head)
+                blocks[head] = sorted({*blocks[head], *(tail + noun for noun in nouns)})
+        self._blocks = list(blocks.items())
+        self._ends = list(accumulate(len(tails) for _, tails in self._blocks))
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def __getitem__(self, index: int) -> str:
+        block = bisect_right(self._ends, index)
+        head, tails = self._blocks[block]
+        return head + tails[index - self._ends[block]]  # counted back from the block's end
+
+
+def _find_sentence_model() -> None:
+    """Let NLTK find punkt_tab, its model of English sentences, in a package that carries the official copy."""
+    import nltk
+
+    spec = importlib.util.find_spec("llama_index")  # a namespace: none of the package's code runs
+    for directory in spec.submodule_search_locations if spec else ():
+        carried = str(Path(directory) / "core/_static/nltk_cache")
+        if carried not in nltk.data.path:
+            nltk.data.path.append(carried)
+    try:
+        nltk.data.find("tokenizers/punkt_tab/english/")
+    except LookupError:
+        raise _missing("llama-index-core, for NLTK's punkt_tab") from None
+
+
+@cache
+def recipes() -> dict[str, dict]:
+    """The package's own list: by task name, the script ("task") and its arguments ("args")."""
+    import yaml
+
+    return yaml.safe_load((folder() / "synthetic.yaml").read_text())
+
+
+def folder() -> Path:
+    """Where the package keeps scripts and data."""
+    return Path(module("data").__file__).parent.parent
+
+
+def module(name: str) -> ModuleType:
+    """A module of the package, or InputError."""
+    try:
+        return importlib.import_module(f"{PACKAGE}.{name}")
+    except ModuleNotFoundError as error:
+        raise _missing(error.name) from error
+
+
+def _missing(name: str) -> InputError:
+    if name.startswith(PACKAGE):
+        name = "nvidia-long-context-eval"
+    return InputError(f"RULER needs a package that is not installed ({name}); run `make env`.")
+
+
+@contextlib.contextmanager
+def _process_state() -> Iterator[None]:
+    """Put back what a script changes of this process: arguments, module search, the global random generators."""
+    state, legacy_state = random.getstate(), np.random.get_state()
+    argv, path = sys.argv, sys.path[:]
+    modules = {name: sys.modules[name] for name in _STAND_INS if name in sys.modules}
+    try:
+        yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(legacy_state)
+        sys.argv, sys.path[:] = argv, path
+        for name in _STAND_INS:
+            sys.modules.pop(name, None)
+        sys.modules.update(modules)

@@ -1,0 +1,88 @@
+"""lm-eval's Hugging Face model class, with what requests have in common read once."""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Sequence
+
+import torch
+from accelerate.utils.memory import should_reduce_batch_size
+from lm_eval.models.huggingface import HFLM
+from transformers import DynamicCache
+
+from core.clex import at_length, factor_for
+
+
+class SharedPrefixLM(HFLM):
+    """lm-eval's Hugging Face model, with what requests share computed once.
+
+    HFLM reads the whole prompt again for every answer and computes logits at every position. Here a prompt is read
+    once for all its answers, on top of what it shares with the prompt before it (MMLU's examples, TruthfulQA's
+    preamble), and logits are computed for the answers only. The log-likelihoods are the same up to rounding.
+    """
+
+    @torch.inference_mode()
+    def _loglikelihood_tokens(
+        self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
+    ) -> list[tuple[float, bool]]:
+        """(log-likelihood in nats, whether it is the greedy one) of each ((strings), context, continuation)."""
+        by_scale = defaultdict(lambda: defaultdict(list))
+        longest = defaultdict(int)
+        for i, (_, context, continuation) in enumerate(requests):
+            assert 0 < len(continuation) <= self.max_length
+            # Too long a text loses its beginning; its last token is predicted but never read.
+            kept = (context + continuation)[-(self.max_length + 1) :]
+            scale = factor_for(self.model, len(kept) - 1)
+            by_scale[scale][tuple(kept[: -len(continuation)])].append((i, continuation))
+            longest[scale] = max(longest[scale], len(kept) - 1)
+        answers = {}
+        for scale, by_context in by_scale.items():
+            with at_length(self.model, longest[scale]):
+                answers |= self._answers(by_context)
+        return [answers[i] for i in range(len(requests))]
+
+    def _answers(self, by_context: dict[tuple[int, ...], list]) -> dict[int, tuple[float, bool]]:
+        """Log-likelihood and greediness by request, of {context: [(request, continuation)]} of one RoPE scale."""
+        answers = {}
+        # Full layers even for sliding-window attention (the mask sees to the window), as only those can be cropped.
+        cache, held = DynamicCache(), ()
+        for context in sorted(by_context):  # neighbours share the most
+            stem = context[:-1]  # the last token's logits score the first of the answer, so it is read with them
+            shared = next((i for i, (a, b) in enumerate(zip(held, stem)) if a != b), min(len(held), len(stem)))
+            if shared:
+                cache.crop(shared - len(held))
+            else:
+                cache = DynamicCache()
+            if shared < len(stem):
+                self.model(self._tensor([stem[shared:]]), past_key_values=cache, use_cache=True, logits_to_keep=1)
+            held = stem
+            group = sorted(by_context[context], key=lambda request: len(request[1]))  # least padding
+            while group:
+                try:
+                    answers |= self._score(context[-1], group[: self.batch_size], cache)
+                except RuntimeError as error:
+                    if self.batch_size == 1 or not should_reduce_batch_size(error):
+                        raise
+                    self.batch_size_per_gpu = self.batch_size // 2  # for good: the next prompt is about as long
+                else:
+                    group = group[self.batch_size :]
+        return answers
+
+    def _score(self, last: int, batch: list[tuple[int, list[int]]], cache: DynamicCache) -> dict[int, tuple]:
+        """{request: (log-likelihood, whether it is greedy)} of answers that follow `last`, which follows the cache."""
+        width = len(batch[-1][1])
+        # Padding follows the answer, where causal attention hides it.
+        inputs = [[last, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch]
+        branches = copy.deepcopy(cache)
+        branches.batch_repeat_interleave(len(batch))
+        logits = self.model(self._tensor(inputs), past_key_values=branches, use_cache=True).logits
+        log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
+        found = {}
+        for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]
+            tokens, scored = self._tensor(answer), scored[: len(answer)]
+            found[i] = float(scored.gather(1, tokens[:, None]).sum()), bool((scored.argmax(-1) == tokens).all())
+        return found
+
+    def _tensor(self, tokens: Sequence) -> torch.Tensor:
+        return torch.tensor(tokens, dtype=torch.long, device=self.device)
