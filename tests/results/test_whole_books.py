@@ -71,6 +71,16 @@ def test_the_order_is_that_of_the_beginnings():
     assert sorted(beyond, key=beyond.get) == sorted(before, key=before.get)
 
 
+def test_where_the_original_ends():
+    by_method = gaps()
+    own = [whole_texts.average(by_method["original"][:, [bucket]]) for bucket in range(16)]
+    within = whole_texts.average(by_method["original"][:, : BEYOND.start])["mean"]
+    assert own[BEYOND.start]["mean"] == pytest.approx(within, abs=1e-3) and within < 0
+    assert f"level with it in the next 1,024, {signed(own[BEYOND.start + 1])}," in PROSE
+    above_pi = [score["mean"] > whole_texts.average(by_method["PI"][:, [i]])["mean"] for i, score in enumerate(own)]
+    assert above_pi == [position >= 12 for position in range(16)]
+
+
 def test_where_the_distances_to_yarn_arise():
     by_method = gaps()
     above = {name: np.count_nonzero(np.nanmean(gap[:, BEYOND], axis=1) > 0) for name, gap in by_method.items()}
@@ -79,8 +89,9 @@ def test_where_the_distances_to_yarn_arise():
     more = cell(whole_texts.average((by_hand - significant)[:, BEYOND]), 3)
     assert f"n̂ = 28 has {more} more than `dprope-significant`" in PROSE
     spans = {name: [whole_texts.average(gap[:, slice(*s)]) for s in SPANS] for name, gap in by_method.items()}
-    at_zero = [score["mean"] for score in spans["DPRoPE, t = 0"]]
-    assert at_zero[0] > 0.7 * max(at_zero)
+    for name in ("PI", "DPRoPE, t = 0"):
+        means = [score["mean"] for score in spans[name]]
+        assert means[0] > 0.7 * max(means)
     for gap in (by_hand, significant):
         first, last = whole_texts.average(gap[:, :1]), whole_texts.average(gap[:, 6:8])
         assert first["low"] < 0 < first["high"] and last["low"] > whole_texts.average(gap[:, BEYOND])["high"]
@@ -90,9 +101,17 @@ def test_where_the_distances_to_yarn_arise():
 
 def test_what_lies_further_back():
     runs = measured()
+    del runs["original"]
     more = {name: whole_texts.average(whole_texts.more_context(run)[:, 1:]) for name, run in runs.items()}
+    rise = {name: np.subtract(*_beyond_and_within(run)) for name, run in runs.items()}
+    assert f"PI has {rise.pop('PI'):.3f} more there" in PROSE and max(rise.values()) < 0
+    assert f"with PI they add {cell(more.pop('PI'), 3)}." in PROSE
     assert max(abs(change["mean"]) for change in more.values()) < 0.01
     assert {name for name, change in more.items() if change["high"] < 0} == {"DPRoPE, t = 0"}
     assert {name for name, change in more.items() if change["low"] > 0} == {"DPRoPE, n̂ = 28", "NTK-aware"}
-    for own in map(whole_texts.losses, runs.values()):  # "None loses beyond L what it has within it"
-        assert whole_texts.average(own[:, BEYOND])["mean"] < whole_texts.average(own[:, : BEYOND.start])["mean"]
+
+
+def _beyond_and_within(run: dict) -> tuple[float, float]:
+    """The mean loss at the positions beyond L and at those below it."""
+    own = whole_texts.losses(run)
+    return tuple(whole_texts.average(own[:, part])["mean"] for part in (BEYOND, slice(BEYOND.start)))
