@@ -363,7 +363,7 @@ def test_what_ruler_says():
 
 def test_what_ruler_says_after_fine_tuning():
     before, after = ruler_prompts(), ruler_prompts(trained=True)
-    assert f"RULER's {len(after['YaRN'])} prompts, of {NUMBERS[len(after)]} so far" in PROSE
+    assert f"RULER's {len(after['YaRN'])} prompts;" in PROSE and after.keys() == measured("open_llm", True).keys()
     to_yarn = {name: scores - after["YaRN"] for name, scores in after.items() if name != "YaRN"}
     by_training = {name: scores - before[name] for name, scores in after.items() if name in before}
     assert {name for name, gaps in to_yarn.items() if sign_test(gaps)[2] < 0.05} == {"PI"}
@@ -372,7 +372,13 @@ def test_what_ruler_says_after_fine_tuning():
         name: {i // 13: list(gaps[i : i + 13][gaps[i : i + 13] != 0]) for i in (0, 13, 26)}
         for name, gaps in by_training.items()
     }
-    assert changed.keys() == {"PI", "YaRN", "DPRoPE, n̂ = 28", "DPRoPE, significant"}
+    assert changed.keys() == {"PI", "YaRN", *(f"DPRoPE, {setting}" for setting in ("t = 0", "n̂ = 28", "significant"))}
+    assert changed["DPRoPE, t = 0"] == {0: [75], 1: [100, 25], 2: [pytest.approx(100 / 3)]}
+    assert sign_test(by_training["DPRoPE, t = 0"]) == (4, 0, 0.125)
+    average = {name: scores.mean() for name, scores in after.items()}
+    assert sorted(average, key=average.get)[-3:] == ["DPRoPE, n̂ = 28", "DPRoPE, t = 0", "YaRN"]
+    others = [sign_test(after["DPRoPE, t = 0"] - scores)[2] for name, scores in after.items() if name != "PI"]
+    assert min(others) > 0.05
     assert changed["PI"] == {0: [], 1: [100], 2: []} and by_training["PI"][25] == 100  # RULER's qa_2
     better, at_8k, at_16k = changed["YaRN"].values()
     assert len(better) == 4 and min(better) > 0 and len(at_8k) == len(at_16k) == 1 and max(*at_8k, *at_16k) < 0
