@@ -85,9 +85,14 @@ def test_where_the_distances_to_yarn_arise():
     by_method = gaps()
     above = {name: np.count_nonzero(np.nanmean(gap[:, BEYOND], axis=1) > 0) for name, gap in by_method.items()}
     assert above.pop("NTK-aware") == 26 and set(above.values()) == {28} == {len(gap) for gap in by_method.values()}
-    by_hand, significant = (by_method[f"DPRoPE, {setting}"] for setting in ("n̂ = 28", "significant"))
-    more = cell(whole_texts.average((by_hand - significant)[:, BEYOND]), 3)
-    assert f"n̂ = 28 has {more} more than `dprope-significant`" in PROSE
+    settings = ("t = 0", "n̂ = 40", "n̂ = 28", "significant")
+    zero, most, by_hand, significant = (by_method[f"DPRoPE, {setting}"] for setting in settings)
+    for said, larger, smaller in (
+        ("n̂ = 28 has {} more than `dprope-significant`", by_hand, significant),
+        ("this {} more than n̂ = 40", significant, most),
+        ("t = 0 {} more than n̂ = 40", zero, most),
+    ):
+        assert said.format(cell(whole_texts.average((larger - smaller)[:, BEYOND]), 3)) in PROSE
     spans = {name: [whole_texts.average(gap[:, slice(*s)]) for s in SPANS] for name, gap in by_method.items()}
     for name in ("PI", "DPRoPE, t = 0"):
         means = [score["mean"] for score in spans[name]]
@@ -95,6 +100,9 @@ def test_where_the_distances_to_yarn_arise():
     for gap in (by_hand, significant):
         first, last = whole_texts.average(gap[:, :1]), whole_texts.average(gap[:, 6:8])
         assert first["low"] < 0 < first["high"] and last["low"] > whole_texts.average(gap[:, BEYOND])["high"]
+    start, *later = spans["DPRoPE, n̂ = 40"]
+    assert 0 < start["low"] and start["high"] < min(score["low"] for score in later[:-2])
+    assert max(score["mean"] for score in later) - min(score["mean"] for score in later) < 0.015
     ntk = spans["NTK-aware"]
     assert ntk[0]["high"] < 0 and ntk[1]["high"] < 0 and max(ntk, key=lambda score: score["mean"]) is ntk[-1]
 
@@ -106,8 +114,8 @@ def test_what_lies_further_back():
     rise = {name: np.subtract(*_beyond_and_within(run)) for name, run in runs.items()}
     assert f"PI has {rise.pop('PI'):.3f} more there" in PROSE and max(rise.values()) < 0
     assert f"with PI they add {cell(more.pop('PI'), 3)}." in PROSE
-    assert max(abs(change["mean"]) for change in more.values()) < 0.01
-    assert {name for name, change in more.items() if change["high"] < 0} == {"DPRoPE, t = 0"}
+    assert f"by no more than {max(abs(change['mean']) for change in more.values()):.3f} nats" in PROSE
+    assert {name for name, change in more.items() if change["high"] < 0} == {"DPRoPE, t = 0", "DPRoPE, n̂ = 40"}
     assert {name for name, change in more.items() if change["low"] > 0} == {"DPRoPE, n̂ = 28", "NTK-aware"}
 
 
