@@ -14,7 +14,7 @@ import functools
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 
 from accelerate import PartialState
@@ -132,7 +132,14 @@ def weights(options: dict) -> dict:
     return {"weights": models.provenance(options["weights"])["sha256"]} if "weights" in options else {}
 
 
-def measure(run: dict, file: Path, keys: list[str], evaluate: Evaluate, journal_of: str | None = None) -> dict | None:
+def measure(
+    run: dict,
+    file: Path,
+    keys: list[str],
+    evaluate: Evaluate,
+    journal_of: str | None = None,
+    together: Callable[[str], Hashable] = lambda key: key,
+) -> dict | None:
     """Score every key, resuming where an earlier call stopped; the parts by key, or None in a secondary process.
 
     Args:
@@ -140,6 +147,7 @@ def measure(run: dict, file: Path, keys: list[str], evaluate: Evaluate, journal_
         keys: the parts, each of them unique.
         evaluate: scores some keys, one by one as they are done.
         journal_of: another identity for the journal, where runs share parts.
+        together: keys of one value go to one process, which can score them at the cost of one.
     """
     if len(set(keys)) != len(keys):
         raise InputError("two samples have the same name; give every sample its own.")
@@ -154,7 +162,7 @@ def measure(run: dict, file: Path, keys: list[str], evaluate: Evaluate, journal_
     if state:
         state.wait_for_everyone()
     own = journal.Journal(folder / f"{identity}.{process}.jsonl")
-    todo = [key for key in keys if key not in done][process::count]
+    todo = divided([key for key in keys if key not in done], together, count)[process]
     with tqdm(total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0) as bar:
         started = time.perf_counter()
         try:
@@ -175,6 +183,12 @@ def measure(run: dict, file: Path, keys: list[str], evaluate: Evaluate, journal_
         return None
     done = _read(folder, identity)
     return {key: done[key] for key in keys}
+
+
+def divided(keys: list[str], together: Callable[[str], Hashable], count: int) -> list[list[str]]:
+    """The keys of each of `count` processes, in their order; those of one value of `together` in one of them."""
+    turn = {unit: number % count for number, unit in enumerate(dict.fromkeys(map(together, keys)))}
+    return [[key for key in keys if turn[together(key)] == process] for process in range(count)]
 
 
 def finish(run: dict, file: Path, parts: dict, scores: dict) -> Path:

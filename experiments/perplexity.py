@@ -59,9 +59,10 @@ def main() -> None:
             ]
             for book in library
         }
+        # The longest windows first: what is divided in turn is then divided evenly.
         spans = {}
-        for title, ids in tokens.items():
-            for length, step in zip(lengths, strides):
+        for length, step in sorted(zip(lengths, strides), reverse=True):
+            for title, ids in tokens.items():
                 if len(ids) <= length:
                     raise InputError(f"{title!r} has {len(ids)} tokens, no more than the window of {length}.")
                 for span in perplexity.windows(len(ids), length, step):
@@ -89,7 +90,11 @@ def main() -> None:
                         value["by_position"] = [round(float(bucket.mean()), 6) for bucket in buckets]
                     yield key, value
 
-        parts = harness.measure(run, file, list(spans), evaluate)
+        def place(key: str, spans: dict = spans) -> tuple[str, int]:
+            title, (begin, _, _) = spans[key]
+            return title, begin
+
+        parts = harness.measure(run, file, list(spans), evaluate, together=place)
         if parts is not None:
             values = harness.values(parts)
             found = {"scores": scores(values, lengths)}

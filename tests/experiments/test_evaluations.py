@@ -11,7 +11,7 @@ import torch
 from core import clex
 from core.extend import extend
 from eval import longbench, open_llm, passkey, ruler
-from experiments import perplexity, texts
+from experiments import harness, perplexity, texts
 from tables import openllm
 from tests.core.test_clex import clex_model
 from tests.eval.test_open_llm import write_benchmarks
@@ -105,6 +105,28 @@ def test_perplexity_by_position_of_every_window(measure, monkeypatch, tmp_path):
                 reference(window[None, :-1]).logits[0], window[1:], reduction="none"
             )
         assert means == pytest.approx([float(part.mean()) for part in losses.split(100)], abs=1e-5)
+
+
+def test_perplexity_by_two_processes_reads_no_window_twice(measure, monkeypatch, tmp_path):
+    given = []
+    original = harness.measure
+
+    def spy(run, file, keys, evaluate, together):
+        given.append((keys, together))
+        return original(run, file, keys, evaluate, together=together)
+
+    monkeypatch.setattr(harness, "measure", spy)
+    (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 900)))
+    options = ["--lengths", "256", "512", "--stride", "128", "256", "--text", tmp_path / "book.txt"]
+    measure("perplexity", "--method", "pi", *options)
+    ((keys, together),) = given
+    shares = harness.divided(keys, together, 2)
+    assert sorted(sum(shares, [])) == sorted(keys)
+    begins = [{key.rsplit("/", 1)[1] for key in share} for share in shares]
+    assert not begins[0] & begins[1]
+    for which in ("/512/", "/256/"):  # the long windows, which take longest, are divided evenly
+        counts = [sum(which in key for key in share) for share in shares]
+        assert abs(counts[0] - counts[1]) <= 1
 
 
 def test_perplexity_of_clex_reads_each_window_at_the_scale_of_its_length(call, tmp_path):
