@@ -144,6 +144,10 @@ class Plan:
         for factor in self.factors:
             for setting in self.preset.comparison(factor):
                 yield self._as_it_is(setting, factor)
+        for factor, lines in {} if self.quick else self.suite.farther.items():
+            for setting in self.preset.comparison(factor):
+                name = records.run_name(setting[0], factor, setting[1])
+                yield Chain(name, self._lines(self._method(setting, factor), lines))
         once = {
             name: self.suite.quick.get(name, line) if self.quick else line for name, line in self.suite.once.items()
         }

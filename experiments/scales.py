@@ -50,6 +50,7 @@ class Suite:
         quick: the same with few samples.
         once: the same for experiments that go through models of their own.
         factors: which of the scale's factors are measured; None for all.
+        farther: experiments of the comparison at further factors, without training and not quickly.
         miniature: arguments of experiments.miniature, and quickly; None for no miniature.
         seeds: fine-tunes of each method in the comparison; with none, all is measured without training.
         tuning: more arguments of experiments.finetune, where the suite trains on less than the scale says. {corpus}
@@ -65,6 +66,7 @@ class Suite:
     quick: dict[str, str] = field(default_factory=dict)
     once: dict[str, str] = field(default_factory=dict)
     factors: tuple[int, ...] | None = None
+    farther: dict[int, dict[str, str]] = field(default_factory=dict)
     miniature: tuple[str, str] | None = None
     seeds: int = 0
     tuning: str = ""
@@ -206,6 +208,7 @@ SCALES: dict[str, Scale] = {
             quick={"extension": "--books 1", "selections": "--every 32"},
             once={"disturbance": "", "exported": "", "selections": ""},
             factors=(2,),
+            farther={4: {"extension": "--books 1"}},
             # Fine-tuning at L' is beyond a CPU: a quarter of its length here, a 64th of the scale's tokens a step.
             seeds=1,
             tuning="--length 4096 --batch 1 --steps 20 {corpus}",

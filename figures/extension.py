@@ -11,13 +11,17 @@ from matplotlib.figure import Figure
 
 from experiments import scales
 from figures import common
-from tables.extension import comparison, fine_tuned
+from tables.extension import comparison, factors, fine_tuned
 
 
 def build(results: Path, scale: str) -> Figure:
-    runs = comparison(results, scale)
-    parts = {"without training": runs, "fine-tuned": fine_tuned(results, scale, runs[0])}
-    shown = {title: part for title, part in parts.items() if part}
+    """A panel for each factor without training, and one for the models that were fine-tuned for it."""
+    shown = {}
+    for factor in factors(results, scale):
+        runs = comparison(results, scale, factor)
+        shown[f"without training, s = {factor:g}"] = runs
+        shown[f"fine-tuned, s = {factor:g}"] = fine_tuned(results, scale, runs[0])
+    shown = {title: part for title, part in shown.items() if part}
     figure, panels = plt.subplots(
         1, len(shown), figsize=(common.PAGE if len(shown) > 1 else common.COLUMN, 2.6), squeeze=False
     )
@@ -29,7 +33,7 @@ def build(results: Path, scale: str) -> Figure:
     panels[0, 0].set_ylabel("loss (nats per token)")
     # One legend for all panels; a method looks the same in each.
     lines = {line.get_label(): line for axes in panels[0] for line in axes.get_legend_handles_labels()[0]}
-    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=2 * len(shown))
+    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=4 if len(shown) > 1 else 2)
     return figure
 
 
@@ -56,7 +60,7 @@ def mark(axes: Axes, trained: int, length: int) -> None:
         fontsize=7,
     )
     axes.set_xlabel("position (1024 tokens)")
-    axes.set_xticks(np.arange(0, length / 1024 + 1, 2))
+    axes.set_xticks(np.arange(0, length / 1024 + 1, 2 if length <= 16 * 1024 else 8))
     axes.set_xlim(0, length / 1024)
 
 

@@ -120,27 +120,20 @@ def _extension(results: Path) -> Iterator[Finding]:
     for scale in scales.SCALES:
         if not (Path(results) / scale / "extension").is_dir():
             continue
-        disturbance = {
-            (row["method"], row["options"].get("n_hat")): row["average"]
-            for run in _some(results, scale, "disturbance")
-            for row in run["scores"]
-            if run["factor"] == 2 and (row["precision"], row["convention"]) == ("float64", "released")
-        }
-        runs = extension_table.comparison(results, scale)
-        pairs = [
-            (disturbance[run["method"], run["options"].get("n_hat")], run["ranges"][-1]["mean"])
-            for run in runs
-            if (run["method"], run["options"].get("n_hat")) in disturbance
-        ]
-        if len(pairs) > 3:
-            order = stats.spearmanr(*zip(*pairs))
-            best = min(runs, key=lambda run: run["ranges"][-1]["mean"])
-            text = (
-                f"Spearman's correlation of disturbance and loss beyond L over {len(pairs)} settings, without training: "
-                f"{order.statistic:+.2f} (p = {order.pvalue:.2f}); the least loss is {common.method_name(best)}'s."
-            )
-            verdict = KIND if order.pvalue < 0.05 and order.statistic > 0 else NOT
-            yield Finding(scale, text.replace("$", "").replace(r"\hat n", "n̂"), verdict)
+        for factor in extension_table.factors(results, scale):
+            runs = extension_table.comparison(results, scale, factor)
+            losses = [run["ranges"][-1]["mean"] for run in runs]
+            averages = extension_table.disturbances(results, scale, runs)
+            pairs = [(average, loss) for average, loss in zip(averages, losses) if average is not None]
+            if len(pairs) > 3:
+                order = stats.spearmanr(*zip(*pairs))
+                best = common.method_name(runs[losses.index(min(losses))])
+                text = (
+                    f"s = {factor:g}, Spearman's correlation of disturbance and loss beyond L over {len(pairs)} settings, "
+                    f"without training: {order.statistic:+.2f} (p = {order.pvalue:.2f}); the least loss is {best}'s."
+                )
+                verdict = KIND if order.pvalue < 0.05 and order.statistic > 0 else NOT
+                yield Finding(scale, text.replace("$", "").replace(r"\hat n", "n̂"), verdict)
 
 
 def _selections(results: Path) -> Iterator[Finding]:

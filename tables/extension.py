@@ -16,23 +16,34 @@ from tables import common
 REFERENCE = "yarn"
 
 
-def comparison(results: Path, scale: str) -> list[dict]:
+def comparison(results: Path, scale: str, factor: float | None = None) -> list[dict]:
     """The records of the scale's comparison, all on the same text."""
-    return [run for run in same_text(results, scale) if _listed(run, scale)]
+    return [run for run in same_text(results, scale, factor) if _listed(run, scale)]
 
 
-def same_text(results: Path, scale: str) -> list[dict]:
+def factors(results: Path, scale: str) -> list[float]:
+    """The factors at which there are records without training."""
+    return sorted({run["factor"] for run in _untrained(results, scale)})
+
+
+def same_text(results: Path, scale: str, factor: float | None = None) -> list[dict]:
     """The records without training on one text, that with most methods of the comparison and then most books.
 
-    Each selection of pairs once, however many settings lead to it.
+    Each selection of pairs once, however many settings lead to it; at the least factor that was measured if none is
+    given.
     """
+    factor = factor or min(factors(results, scale))
     groups: dict[str, list[dict]] = {}
-    for run in records.load(results, scale, "extension"):
-        if "training" in run or "same_selection_as" in run:
-            continue
-        groups.setdefault(records.identity(data=run["data"], factor=run["factor"]), []).append(run)
+    for run in _untrained(results, scale):
+        if run["factor"] == factor:
+            groups.setdefault(records.identity(data=run["data"]), []).append(run)
     runs = max(groups.values(), key=lambda group: (sum(_listed(run, scale) for run in group), len(group[0]["data"])))
     return sorted(runs, key=_order)
+
+
+def _untrained(results: Path, scale: str) -> list[dict]:
+    runs = records.load(results, scale, "extension")
+    return [run for run in runs if "training" not in run and "same_selection_as" not in run]
 
 
 def fine_tuned(results: Path, scale: str, like: dict) -> list[dict]:
@@ -60,9 +71,13 @@ def _listed(run: dict, scale: str) -> bool:
 
 
 def build(results: Path, scale: str) -> str:
-    """LaTeX from the records of experiments.extension and experiments.disturbance."""
+    """LaTeX from the records of experiments.extension and experiments.disturbance: a table for each factor."""
+    return "\n".join(_table(results, scale, factor) for factor in factors(results, scale))
+
+
+def _table(results: Path, scale: str, factor: float) -> str:
     preset = scales.get(scale)
-    runs = same_text(results, scale)
+    runs = same_text(results, scale, factor)
     parts = [runs, fine_tuned(results, scale, runs[0])]
     beyond = preset.geometry.context_length // runs[0]["block"]
     table = pd.concat([_rows(part, disturbances(results, scale, part), beyond) for part in parts if part])
@@ -84,7 +99,7 @@ def build(results: Path, scale: str) -> str:
         )
     )
     columns = "l" + "r" * (table.shape[1] - 1)
-    return common.narrower(common.latex(table, caption, "tab:extension", columns, wide=True))
+    return common.narrower(common.latex(table, caption, f"tab:extension_s={factor:g}", columns, wide=True))
 
 
 def _rows(runs: list[dict], averages: list[float | None], beyond: int) -> pd.DataFrame:

@@ -14,8 +14,13 @@ _COMMAND = re.compile(r"\\(textbf|emph|texttt|textit)\{|\{\\scriptsize ?|\{")
 _TAGS = {"textbf": "b", "emph": "i", "textit": "i", "texttt": "code"}
 
 
+def tables(tex: str) -> str:
+    """Every table of a .tex file."""
+    return "".join(map(table, re.findall(r"\\begin\{table\*?\}.*?\\end\{table\*?\}", tex, re.DOTALL)))
+
+
 def table(tex: str) -> str:
-    """The caption and the rows of the first tabular of `tex`."""
+    """The caption and the rows of one table."""
     caption = text(_argument(tex, tex.index(r"\caption{") + len(r"\caption{"))[0])
     body = tex[tex.index(r"\toprule") : tex.index(r"\bottomrule")]
     rows, head = [], r"\midrule" in body

@@ -78,11 +78,11 @@ def build(results: Path, tables: Path, figures: Path) -> str:
             f"</table><h2>The paper against itself</h2><p>{len(checks)} averages, bold entries, repeated rows and claims were "
             f"derived again from the published tables; {len(checks) - len(failed)} agree.</p>"
         ),
-        latex.table((tables / "audit.tex").read_text()),
+        latex.tables((tables / "audit.tex").read_text()),
         "<h2>Figures</h2>",
         *(_figure(file) for file in sorted(figures.glob("*.png"))),
         "<h2>Tables</h2>",
-        *(latex.table(file.read_text()) for file in sorted(tables.glob("*.tex")) if file.stem != "audit"),
+        *(latex.tables(file.read_text()) for file in sorted(tables.glob("*.tex")) if file.stem != "audit"),
         "</html>",
     ]
     return "\n".join(parts)

@@ -77,6 +77,17 @@ def test_temperature_is_taken_from_yarn_and_given_to_dprope(tmp_path):
     }
 
 
+def test_a_further_factor_is_measured_without_training_and_not_quickly(tmp_path):
+    suite = dataclasses.replace(SUITE, farther={8: {"extension": "--books 1"}})
+    made = Plan("toy", dataclasses.replace(PRESET, suite=suite), tmp_path, tmp_path / "results", False)
+    commands = [" ".join(command) for chain in made.chains() for command in chain.commands if "8" in command]
+    assert len(commands) == len(PRESET.comparison(8)) == len({line.split("--method")[1] for line in commands})
+    assert all(line.startswith("experiments.extension --scale toy --method") for line in commands)
+    assert all(" --factor 8 " in line and " --books 1 " in line for line in commands)
+    quick = dataclasses.replace(made, quick=True).chains()
+    assert not any("8" in command for chain in quick for command in chain.commands)
+
+
 def test_a_selection_that_several_settings_share_is_trained_once(tmp_path):
     chains = plan(tmp_path).chains("ablations")
     settings = [{"n_hat": n} for n in PRESET.suite.n_hat] + [{"intervals": b} for b in PRESET.suite.intervals]

@@ -13,7 +13,7 @@ from experiments import records, scales
 from experiments.records import RESULTS
 from figures import angle_distribution as figure_1
 from figures import common, disturbance, disturbance_strategies, extension, frequency, interpolation, passkey
-from tables.extension import comparison, fine_tuned
+from tables.extension import comparison, factors, fine_tuned
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 ALL = {
@@ -76,10 +76,12 @@ def test_disturbance_panels(module, first, last):
 
 
 def test_extension_draws_one_line_per_method_and_marks_the_training_length():
-    runs = comparison(RESULTS, "smollm2")
-    parts = [part for part in (runs, fine_tuned(RESULTS, "smollm2", runs[0])) if part]
+    parts = []
+    for factor in factors(RESULTS, "smollm2"):
+        runs = comparison(RESULTS, "smollm2", factor)
+        parts += [part for part in (runs, fine_tuned(RESULTS, "smollm2", runs[0])) if part]
     for axes, part in zip(extension.build(RESULTS, "smollm2").axes, parts, strict=True):
-        curves = [line for line in axes.lines if len(line.get_xdata()) == 16]
+        curves = [line for line in axes.lines if len(line.get_xdata()) == len(part[0]["buckets"])]
         for line, run in zip(curves, part, strict=True):
             assert list(line.get_ydata()) == [bucket["mean"] for bucket in run["buckets"]]
         assert any(list(line.get_xdata()) == [8, 8] for line in axes.lines)

@@ -457,9 +457,9 @@ def test_how_long_the_suite_takes():
     plan = Plan("smollm2", scales.get("smollm2"), Path(), RESULTS, quick=False)
     seconds = 0
     for chain in plan.chains():
-        for module, *_ in chain.commands:
+        for module, *arguments in chain.commands:
             experiment = module.removeprefix("experiments.")
-            texts = "_books=3" if experiment == "extension" else ""
+            texts = f"_books={arguments[arguments.index('--books') + 1]}" if experiment == "extension" else ""
             name = f"{chain.name}{texts}.json" if chain.name != "once" else "*.json"
             files = (RESULTS / "smollm2" / experiment).glob(name)
             seconds += sum(json.loads(file.read_text()).get("seconds", 0) for file in files)

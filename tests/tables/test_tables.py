@@ -13,7 +13,7 @@ import pytest
 
 from experiments import scales
 from experiments.records import RESULTS, ROOT
-from tables import common, disturbance, extension, n_hat, summary
+from tables import common, disturbance, extension, html, n_hat, summary
 
 TABLES = {
     "disturbance": "llama2-7b",
@@ -75,6 +75,24 @@ def test_extension_shows_the_records_and_marks_the_best(tmp_path):
     assert [row[2:5] for row in rows] == [["1.000", "4.000", "7.000"], ["1.500", "2.000", "3.000"]]
     assert rows[0][5] == "3.000" and rows[1][5] == "--"  # blocks beyond 8192: mean of (1, 3, 4, 4)
     assert re.findall(r"\\textbf\{(\d\.\d+)", tex) == ["1.000", "2.000", "3.000"]
+
+
+def test_extension_has_a_table_for_each_factor(tmp_path):
+    shutil.copytree(RESULTS / "smollm2" / "disturbance", tmp_path / "smollm2" / "disturbance")
+    shutil.copytree(RESULTS / "smollm2" / "extension", tmp_path / "smollm2" / "extension")
+    for file in (tmp_path / "smollm2" / "extension").glob("*_s=4*"):
+        file.unlink()
+    before = extension.build(tmp_path, "smollm2")
+    for run in extension.comparison(tmp_path, "smollm2")[:4]:
+        longer = run | {"factor": 4, "length": 32768}
+        longer["ranges"] = [row | {"mean": row["mean"] + 1, "end": 2 * row["end"]} for row in run["ranges"]]
+        (tmp_path / "smollm2" / "extension" / f"{run['method']}_s=4.json").write_text(json.dumps(longer))
+    tex = extension.build(tmp_path, "smollm2")
+    first, second = (part + "\\end{table*}\n" for part in tex.split("\\end{table*}\n")[:2])
+    assert first == before and "from 8k to 32k without training" in second and "24k" in second
+    assert [row[0] for row in body(second)] == ["Original", "PI", "NTK-aware", "YaRN"]
+    assert [row[1] for row in body(second)] == ["398.98", "1.46", "76.72", "3.70"]  # the disturbance at that factor
+    assert html.tables(tex).count("<table") == html.tables(tex).count("</table>") == 2
 
 
 def test_every_method_of_the_comparison_is_recorded_on_the_same_text():
