@@ -26,8 +26,8 @@ from safetensors.torch import save_file
 from torch import nn
 from transformers import PreTrainedModel
 
-from core import extend
 from core.clex_rotary import MAX_FACTOR, ClexRotaryEmbedding, cos_sin
+from core.embedding import apply_scaling, rope_geometry, rotary_modules
 from core.errors import InputError
 from core.rope import RopeGeometry, RopeScaling
 
@@ -52,7 +52,7 @@ def install(
     Raises:
         InputError: weights that are missing or another geometry's, an embedding unlike Llama's, a factor too large.
     """
-    found = extend.rotary_modules(model)
+    found = rotary_modules(model)
     if len(found) != 1 or not _is_llama_style(found[0][2]):
         raise InputError(f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX needs.")
     if weights is None:
@@ -61,10 +61,10 @@ def install(
         rotary = read(weights, geometry)
     static = rotary.scaling(factor)
     remove(model)
-    ((parent, name, rotary.stock),) = extend.rotary_modules(model)
+    ((parent, name, rotary.stock),) = rotary_modules(model)
     setattr(parent, name, rotary.to(model.device).train(model.training))
     rotary.hook = parent.register_forward_pre_hook(rotary.enter, with_kwargs=True)
-    return extend.apply_scaling(model, geometry, static, factor)
+    return apply_scaling(model, geometry, static, factor)
 
 
 def is_installed(model: nn.Module) -> bool:
@@ -83,7 +83,7 @@ def remove(model: nn.Module) -> None:
 def restore(model: PreTrainedModel, directory: str | os.PathLike) -> PreTrainedModel:
     """Make the scale of a loaded export follow the input's length again; does nothing where no CLEX weights lie."""
     if (Path(directory) / FILE).is_file():
-        geometry = extend.rope_geometry(model)
+        geometry = rope_geometry(model)
         longer = model.config.get_text_config(decoder=True).max_position_embeddings
         install(model, geometry, longer / geometry.context_length, weights=directory)
     return model
@@ -98,7 +98,7 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
         return
     parent, name, rotary = place
     factor = model.config.get_text_config(decoder=True).max_position_embeddings / rotary.geometry.context_length
-    extend.apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
+    apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
     setattr(parent, name, rotary.stock)
     try:
         yield

@@ -14,7 +14,8 @@ import numpy as np
 
 from core.angles import angle_distribution
 from core.disturbance import disturbance, strategy_disturbance
-from core.extend import check_new_directory, config_geometry, export, extend
+from core.embedding import config_geometry
+from core.extend import check_new_directory, export, extend
 from core.rope import RopeGeometry, RopeScaling, scale
 from experiments import cli, models, scales
 

@@ -128,7 +128,7 @@ def _extended(model, what: dict):
     if what["method"] != "clex":
         return extend(model, what["method"], what["factor"], **what["options"])
     from core import clex
-    from core.extend import rope_geometry
+    from core.embedding import rope_geometry
 
     return clex.install(model, rope_geometry(model), what["factor"])
 

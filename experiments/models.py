@@ -21,8 +21,8 @@ from transformers import (
 )
 
 from core import clex
+from core.embedding import config_geometry
 from core.errors import InputError
-from core.extend import config_geometry
 from core.rope import RopeGeometry
 from experiments.records import ROOT, file_sha256
 from experiments.scales import SCALES

@@ -9,8 +9,9 @@ from scipy.integrate import solve_ivp
 from transformers import AutoModelForCausalLM, DynamicCache
 
 from core import clex, clex_ode
+from core.embedding import rope_geometry
 from core.errors import InputError
-from core.extend import export, extend, rope_geometry
+from core.extend import export, extend
 from core.rope import RopeGeometry, scale
 from experiments import models
 from tests.models import byte_tokenizer, random_model

@@ -12,8 +12,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForCausalLM
 
+from core.embedding import config_geometry, rope_geometry
 from core.errors import InputError
-from core.extend import config_geometry, export, extend, rope_geometry
+from core.extend import export, extend
 from core.rope import RopeGeometry, scale
 from tests.models import byte_tokenizer, random_model
 

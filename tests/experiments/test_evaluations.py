@@ -121,7 +121,7 @@ def test_perplexity_by_two_processes_reads_no_window_twice(measure, monkeypatch,
     measure("perplexity", "--method", "pi", *options)
     ((keys, together),) = given
     shares = harness.divided(keys, together, 2)
-    assert sorted(sum(shares, [])) == sorted(keys)
+    assert sorted(shares[0] + shares[1]) == sorted(keys)
     begins = [{key.rsplit("/", 1)[1] for key in share} for share in shares]
     assert not begins[0] & begins[1]
     for which in ("/512/", "/256/"):  # the long windows, which take longest, are divided evenly

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.disturbance import select_interpolated, strategy_disturbance
-from core.extend import rope_geometry
+from core.embedding import rope_geometry
 from experiments import models, scales, texts
 
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from core.extend import config_geometry, extend
+from core.embedding import config_geometry
+from core.extend import extend
 from eval import passkey
 from eval.generation import Request, generate
 from experiments import models, scales
