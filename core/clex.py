@@ -29,7 +29,7 @@ from transformers import PreTrainedModel
 from core.clex_rotary import MAX_FACTOR, ClexRotaryEmbedding, cos_sin
 from core.embedding import apply_scaling, rope_geometry, rotary_modules
 from core.errors import InputError
-from core.rope import RopeGeometry, RopeScaling
+from core.geometry import RopeGeometry, RopeScaling
 
 FILE = "clex.safetensors"
 

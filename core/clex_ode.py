@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from core.errors import InputError
-from core.rope import RopeGeometry
+from core.geometry import RopeGeometry
 
 STEP = 0.01
 _WEIGHTS = np.array([1, 2, 2, 1]) / 6

@@ -12,7 +12,7 @@ from transformers.cache_utils import CacheLayerMixin, DynamicLayer
 
 from core import clex_ode
 from core.errors import InputError
-from core.rope import RopeGeometry, RopeScaling
+from core.geometry import RopeGeometry, RopeScaling
 
 MAX_FACTOR = 16
 

@@ -13,7 +13,7 @@ from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from core.errors import InputError
-from core.rope import RopeGeometry, RopeScaling
+from core.geometry import RopeGeometry, RopeScaling
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:

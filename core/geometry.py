@@ -1,0 +1,65 @@
+"""RoPE as a model was pre-trained with it, and what a scaling method makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.errors import InputError
+
+
+@dataclass(frozen=True)
+class RopeGeometry:
+    """What RoPE was pre-trained with.
+
+    Attributes:
+        head_dim: d, the number of *rotated* dimensions of a head (a partial rotary factor already applied).
+        base: θ_i = base^(−2i/d) radians per position (equation 1).
+        context_length: L, the pre-training length in tokens.
+    """
+
+    head_dim: int
+    base: float
+    context_length: int
+
+    def __post_init__(self) -> None:
+        if self.head_dim < 2 or self.head_dim % 2:
+            raise InputError(f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even.")
+        if not np.isfinite(self.base) or self.base <= 1:
+            raise InputError(f"the RoPE base is {self.base}; give a finite number above 1, such as 10000.")
+        if int(self.context_length) != self.context_length or self.context_length < 1:
+            raise InputError(f"the context length is {self.context_length}; give a positive whole number of tokens.")
+
+    @property
+    def pairs(self) -> int:
+        """The number of dimension pairs, d/2."""
+        return self.head_dim // 2
+
+    @property
+    def inv_freq(self) -> np.ndarray:
+        """θ_i in radians per position, float64 [pairs]."""
+        return self.base ** -(np.arange(0, self.head_dim, 2) / self.head_dim)
+
+    @property
+    def wavelength(self) -> np.ndarray:
+        """λ_i = 2π/θ_i in positions, float64 [pairs]."""
+        return 2 * np.pi / self.inv_freq
+
+
+@dataclass(frozen=True)
+class RopeScaling:
+    """What a method makes of a geometry.
+
+    Attributes:
+        inv_freq: the scaled θ̂_i in radians per position, float64 [pairs].
+        attention_factor: multiplies cos and sin alike (YaRN's temperature; 1 elsewhere).
+        interpolated: bool [pairs], True where θ̂_i = θ_i/s.
+        install: (model, geometry, factor) → the model, for a method that puts more than fixed frequencies into it.
+    """
+
+    inv_freq: np.ndarray
+    attention_factor: float
+    interpolated: np.ndarray
+    install: Callable | None = None
