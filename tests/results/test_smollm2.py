@@ -15,7 +15,7 @@ from experiments import records, scales
 from experiments.plan import Plan
 from experiments.records import RESULTS
 from tables import common, perplexity, ruler
-from tables.extension import disturbances, fine_tuned, paired_difference, same_text
+from tables.extension import disturbances, factors, fine_tuned, paired_difference, same_text
 from tests.readme import cell, name_of, page, signed
 from tests.results.smollm2 import cost_within, keys_found, measured, points
 
@@ -24,9 +24,9 @@ PAGE, PROSE = page("results/smollm2/README.md")
 NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
-def extension_rows() -> list[str]:
-    """The lines of the table of SmolLM2 extended without training: every setting on the comparison's text."""
-    runs = same_text(RESULTS, "smollm2")
+def extension_rows(factor: float) -> list[str]:
+    """The lines of a table of SmolLM2 extended without training: every setting on the comparison's text."""
+    runs = same_text(RESULTS, "smollm2", factor)
     averages = disturbances(RESULTS, "smollm2", runs)
     return [
         f"| {' | '.join([name, f'{1e3 * average:.2f}', *cells])} |"
@@ -58,8 +58,9 @@ def loss_cells(runs: list[dict]) -> list[list[str]]:
     return lines
 
 
-def test_extension_table():
-    assert set(extension_rows()) <= set(PAGE.splitlines())
+@pytest.mark.parametrize("factor", factors(RESULTS, "smollm2"))
+def test_extension_tables(factor):
+    assert set(extension_rows(factor)) <= set(PAGE.splitlines())
 
 
 def test_fine_tuned_table():
