@@ -12,6 +12,7 @@ PAGE, PROSE = page("results/smollm2/README.md")
 
 CONTEXT_LENGTH = 8192
 BEYOND = slice(CONTEXT_LENGTH // 1024, None)
+SETTINGS = ("t = 0", "n̂ = 40", "n̂ = 36", "significant", "n̂ = 28", "n̂ = 24")  # ever fewer pairs interpolated
 SPANS = ((0, 1), (1, 2), (2, 4), (4, 6), (6, 8), (8, 12), (12, 16))  # of positions, in buckets of 1,024
 
 
@@ -85,11 +86,12 @@ def test_where_the_distances_to_yarn_arise():
     by_method = gaps()
     above = {name: np.count_nonzero(np.nanmean(gap[:, BEYOND], axis=1) > 0) for name, gap in by_method.items()}
     assert above.pop("NTK-aware") == 26 and set(above.values()) == {28} == {len(gap) for gap in by_method.values()}
-    settings = ("t = 0", "n̂ = 40", "n̂ = 28", "significant")
-    zero, most, by_hand, significant = (by_method[f"DPRoPE, {setting}"] for setting in settings)
+    zero, most, more, significant, by_hand, fewest = (by_method[f"DPRoPE, {setting}"] for setting in SETTINGS)
     for said, larger, smaller in (
-        ("n̂ = 28 has {} more than `dprope-significant`", by_hand, significant),
-        ("this {} more than n̂ = 40", significant, most),
+        ("n̂ = 36 has {} more", more, most),
+        ("`dprope-significant` {} more than n̂ = 36", significant, more),
+        ("n̂ = 28 {} more than that", by_hand, significant),
+        ("n̂ = 24 {} more again", fewest, by_hand),
         ("t = 0 {} more than n̂ = 40", zero, most),
     ):
         assert said.format(cell(whole_texts.average((larger - smaller)[:, BEYOND]), 3)) in PROSE
@@ -97,23 +99,29 @@ def test_where_the_distances_to_yarn_arise():
     for name in ("PI", "DPRoPE, t = 0"):
         means = [score["mean"] for score in spans[name]]
         assert means[0] > 0.7 * max(means)
-    for gap in (by_hand, significant):
-        first, last = whole_texts.average(gap[:, :1]), whole_texts.average(gap[:, 6:8])
-        assert first["low"] < 0 < first["high"] and last["low"] > whole_texts.average(gap[:, BEYOND])["high"]
-    start, *later = spans["DPRoPE, n̂ = 40"]
-    assert 0 < start["low"] and start["high"] < min(score["low"] for score in later[:-2])
-    assert max(score["mean"] for score in later) - min(score["mean"] for score in later) < 0.015
+    near, far = ([spans[f"DPRoPE, {setting}"][i]["mean"] for setting in SETTINGS[1:]] for i in (0, -1))
+    assert near == sorted(near, reverse=True) and far == sorted(far)
+    for said, first, last in zip(
+        ("n̂ = 40 has {} in the first 1,024 positions and {} in the last 4k,", "n̂ = 36 {} and {},")
+        + ("`dprope-significant`, which is n̂ = 30, {} and {},", "n̂ = 28 {} and {},", "n̂ = 24 {} and {}."),
+        near,
+        far,
+    ):
+        assert said.format(*(f"{round(mean, 3) + 0:.3f}".replace("-", "−") for mean in (first, last))) in PROSE
     ntk = spans["NTK-aware"]
     assert ntk[0]["high"] < 0 and ntk[1]["high"] < 0 and max(ntk, key=lambda score: score["mean"]) is ntk[-1]
 
 
 def test_what_lies_further_back():
     runs = measured()
-    del runs["original"]
+    assert f"the original {np.subtract(*_beyond_and_within(runs.pop('original'))):.3f}," in PROSE
     more = {name: whole_texts.average(whole_texts.more_context(run)[:, 1:]) for name, run in runs.items()}
     rise = {name: np.subtract(*_beyond_and_within(run)) for name, run in runs.items()}
-    assert f"PI has {rise.pop('PI'):.3f} more there" in PROSE and max(rise.values()) < 0
-    assert f"with PI they add {cell(more.pop('PI'), 3)}." in PROSE
+    rising = {name: rise.pop(name) for name in ("DPRoPE, n̂ = 24", "PI")}
+    assert "wavelength is just beyond L, {:.3f}, and PI {:.3f}; the others have less".format(*rising.values()) in PROSE
+    assert min(rising.values()) > 0 > max(rise.values())
+    added = (cell(more.pop(name), 3) for name in ("PI", "DPRoPE, n̂ = 24"))
+    assert "with PI they add {}, with n̂ = 24 {}.".format(*added) in PROSE
     assert f"by no more than {max(abs(change['mean']) for change in more.values()):.3f} nats" in PROSE
     assert {name for name, change in more.items() if change["high"] < 0} == {"DPRoPE, t = 0", "DPRoPE, n̂ = 40"}
     assert {name for name, change in more.items() if change["low"] > 0} == {"DPRoPE, n̂ = 28", "NTK-aware"}
