@@ -63,6 +63,28 @@ def test_extension_tables(factor):
     assert set(extension_rows(factor)) <= set(PAGE.splitlines())
 
 
+def test_four_times_the_length():
+    runs = {name_of(run): run for run in same_text(RESULTS, "smollm2", 4)}
+    minutes = [round(run["seconds"] / 60) for run in runs.values()]
+    assert f"{min(minutes)} to {max(minutes)} minutes of one core a method; the unextended" in PROSE
+    (book,) = runs["YaRN"]["data"]
+    assert f"on the first 32k tokens of *{book}*" in PROSE and runs["YaRN"]["length"] == 32 * 1024
+    more = {
+        name: cell(paired_difference(runs[f"DPRoPE, {name}"], runs["DPRoPE, significant"], 64), 3)
+        for name in ("t = 0", "n̂ = 26")
+    }
+    assert f"has the least loss beyond L, t = 0 {more['t = 0']} more." in PROSE
+    assert f"has {more['n̂ = 26']} more, by pair 17 alone" in PROSE
+    geometry = scales.get("smollm2").geometry
+    significant, by_hand = (
+        scale(geometry, run["method"], 4, **run["options"]).interpolated
+        for run in (runs["DPRoPE, significant"], runs["DPRoPE, n̂ = 26"])
+    )
+    assert np.flatnonzero(significant != by_hand).tolist() == [17] and significant[17]
+    assert (scale(geometry, "dprope", 4, n_hat=28).interpolated == significant).all()
+    assert f"wavelength of {geometry.wavelength[17]:,.0f} tokens" in PROSE
+
+
 def test_fine_tuned_table():
     lines = fine_tuned_rows()
     assert lines and set(lines) <= set(PAGE.splitlines())
