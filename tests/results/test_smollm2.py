@@ -65,6 +65,9 @@ def test_extension_tables(factor):
 
 def test_four_times_the_length():
     runs = {name_of(run): run for run in same_text(RESULTS, "smollm2", 4)}
+    above = {name: signed(paired_difference(run, runs["YaRN"], 64)) for name, run in runs.items()}
+    said = f"`dprope-significant` {above['DPRoPE, significant']}, t = 0 {above['DPRoPE, t = 0']}."
+    assert said in page("README.md")[1]
     minutes = [round(run["seconds"] / 60) for run in runs.values()]
     assert f"{min(minutes)} to {max(minutes)} minutes of one core a method; the unextended" in PROSE
     (book,) = runs["YaRN"]["data"]
