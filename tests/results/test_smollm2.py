@@ -68,6 +68,9 @@ def test_four_times_the_length():
     above = {name: signed(paired_difference(run, runs["YaRN"], 64)) for name, run in runs.items()}
     said = f"`dprope-significant` {above['DPRoPE, significant']}, t = 0 {above['DPRoPE, t = 0']}."
     assert said in page("README.md")[1]
+    ntk, yarn = ([score["mean"] for score in runs[name]["ranges"]] for name in ("NTK-aware", "YaRN"))
+    beyond = paired_difference(runs["NTK-aware"], runs["YaRN"], 64)
+    assert ntk[0] < yarn[0] and ntk[1] < yarn[1] and ntk[2] > yarn[2] and beyond["low"] < 0 < beyond["high"]
     minutes = [round(run["seconds"] / 60) for run in runs.values()]
     assert f"{min(minutes)} to {max(minutes)} minutes of one core a method; the unextended" in PROSE
     (book,) = runs["YaRN"]["data"]
