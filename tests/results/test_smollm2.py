@@ -68,6 +68,13 @@ def test_four_times_the_length():
     above = {name: signed(paired_difference(run, runs["YaRN"], 64)) for name, run in runs.items()}
     said = f"`dprope-significant` {above['DPRoPE, significant']}, t = 0 {above['DPRoPE, t = 0']}."
     assert said in page("README.md")[1]
+    nearer = {name_of(run): run for run in same_text(RESULTS, "smollm2", 2)}
+    for name, at_two in (
+        *((name, name) for name in ("PI", "DPRoPE, t = 0", "DPRoPE, significant")),
+        ("DPRoPE, n̂ = 26", "DPRoPE, n̂ = 28"),
+    ):
+        far, near = (paired_difference(own[which], own["YaRN"], 64) for own, which in ((runs, name), (nearer, at_two)))
+        assert far["mean"] > 2 * near["mean"]
     ntk, yarn = ([score["mean"] for score in runs[name]["ranges"]] for name in ("NTK-aware", "YaRN"))
     beyond = paired_difference(runs["NTK-aware"], runs["YaRN"], 64)
     assert ntk[0] < yarn[0] and ntk[1] < yarn[1] and ntk[2] > yarn[2] and beyond["low"] < 0 < beyond["high"]
