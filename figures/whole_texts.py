@@ -15,7 +15,7 @@ from figures import common, extension
 from tables import whole_texts
 from tables.benchmarks import STATES
 
-TICKS = (-0.1, -0.05, 0, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)  # linear to 0.1, then logarithmic
+TICKS = (-0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)  # linear to 0.1, then logarithmic
 
 
 def build(results: Path, scale: str) -> Figure:

@@ -18,53 +18,68 @@ SETTINGS = ("t = 0", "n̂ = 40", "n̂ = 36", "significant", "n̂ = 28", "n̂ = 2
 SPANS = ((0, 1), (1, 2), (2, 4), (4, 6), (6, 8), (8, 12), (12, 16))  # of positions, in buckets of 1,024
 
 
-def measured() -> dict[str, dict]:
-    """The records of whole books without training, by the name of their row."""
-    return {name_of(run): run for run in whole_texts.runs(RESULTS, "smollm2", trained=False)}
+def measured(trained: bool = False) -> dict[str, dict]:
+    """The records of whole books, without training or fine-tuned, by the name of their row."""
+    return {name_of(run): run for run in whole_texts.runs(RESULTS, "smollm2", trained)}
 
 
-def rows() -> list[str]:
-    """The lines of the table: perplexities, differences to YaRN in nats, and what 8,192 tokens more before them give."""
-    runs = measured()
+def rows(trained: bool) -> list[str]:
+    """The lines of the table: perplexities, differences to YaRN in nats, and what 8,192 tokens more before them give.
+
+    Of the fine-tuned, before that last: the change by training beyond L.
+    """
+    runs, untrained = measured(trained), measured()
     lines = []
     for name, run in runs.items():
         *_, within, beyond, more = whole_texts.scores(run, runs["YaRN"], CONTEXT_LENGTH).values()
+        scores = [within, beyond]
+        if trained:
+            scores.append(change_by_training(run, untrained[name]) if name in untrained else None)
         cells = [cell(score, 1) for score in perplexity.scores(run).values()]
-        cells += [signed(score) if score else "–" for score in (within, beyond)]
-        lines.append(f"| {' | '.join([name, *cells, signed(more)])} |")
+        cells += [signed(score) if score else "–" for score in (*scores, more)]
+        lines.append(f"| {' | '.join([name, *cells])} |")
     return lines
 
 
-def position_rows() -> list[str]:
+def change_by_training(run: dict, untrained: dict) -> dict:
+    """The loss beyond L of a fine-tuned model minus that of the same untrained, paired by window."""
+    return whole_texts.average((whole_texts.losses(run) - whole_texts.losses(untrained))[:, BEYOND])
+
+
+def position_rows(trained: bool) -> list[str]:
     """The lines of the table of differences to YaRN by position."""
     lines = []
-    for name, gap in gaps().items():
+    for name, gap in gaps(trained).items():
         cells = [signed(whole_texts.average(gap[:, slice(*span)])) for span in SPANS]
         lines.append(f"| {' | '.join([name, *cells])} |")
     return lines
 
 
-def gaps() -> dict[str, np.ndarray]:
+def gaps(trained: bool = False) -> dict[str, np.ndarray]:
     """By how much a method's losses are above YaRN's: [windows, buckets]."""
-    losses = {name: whole_texts.losses(run) for name, run in measured().items()}
+    losses = {name: whole_texts.losses(run) for name, run in measured(trained).items()}
     yarn = losses.pop("YaRN")
     return {name: own - yarn for name, own in losses.items()}
 
 
+@pytest.mark.parametrize("trained", (False, True))
 @pytest.mark.parametrize("made", (rows, position_rows))
-def test_tables(made):
-    assert len(made()) > 1 and set(made()) <= set(PAGE.splitlines())
+def test_tables(made, trained):
+    lines = made(trained)
+    assert lines and set(lines) <= set(PAGE.splitlines())
 
 
 def test_how_much_was_scored():
-    runs = measured()
-    for run in runs.values():
+    runs, tuned = measured(), measured(trained=True)
+    for run in (*runs.values(), *tuned.values()):
         short, long = run["scores"]
         assert short["tokens"] == long["tokens"] and (run["stride"], run["bucket"]) == ([4096, 8192], 1024)
     assert f"{long['tokens']:,} scored tokens" in PROSE
     assert f"{short['windows']} windows of 8k" in PROSE and f"{long['windows']} of 16k" in PROSE
     minutes = [round(run["seconds"] / 60) for run in runs.values()]
     assert f"{min(minutes)} to {max(minutes)} minutes of one core a method" in PROSE
+    minutes = [round(run["seconds"] / 60) for run in tuned.values()]
+    assert max(minutes) - min(minutes) <= 1 and f"in the same windows ({max(minutes)} minutes of one core each" in PROSE
 
 
 def test_the_order_is_that_of_the_beginnings():
@@ -129,6 +144,36 @@ def test_what_lies_further_back():
     assert f"by no more than {max(abs(change['mean']) for change in more.values()):.3f} nats" in PROSE
     assert {name for name, change in more.items() if change["high"] < 0} == {"DPRoPE, t = 0", "DPRoPE, n̂ = 40"}
     assert {name for name, change in more.items() if change["low"] > 0} == {"DPRoPE, n̂ = 28", "NTK-aware"}
+
+
+def test_what_fine_tuning_changes():
+    tuned, untrained = measured(trained=True), measured()
+    assert tuned.keys() == {"YaRN", "DPRoPE, significant"}  # those that the page says have been read to the end
+    before, after = (gaps(trained)["DPRoPE, significant"] for trained in (False, True))
+    distances = [cell(whole_texts.average(gap[:, BEYOND]), 3) for gap in (before, after)]
+    assert "distance from YaRN beyond L from {} to {} nats".format(*distances) in PROSE
+    assert (
+        "over whole books that of `dprope-significant` goes from {} to {}.".format(*distances) in page("README.md")[1]
+    )
+    assert len(after) == 28 and (np.nanmean(after[:, BEYOND], axis=1) > 0).all()
+    assert f"({_said(after[:, :1])} in the first 1,024 positions)" in PROSE
+    first, highest = whole_texts.average(after[:, :1]), np.argsort(np.nanmean(after, axis=0))[-3:]
+    assert first["low"] < 0 < first["high"] and set(highest) == {6, 7, 8}
+    assert whole_texts.average(after[:, 12:] - after[:, 6:8].mean(axis=1, keepdims=True))["high"] < 0
+    changes = {name: whole_texts.losses(run) - whole_texts.losses(untrained[name]) for name, run in tuned.items()}
+    of_yarn = [-whole_texts.average(changes["YaRN"][:, slice(*span)])["mean"] for span in SPANS]
+    assert f"YaRN gains {min(of_yarn):.3f} to {max(of_yarn):.3f} at any position" in PROSE
+    more = [changes["YaRN"][:, span] - changes["DPRoPE, significant"][:, span] for span in (slice(1), slice(1, None))]
+    assert "{} more in the first 1,024 and {} after them".format(*(_said(part) for part in more)) in PROSE
+    original = whole_texts.losses(untrained["original"])[:, : BEYOND.start]
+    less = (
+        cell(whole_texts.average(original - whole_texts.losses(run)[:, : BEYOND.start]), 3) for run in tuned.values()
+    )
+    assert "by {} and {}".format(*less) in PROSE
+
+
+def _said(gap: np.ndarray) -> str:
+    return cell(whole_texts.average(gap), 3).replace("-", "−")
 
 
 def _beyond_and_within(run: dict) -> tuple[float, float]:
