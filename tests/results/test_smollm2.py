@@ -79,7 +79,12 @@ def test_four_times_the_length():
     beyond = paired_difference(runs["NTK-aware"], runs["YaRN"], 64)
     assert ntk[0] < yarn[0] and ntk[1] < yarn[1] and ntk[2] > yarn[2] and beyond["low"] < 0 < beyond["high"]
     minutes = [round(run["seconds"] / 60) for run in runs.values()]
-    assert f"{min(minutes)} to {max(minutes)} minutes of one core a method; the unextended" in PROSE
+    assert f"{min(minutes)} to {max(minutes)} minutes of one core a method; columns as in the first" in PROSE
+    by_bucket = {name: [bucket["mean"] for bucket in run["buckets"]] for name, run in runs.items()}
+    original = by_bucket.pop("original")
+    least = [own < min(others) for own, *others in zip(original, *by_bucket.values())]
+    assert least == [position < 10 for position in range(32)]
+    assert [own > pi for own, pi in zip(original, by_bucket["PI"])] == [position >= 13 for position in range(32)]
     (book,) = runs["YaRN"]["data"]
     assert f"on the first 32k tokens of *{book}*" in PROSE and runs["YaRN"]["length"] == 32 * 1024
     more = {
