@@ -155,6 +155,10 @@ def test_what_a_second_run_repeats():
     assert f"its two models differs by {np.abs(np.subtract(*means)).max():.4f} at most" in PROSE
     found = [[row["mean"] for row in run["scores"]["by_depth"]] for run in both("passkey", "clex_s=2_seed=0")]
     assert found[0] == found[1]
+    for method in ("yarn", "dprope-significant"):
+        files = (f"ruler/{method}_s=2_seed=0.json", f"perplexity/{method}_s=2_seed=0_whole.json")
+        second, third = (json.loads((RESULTS / "smollm2" / file).read_text())["model"]["sha256"] for file in files)
+        assert second == third
 
 
 def perplexity_rows(trained: bool) -> list[str]:
