@@ -49,6 +49,10 @@ class Plan:
         return self.preset.suite
 
     @property
+    def evaluations(self) -> dict[str, str]:
+        return self.suite.quick if self.quick else self.suite.evaluations
+
+    @property
     def factors(self) -> tuple[int, ...]:
         return self.suite.factors or self.preset.factors
 
@@ -83,7 +87,9 @@ class Plan:
         chains: dict[str, Chain] = {}
         for name, part in parts.items():
             for chain in part() if only in (None, name) else ():
-                chains.setdefault(chain.name, chain).shared.extend(chain.shared)
+                first = chains.setdefault(chain.name, chain)
+                if first is not chain:
+                    first.shared.extend(chain.shared)
         return [chain for chain in chains.values() if chain.commands]
 
     def _seeds(self) -> range:
@@ -129,7 +135,11 @@ class Plan:
 
     def _record(self, experiment: str, chain: Chain) -> Path:
         """Where an experiment writes what it measures of a chain's model."""
-        texts = f"_books={len(self.books) or BOOKS}" if experiment == "extension" else ""
+        texts = ""
+        if experiment == "extension":
+            texts = f"_books={len(self.books) or BOOKS}"
+        elif experiment == "perplexity" and "--tokens" not in self.evaluations.get(experiment, ""):
+            texts = "_whole"
         return records.path(self.results, self.scale, experiment, chain.name + texts)
 
     def _temperature(self) -> Iterator[Chain]:
@@ -171,7 +181,7 @@ class Plan:
         return ["--scale", self.scale, "--method", setting[0], "--factor", str(factor), *options]
 
     def _evaluate(self, model: Command, only: Collection[str] | None = None) -> list[Command]:
-        lines = self.suite.quick if self.quick else self.suite.evaluations
+        lines = self.evaluations
         chosen = {name for name in lines if name not in self.suite.once and (only is None or name in only)}
         return self._lines(model, {name: line for name, line in lines.items() if name in chosen})
 

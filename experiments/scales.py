@@ -202,7 +202,7 @@ SCALES: dict[str, Scale] = {
                 "passkey": "--lengths 4096 8192 12288 16384 --depths 3 --keys 1",
                 "previous_token": "",
                 "open_llm": "{benchmarks} --limit 500 --shots 5",
-                "perplexity": "{books} --lengths 8192 16384 --stride 4096 --tokens 20480",
+                "perplexity": "{books} --lengths 8192 16384 --stride 4096 8192 --by-position",
                 "ruler": "--lengths 4096 8192 16384 --samples 1",
             },
             quick={"extension": "--books 1", "selections": "--every 32"},

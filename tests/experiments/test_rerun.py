@@ -151,6 +151,15 @@ def test_without_seeds_everything_is_measured_without_training(tmp_path):
     assert not made.timing() and not dataclasses.replace(made, experiments=("passkey",)).chains()
 
 
+@pytest.mark.parametrize(("line", "texts"), [("--lengths 64", "_whole"), ("--lengths 64 --tokens 128", "")])
+def test_a_shared_record_is_where_the_experiment_writes_it(tmp_path, line, texts):
+    suite = dataclasses.replace(SUITE, evaluations={"perplexity": line}, ablated={"intervals": ("perplexity",)})
+    suite = dataclasses.replace(suite, trained=(), n_hat=())
+    chains = Plan("toy", dataclasses.replace(PRESET, suite=suite), tmp_path, tmp_path, False).chains("ablations")
+    shared = [file.stem for chain in chains for file, setting in chain.shared if setting[1] == {"intervals": 360}]
+    assert shared == [f"dprope_s=2{texts}"]
+
+
 def test_what_is_not_to_be_trained_is_measured_as_it_is(tmp_path):
     suite = dataclasses.replace(
         SUITE, tuning="--length 64 {corpus}", trained=(), sharpened=("perplexity",), timing="--length 32"

@@ -9,12 +9,8 @@ from tests.readme import name_of
 
 
 def measured(experiment: str, trained: bool = False) -> dict[str, dict]:
-    """The records of the comparison by the name of their row, without those shared from a setting of the same pairs.
-
-    Of perplexity, those of the texts' beginnings.
-    """
-    groups = comparable(RESULTS, "smollm2", experiment, trained, lambda run: run.get("tokens", ...) is not None)
-    runs = [run for (run,) in groups]
+    """The records of the comparison by the name of their row, without those shared from a setting of the same pairs."""
+    runs = [run for (run,) in comparable(RESULTS, "smollm2", experiment, trained)]
     return {name_of(run): run for run in runs if "same_selection_as" not in run}
 
 
