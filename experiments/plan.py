@@ -50,6 +50,7 @@ class Plan:
 
     @property
     def evaluations(self) -> dict[str, str]:
+        """The command line of each experiment, in full or with few samples."""
         return self.suite.quick if self.quick else self.suite.evaluations
 
     @property

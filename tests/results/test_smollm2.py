@@ -460,7 +460,7 @@ def test_how_long_the_suite_takes():
     for chain in plan.chains():
         for module, *arguments in chain.commands:
             experiment = module.removeprefix("experiments.")
-            texts = {"perplexity": "_whole"}.get(experiment, "")
+            texts = "_whole" if experiment == "perplexity" else ""
             if experiment == "extension":
                 texts = f"_books={arguments[arguments.index('--books') + 1]}"
             name = f"{chain.name}{texts}.json" if chain.name != "once" else "*.json"
