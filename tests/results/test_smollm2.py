@@ -21,6 +21,7 @@ from tests.results.smollm2 import cost_within, keys_found, measured, points
 
 PAGE, PROSE = page("results/smollm2/README.md")
 
+CLEX = "clex_s=2_seed=0_books=3"  # its loss by position
 NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -132,33 +133,45 @@ def test_what_fine_tuning_says():
     assert {(run["steps"], run["batch"], run["length"]) for run in made} == {(20, 1, 4096)}
 
 
+def repeated(run: str, experiment: str, name: str) -> list[dict]:
+    """A record of the suite and the same of another run of the fine-tunes, first_run or third_run."""
+    root = RESULTS / "smollm2"
+    return [json.loads((folder / experiment / f"{name}.json").read_text()) for folder in (root, root / run)]
+
+
 def test_what_a_second_run_repeats():
-    """The records of fine-tunes' first runs are kept under first_run/."""
-    first_run = RESULTS / "smollm2" / "first_run"
-
-    def both(experiment: str, name: str) -> list[dict]:
-        return [
-            json.loads((folder / experiment / f"{name}.json").read_text())
-            for folder in (first_run, RESULTS / "smollm2")
-        ]
-
     changes = {}
-    for file in (first_run / "finetune").glob("*.json"):
-        first, second = (np.array(run["losses"]) for run in both("finetune", file.stem))
+    for file in (RESULTS / "smollm2" / "first_run" / "finetune").glob("*.json"):
+        second, first = (np.array(run["losses"]) for run in repeated("first_run", "finetune", file.stem))
         changes[file.stem.split("_s=")[0]] = np.abs(second / first - 1)
     clex = changes.pop("clex")
     assert changes.keys() == {"pi", "yarn", "dprope", "dprope_n-hat=28", "dprope-significant"}
     assert f"the same losses in training to {1e7 * max(change.max() for change in changes.values()):.0f}·10⁻⁷" in PROSE
     assert clex[0] == 0 < clex[1]
     assert f"from the second step on, by up to {100 * clex.max():.1f} per cent" in PROSE
-    means = [[score["mean"] for score in run["ranges"]] for run in both("extension", "clex_s=2_seed=0_books=3")]
+    means = [[score["mean"] for score in run["ranges"]] for run in repeated("first_run", "extension", CLEX)]
     assert f"its two models differs by {np.abs(np.subtract(*means)).max():.4f} at most" in PROSE
-    found = [[row["mean"] for row in run["scores"]["by_depth"]] for run in both("passkey", "clex_s=2_seed=0")]
+    found = [
+        [row["mean"] for row in run["scores"]["by_depth"]]
+        for run in repeated("first_run", "passkey", "clex_s=2_seed=0")
+    ]
     assert found[0] == found[1]
-    for method in ("yarn", "dprope", "dprope_n-hat=28", "dprope-significant"):
+
+
+def test_what_a_third_run_repeats():
+    """Whole books were scored by the models of the third; it gave the second's again, but for CLEX's."""
+    for method in ("pi", "yarn", "dprope", "dprope_n-hat=28", "dprope-significant"):
         files = (f"ruler/{method}_s=2_seed=0.json", f"perplexity/{method}_s=2_seed=0_whole.json")
         second, third = (json.loads((RESULTS / "smollm2" / file).read_text())["model"]["sha256"] for file in files)
         assert second == third
+    second, third = (np.array(run["losses"]) for run in repeated("third_run", "finetune", "clex_s=2_seed=0"))
+    change = np.abs(third / second - 1)
+    assert change[0] == 0 < change[1] and f"parted again, by up to {100 * change.max():.1f} per cent" in PROSE
+    second, third = repeated("third_run", "extension", CLEX)
+    whole = json.loads((RESULTS / "smollm2" / "perplexity" / "clex_s=2_seed=0_whole.json").read_text())
+    assert whole["model"]["sha256"] == third["model"]["sha256"] != second["model"]["sha256"]
+    apart = np.abs(np.subtract(*([score["mean"] for score in run["ranges"]] for run in (second, third)))).max()
+    assert f"the second and the third differ by {apart:.4f} at most" in PROSE
 
 
 def short_text_rows(trained: bool) -> list[str]:
@@ -464,8 +477,6 @@ def test_how_long_the_suite_takes():
             if experiment == "extension":
                 texts = f"_books={arguments[arguments.index('--books') + 1]}"
             name = f"{chain.name}{texts}.json" if chain.name != "once" else "*.json"
-            if name in ("pi_s=2_seed=0_whole.json", "clex_s=2_seed=0_whole.json"):
-                name = "yarn_s=2_seed=0_whole.json"  # these two are yet to be measured
             files = list((RESULTS / "smollm2" / experiment).glob(name))
             assert files
             seconds += sum(json.loads(file.read_text()).get("seconds", 0) for file in files)
