@@ -139,6 +139,12 @@ def repeated(run: str, experiment: str, name: str) -> list[dict]:
     return [json.loads((folder / experiment / f"{name}.json").read_text()) for folder in (root, root / run)]
 
 
+def same_passkeys(run: str) -> bool:
+    """Whether CLEX finds the same in another run as in the suite's."""
+    own, other = (found["scores"]["by_depth"] for found in repeated(run, "passkey", "clex_s=2_seed=0"))
+    return [row["mean"] for row in own] == [row["mean"] for row in other]
+
+
 def test_what_a_second_run_repeats():
     changes = {}
     for file in (RESULTS / "smollm2" / "first_run" / "finetune").glob("*.json"):
@@ -151,11 +157,7 @@ def test_what_a_second_run_repeats():
     assert f"from the second step on, by up to {100 * clex.max():.1f} per cent" in PROSE
     means = [[score["mean"] for score in run["ranges"]] for run in repeated("first_run", "extension", CLEX)]
     assert f"its two models differs by {np.abs(np.subtract(*means)).max():.4f} at most" in PROSE
-    found = [
-        [row["mean"] for row in run["scores"]["by_depth"]]
-        for run in repeated("first_run", "passkey", "clex_s=2_seed=0")
-    ]
-    assert found[0] == found[1]
+    assert "and both find the same passkeys;" in PROSE and same_passkeys("first_run")
 
 
 def test_what_a_third_run_repeats():
@@ -171,7 +173,8 @@ def test_what_a_third_run_repeats():
     whole = json.loads((RESULTS / "smollm2" / "perplexity" / "clex_s=2_seed=0_whole.json").read_text())
     assert whole["model"]["sha256"] == third["model"]["sha256"] != second["model"]["sha256"]
     apart = np.abs(np.subtract(*([score["mean"] for score in run["ranges"]] for run in (second, third)))).max()
-    assert f"the second and the third differ by {apart:.4f} at most" in PROSE
+    assert f"the second and the third differ by {apart:.4f} at most, and they too find the same passkeys." in PROSE
+    assert same_passkeys("third_run")
 
 
 def short_text_rows(trained: bool) -> list[str]:
