@@ -21,7 +21,7 @@ from tests.results.smollm2 import cost_within, keys_found, measured, points
 
 PAGE, PROSE = page("results/smollm2/README.md")
 
-CLEX = "clex_s=2_seed=0_books=3"  # its loss by position
+CLEX = "clex_s=2_seed=0"  # its records
 NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -141,7 +141,7 @@ def repeated(run: str, experiment: str, name: str) -> list[dict]:
 
 def same_passkeys(run: str) -> bool:
     """Whether CLEX finds the same in another run as in the suite's."""
-    own, other = (found["scores"]["by_depth"] for found in repeated(run, "passkey", "clex_s=2_seed=0"))
+    own, other = (found["scores"]["by_depth"] for found in repeated(run, "passkey", CLEX))
     return [row["mean"] for row in own] == [row["mean"] for row in other]
 
 
@@ -155,7 +155,9 @@ def test_what_a_second_run_repeats():
     assert f"the same losses in training to {1e7 * max(change.max() for change in changes.values()):.0f}·10⁻⁷" in PROSE
     assert clex[0] == 0 < clex[1]
     assert f"from the second step on, by up to {100 * clex.max():.1f} per cent" in PROSE
-    means = [[score["mean"] for score in run["ranges"]] for run in repeated("first_run", "extension", CLEX)]
+    means = [
+        [score["mean"] for score in run["ranges"]] for run in repeated("first_run", "extension", f"{CLEX}_books=3")
+    ]
     assert f"its two models differs by {np.abs(np.subtract(*means)).max():.4f} at most" in PROSE
     assert "and both find the same passkeys;" in PROSE and same_passkeys("first_run")
 
@@ -166,11 +168,11 @@ def test_what_a_third_run_repeats():
         files = (f"ruler/{method}_s=2_seed=0.json", f"perplexity/{method}_s=2_seed=0_whole.json")
         second, third = (json.loads((RESULTS / "smollm2" / file).read_text())["model"]["sha256"] for file in files)
         assert second == third
-    second, third = (np.array(run["losses"]) for run in repeated("third_run", "finetune", "clex_s=2_seed=0"))
+    second, third = (np.array(run["losses"]) for run in repeated("third_run", "finetune", CLEX))
     change = np.abs(third / second - 1)
     assert change[0] == 0 < change[1] and f"parted again, by up to {100 * change.max():.1f} per cent" in PROSE
-    second, third = repeated("third_run", "extension", CLEX)
-    whole = json.loads((RESULTS / "smollm2" / "perplexity" / "clex_s=2_seed=0_whole.json").read_text())
+    second, third = repeated("third_run", "extension", f"{CLEX}_books=3")
+    whole = json.loads((RESULTS / "smollm2" / "perplexity" / f"{CLEX}_whole.json").read_text())
     assert whole["model"]["sha256"] == third["model"]["sha256"] != second["model"]["sha256"]
     apart = np.abs(np.subtract(*([score["mean"] for score in run["ranges"]] for run in (second, third)))).max()
     assert f"the second and the third differ by {apart:.4f} at most, and they too find the same passkeys." in PROSE

@@ -1,5 +1,6 @@
 """What the page of SmolLM2-135M says of whole books is what the records hold."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -178,7 +179,8 @@ def test_what_fine_tuning_changes():
     assert "t = 0 has {} more again, where it had {}.".format(*said) in PROSE
     above_zero = (after["CLEX"] - zero)[:, BEYOND]
     assert f"CLEX has {_said(above_zero)} more than t = 0," in PROSE
-    assert "the second and the third differ by 0.0037 at most" in PROSE and 0 < np.nanmean(above_zero) < 0.0037
+    (apart,) = re.findall(r"the second and the third differ by (0\.\d+) at most", PROSE)
+    assert 0 < np.nanmean(above_zero) < float(apart)
     for gap in (zero, after["CLEX"], after["PI"]):
         change = whole_texts.average(gap[:, 12:] - gap[:, :1])
         assert change["low"] < 0 < change["high"]
