@@ -1,39 +1,52 @@
-# Everything runs in a virtual environment of its own; `make help` lists the targets.
+# Everything that can be made here; `make help` lists it.
 PYTHON  ?= python3
 VENV    ?= .venv
-RESULTS ?= results
-VERIFY  ?= build/verify/$(MEASURED_BY)
-DATA    ?=
 SCALE   ?=
+MODEL   ?=
 METHOD  ?= dprope
+METHODS ?=
 FACTOR  ?= 2
 QUICK   ?=
 BOOKS   ?=
 BENCHMARKS ?=
 CORPUS  ?=
+RESULTS ?= results
 PY      := $(VENV)/bin/python
+# One word to the shell, whatever a value holds.
+quote    = '$(subst ','\'',$(1))'
+option   = $(if $(2),$(1) $(call quote,$(2)))
 # What measures decides where `verify` keeps its records: after a change it measures anew.
-MEASURED_BY := $(shell cat $(sort $(wildcard core/*.py eval/*.py experiments/*.py)) requirements.lock | cksum | cut -d' ' -f1)
-SHOWN    = $(if $(SCALE),--scale $(SCALE)) --results $(RESULTS)
+MEASURED_BY := $(shell find core eval experiments -name '*.py' 2>/dev/null | LC_ALL=C sort | xargs cat requirements.lock | cksum | cut -d' ' -f1)
+VERIFY  := build/verify/$(MEASURED_BY)
+SHOWN    = $(call option,--scale,$(SCALE)) --results $(call quote,$(RESULTS))
 
-TABLES  := disturbance extension longbench openllm ruler perplexity time \
-           n_hat_longbench n_hat_openllm intervals_longbench intervals_openllm previous_token \
-           temperature n_hat short_text whole_texts
-FIGURES := interpolation angle_distribution frequency distribution_complete disturbance_strategies disturbance extension \
-           passkey disturbance_longbench selections whole_texts
+# Each module of these folders is one table or one figure; a new file is a new target.
+TABLES  := $(filter-out __%,$(patsubst tables/%.py,%,$(wildcard tables/*.py)))
+FIGURES := $(filter-out __%,$(patsubst figures/%.py,%,$(wildcard figures/*.py)))
+
+# What is measured anew: of a scale, or of a model of one's own; and where its records go.
+MEASURED = $(if $(MODEL),$(call option,--model,$(MODEL)) --factor $(call quote,$(FACTOR)),--scale $(call quote,$(or $(SCALE),tiny)))
+NAMED    = $(if $(MODEL),$(notdir $(MODEL:/=)),$(or $(SCALE),tiny))
+RERUN    = $(if $(filter command,$(word 1,$(origin RESULTS))),$(RESULTS),build/rerun/$(NAMED)$(if $(QUICK),-quick)/results)
+GIVEN    = $(if $(QUICK),--quick) $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) \
+  $(call option,--corpus,$(CORPUS)) $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) \
+  --results $(call quote,$(RERUN))
+RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test env env-gpu lock tables figures audit verify pretrain train rerun ablations report bench summary clean
-.PHONY: $(TABLES:%=table_%) $(FIGURES:%=fig_%)
+.PHONY: help reproduce test env env-gpu lock tables figures pages audit verify pretrain train rerun ablations report bench \
+  summary clean $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 help: ## This list
-	@echo "make TARGET [SCALE=tiny|smollm2|llama2-7b|llama2-13b] [RESULTS=DIR]"; echo
-	@grep -hE '^(## )?[a-z_-]+:.*## |^## [a-z_]+: ' $(MAKEFILE_LIST) \
-	  | sed -E 's/^## //; s/:[^#]*## /: /' | awk -F': ' '{printf "  %-27s %s\n", $$1, $$2}'
+	@echo "make TARGET [SCALE=NAME] [RESULTS=DIR]   (SCALE: tiny, smollm2, llama2-7b, llama2-13b, or a model you measured)"; echo
+	@grep -hE '^[a-z_-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z_-]+):[^#]*## (.*)/\1\t\2/' \
+	  | while IFS="$$(printf '\t')" read -r target text; do printf '  %-30s %s\n' "$$target" "$$text"; done
+	@for kind in table:tables fig:figures; do echo; for file in $${kind#*:}/[a-z]*.py; do name=$${file##*/}; \
+	  printf '  %-30s %s\n' "$${kind%:*}_$${name%.py}" "$$(head -1 $$file | sed -E 's/^"""//; s/"""$$//; s/\.$$//')"; done; done
 
-reproduce: env tables figures audit verify summary ## Render every table and figure, audit the paper, measure a part anew
+reproduce: env tables figures pages audit verify report summary ## Render every table, figure and page, audit the paper, measure a part anew
 test: env ## Run the test suite
-	$(PY) -m pytest
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 env: $(VENV)/.installed ## Create the virtual environment with the pinned packages
 $(VENV)/.installed: requirements.lock requirements-data.lock
@@ -51,41 +64,24 @@ lock: ## Resolve requirements.in anew into requirements.lock
 	{ head -1 requirements.lock; build/lock/bin/python -m pip freeze | sed 's/+cpu//' | sort -f; } > build/requirements.lock
 	mv build/requirements.lock requirements.lock
 
-tables: $(TABLES:%=table_%) ## Render every table from the records
-figures: $(FIGURES:%=fig_%) ## Render every figure from the records
-## table_disturbance: Disturbance of PI, YaRN and ours, published beside recomputed
-## table_extension: SmolLM2 extended without training, loss within and beyond L
-## table_longbench: LongBench-E by length
-## table_openllm: TruthfulQA, HellaSwag, MMLU, ARC-c
-## table_ruler: RULER by length
-## table_perplexity: Sliding-window perplexity by length
-## table_time: Training and inference time relative to PI
-## table_n_hat_longbench: Ablation over n̂, LongBench-E
-## table_n_hat_openllm: Ablation over n̂, Open LLM
-## table_intervals_longbench: Ablation over b, LongBench-E
-## table_intervals_openllm: Ablation over b, Open LLM
-## table_previous_token: Beyond the paper, where heads that look back look under each method
-## table_n_hat: Beyond the paper, n̂ without training by every evaluation
-## table_short_text: Beyond the paper, what extending costs on texts that fit in L
-## table_whole_texts: SmolLM2 on whole books, loss by position and what earlier text gives
-## table_temperature: Beyond the paper, YaRN without its temperature and DPRoPE with it
+tables: env ## Every table of every scale that has records (SCALE= for one) into tables/SCALE/
+	@$(PY) -m tables $(SHOWN)
+figures: env ## Every figure of every scale that has records (SCALE= for one) into figures/SCALE/
+	@$(PY) -m figures $(SHOWN)
+pages: env ## results/SCALE/README.md and README.md, from templates and records
+	@$(PY) -m report.pages $(SHOWN)
 $(TABLES:%=table_%): table_%: env
-	@$(PY) -m tables.$* $(SHOWN)
-## fig_interpolation: Figure 2, what interpolation and extrapolation show the model
-## fig_angle_distribution: Figure 1, two pairs, pre-trained against extended
-## fig_frequency: Figure 3, pairs 6 and 22, first 24 intervals
-## fig_distribution_complete: The same pairs, all intervals
-## fig_disturbance_strategies: Interpolation against extrapolation per pair
-## fig_disturbance: PI, YaRN and ours per pair
-## fig_extension: SmolLM2 extended without training, loss against position
-## fig_passkey: Figure 4, passkey accuracy against length, and by depth
-## fig_disturbance_longbench: LongBench-E's score as the disturbance grows with falling n̂
-## fig_selections: Beyond the paper, disturbance against loss over dozens of selections of pairs
-## fig_whole_texts: SmolLM2 on whole books, loss against position and its difference to YaRN's
+	@$(PY) -m tables $(call quote,$*) $(SHOWN)
 $(FIGURES:%=fig_%): fig_%: env
-	@$(PY) -m figures.$* $(SHOWN)
+	@$(PY) -m figures $(call quote,$*) $(SHOWN)
+# An experiment with records and no module in tables/ gets a table of the scores that they hold.
+table_%: env
+	@$(PY) -m tables $(call quote,$*) $(SHOWN)
+table_longbench: table_longbench_e ## The paper's Table 1, by its short name
 audit: env ## Re-add the paper's averages, re-derive its claims, list what does not add up
-	@$(PY) -m tables.audit
+	@$(PY) -m report.audit
+report: env ## One HTML page: each claim, what was measured and the verdict, with every table and figure
+	@$(PY) -m report --results $(call quote,$(RESULTS))
 
 verify: env ## Measure the geometry, and SmolLM2 under DPRoPE, anew; compare with the committed records
 	@$(PY) -m experiments.disturbance --results $(VERIFY)/results
@@ -93,24 +89,22 @@ verify: env ## Measure the geometry, and SmolLM2 under DPRoPE, anew; compare wit
 	@$(PY) -m experiments.angle_distribution --results $(VERIFY)/results
 	@$(PY) -m experiments.extension --method dprope --results $(VERIFY)/results
 	@$(PY) -m experiments.verify $(VERIFY)/results
-rerun: env ## Measure all of a scale's suite anew into build/rerun (QUICK=1: a sketch; BOOKS=, BENCHMARKS=, CORPUS=: directories)
-	$(PY) -m experiments.rerun --scale $(or $(SCALE),tiny) $(if $(QUICK),--quick) \
-	  $(if $(BOOKS),--books $(BOOKS)) $(if $(BENCHMARKS),--benchmarks $(BENCHMARKS)) \
-	  $(if $(CORPUS),--corpus $(CORPUS))
-ablations: env ## The part of `rerun` that goes through n̂ and b (a fine-tune and all evaluations for each selection)
-	$(PY) -m experiments.rerun --scale $(or $(SCALE),tiny) $(if $(QUICK),--quick) --only ablations
-report: env ## report/index.html: each claim beside what was measured, with every table and figure
-	@$(PY) -m tables.report --results $(RESULTS)
-pretrain: env ## Train the tiny base model into build/tiny (DATA=DIR of books; default the registry's)
-	$(VENV)/bin/torchrun --nproc-per-node 2 -m experiments.pretrain --threads 1 --scale tiny $(if $(DATA),--data $(DATA)) \
+rerun: env ## Measure the whole suite of SCALE=, or the untrained part for MODEL=PATH_OR_NAME FACTOR=; then render it (QUICK=1: a sketch; METHODS=: these alone)
+	$(PY) -m experiments.rerun $(MEASURED) $(GIVEN)
+	@$(RENDER)
+ablations: env ## The part of `rerun` that goes through n̂ and b; then render it
+	$(PY) -m experiments.rerun $(MEASURED) --only ablations $(GIVEN)
+	@$(RENDER)
+pretrain: env ## Train the tiny base model into build/tiny (CORPUS=DIR of books; default the registry's)
+	$(VENV)/bin/torchrun --nproc-per-node 2 -m experiments.pretrain --threads 1 --scale tiny $(call option,--data,$(CORPUS)) \
 	  --work build/pretrain --output build/tiny
 train: env ## Fine-tune SCALE by METHOD=dprope at FACTOR=2 on what is there: CPU, a GPU, or all GPUs under ZeRO-3
-	$(PY) -m experiments.finetune --scale $(or $(SCALE),tiny) --method $(METHOD) --factor $(FACTOR)
+	$(PY) -m experiments.finetune --scale $(call quote,$(or $(SCALE),tiny)) --method $(call quote,$(METHOD)) --factor $(call quote,$(FACTOR))
 bench: env ## Speed and memory against the plain way, as ratios (half an hour on two cores)
 	@$(PY) -m bench.selection
 	@for what in perplexity passkey generation; do $(PY) -m bench.evaluation $$what; done
 	@$(PY) -m bench.training
 summary: env ## What was made, and where
-	@$(PY) -m tables.summary
-clean: ## Remove what `verify` and `rerun` measured (not the environment, not results/)
-	rm -rf build runs report
+	@$(PY) -m report.summary --results $(call quote,$(RESULTS))
+clean: ## Remove what was measured and rendered into build/ and runs/ (not the environment, not results/)
+	rm -rf build runs

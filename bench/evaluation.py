@@ -21,8 +21,8 @@ import torch
 
 from eval import passkey, perplexity
 from eval.generation import Request, generate
-from experiments import models, texts
-from experiments.records import ROOT, environment
+from experiments.lab import models, texts
+from experiments.lab.records import ROOT, environment
 
 STRIDE = 256
 

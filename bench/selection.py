@@ -16,8 +16,8 @@ import time
 import numpy as np
 
 from core.angles import angle_counts
-from core.rope import RopeGeometry, scale
-from experiments.records import environment
+from core.rope import OURS, RopeGeometry, scale
+from experiments.lab.records import environment
 
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 INTERVALS = 360
@@ -44,7 +44,7 @@ def plain_selection() -> None:
 def selection() -> None:
     """The same by core.rope."""
     for factor in (2, 4):
-        scale(GEOMETRY, "dprope", factor)
+        scale(GEOMETRY, OURS, factor)
 
 
 def seconds(function, repeats: int) -> float:

@@ -24,9 +24,9 @@ import torch
 import transformers
 from torch.utils.data import Dataset
 
-from experiments.records import ROOT, environment
-from experiments.scales import Training
-from experiments.training.trainer import Trainer, training_arguments
+from experiments.lab.records import ROOT, environment
+from experiments.lab.scale import Training
+from experiments.lab.training.trainer import Trainer, training_arguments
 
 VOCABULARY, BATCH = 49152, 4
 

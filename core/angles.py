@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.errors import InputError
+from core.errors import InputError, is_whole
 
 # π to 119 decimals (OEIS A000796), so that γ is known to within 1e-115 or so; lengths up to 2^60 need 1e-40.
 _PI_DIGITS = (
@@ -28,6 +28,7 @@ _PI_DIGITS = (
 _PI_LOW = Fraction(_PI_DIGITS)
 _PI_HIGH = _PI_LOW + Fraction(1, 10 ** (len(_PI_DIGITS) - 2))
 MAX_LENGTH = 2**60
+MAX_INV_FREQ = 1e15  # radians a position; π is known well enough for far more
 
 
 def angle_distribution(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.ndarray:
@@ -54,6 +55,7 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
     """
     inv_freq = np.asarray(inv_freq, dtype=np.float64)
     _check(inv_freq, length, intervals)
+    length, intervals = int(length), int(intervals)  # NumPy's integers overflow
     if inv_freq.size == 0:
         return np.zeros((0, intervals), dtype=np.int64)
 
@@ -71,11 +73,11 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
 
 
 def _check(inv_freq: np.ndarray, length: int, intervals: int) -> None:
-    if inv_freq.ndim != 1 or not np.all(np.isfinite(inv_freq)) or np.any(inv_freq < 0):
-        raise InputError("the inverse frequencies must be a one-dimensional array of finite numbers ≥ 0.")
-    if int(length) != length or not 1 <= length <= MAX_LENGTH:
+    if inv_freq.ndim != 1 or not np.all((inv_freq >= 0) & (inv_freq <= MAX_INV_FREQ)):
+        raise InputError(f"the inverse frequencies must be a one-dimensional array of numbers from 0 to {MAX_INV_FREQ:g}.")
+    if not is_whole(length) or not 1 <= length <= MAX_LENGTH:
         raise InputError(f"the context length is {length}; give a whole number of positions from 1 to 2^60.")
-    if int(intervals) != intervals or intervals < 2:
+    if not is_whole(intervals) or intervals < 2:
         raise InputError(f"the number of intervals b is {intervals}; a distribution needs a whole number b ≥ 2.")
 
 

@@ -12,11 +12,13 @@ Both are in nats, one value per dimension pair; the averaged disturbance D(P_L',
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from core.angles import angle_distribution
-from core.errors import InputError
+from core.errors import InputError, is_whole
 
 CONVENTIONS = ("released", "equation")
 EPSILON = 1e-8
@@ -94,17 +96,17 @@ def select_interpolated(
         InputError: n̂ odd or outside 0 … 2·pairs, both n̂ and t given, or a threshold that is not a number.
     """
     margin = np.asarray(extrapolation, dtype=np.float64) - np.asarray(interpolation, dtype=np.float64)
-    if not np.isfinite(threshold):
+    if not isinstance(threshold, Real) or not np.isfinite(threshold):
         raise InputError(f"the threshold t is {threshold}; give a finite number.")
     if n_hat is None:
         return margin > threshold
     if threshold != 0.0:
         raise InputError("n̂ and a threshold t were both given; choose one, as each decides the selection alone.")
-    if int(n_hat) != n_hat or n_hat % 2 or not 0 <= n_hat <= 2 * margin.size:
+    if not is_whole(n_hat) or n_hat % 2 or not 0 <= n_hat <= 2 * margin.size:
         raise InputError(f"n̂ is {n_hat}; it counts dimensions, so give an even number from 0 to {2 * margin.size}.")
     by_margin = np.lexsort((-np.arange(margin.size), -margin))
     selected = np.zeros(margin.size, dtype=bool)
-    selected[by_margin[: n_hat // 2]] = True
+    selected[by_margin[: int(n_hat) // 2]] = True
     return selected
 
 

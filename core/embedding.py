@@ -67,10 +67,15 @@ def config_geometry(config: PreTrainedConfig, head_dim: int | None = None) -> Ro
             "the configuration does not state the context length the model was pre-trained with; "
             "add max_position_embeddings to its config.json."
         )
-    if head_dim is None:
-        per_head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        head_dim = int(per_head * parameters.get("partial_rotary_factor", 1.0))
-    return RopeGeometry(head_dim, float(parameters["rope_theta"]), int(length))
+    try:
+        if head_dim is None:
+            per_head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+            head_dim = int(per_head * parameters.get("partial_rotary_factor", 1.0))
+        return RopeGeometry(head_dim, float(parameters["rope_theta"]), int(length))
+    except (TypeError, ValueError, KeyError, ArithmeticError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"the configuration does not describe a RoPE model ({error}); mend its config.json.") from error
 
 
 def apply_scaling(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
-from core.errors import InputError
+from core.errors import InputError, is_whole
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,15 @@ class RopeGeometry:
     context_length: int
 
     def __post_init__(self) -> None:
-        if self.head_dim < 2 or self.head_dim % 2:
+        for name in ("head_dim", "base", "context_length"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
+                raise InputError(f"the RoPE geometry's {name} is {value!r}; give a finite number.")
+        if not is_whole(self.head_dim) or self.head_dim < 2 or self.head_dim % 2:
             raise InputError(f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even.")
         if not np.isfinite(self.base) or self.base <= 1:
             raise InputError(f"the RoPE base is {self.base}; give a finite number above 1, such as 10000.")
-        if int(self.context_length) != self.context_length or self.context_length < 1:
+        if not is_whole(self.context_length) or self.context_length < 1:
             raise InputError(f"the context length is {self.context_length}; give a positive whole number of tokens.")
 
     @property

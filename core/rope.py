@@ -1,14 +1,19 @@
 """RoPE scaling methods: how each changes the inverse frequencies θ_i when L grows to L' = s·L.
 
-A method is one registered function `(geometry, factor, **options) -> RopeScaling`; options are its
-keyword-only parameters. :func:`scale` looks it up by name. Everything is float64 NumPy.
+A method is one registered function `(geometry, factor, **options) -> RopeScaling`; its keyword-only parameters are its
+options, and the command line's. :func:`scale` looks it up by name. No other file lists methods by name: what a table,
+a figure or a suite needs to know of one stands in its registration. Everything is float64 NumPy.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import get_args, get_type_hints
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,17 +23,62 @@ from core.disturbance import margin_noise, select_interpolated, strategy_disturb
 from core.errors import InputError
 from core.geometry import RopeGeometry, RopeScaling
 
-METHODS: dict[str, Callable[..., RopeScaling]] = {}
+Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
 
 
-def register(name: str):
-    """Add the decorated function to the registry under `name`."""
+@dataclass(frozen=True)
+class Method:
+    """A registered method.
+
+    Attributes:
+        name: on command lines and in records.
+        title: in tables and figures.
+        function: (geometry, factor, **options) → RopeScaling.
+        published: whether the paper fine-tunes it and compares with it.
+        start: (model, geometry, factor) → the model that fine-tuning starts from, of a method that is learned and so
+            cannot be had without; None for all others.
+        styles: how it is drawn, and behind that its variants with other options; what is left out, figures choose.
+    """
+
+    name: str
+    title: str
+    function: Callable[..., RopeScaling]
+    published: bool = False
+    start: Callable | None = None
+    styles: tuple[Style, ...] = ()
+
+
+METHODS: dict[str, Method] = {}
+
+# The parts that methods play in the paper's comparisons.
+ORIGINAL = "original"  # the model as it is
+UNIT = "pi"  # what times are relative to
+RIVAL = "yarn"  # what differences are taken to
+OURS = "dprope"  # the paper's own method
+OURS_BY_NOISE = "dprope-significant"  # the same with nothing set by hand
+
+
+def register(
+    name: str,
+    title: str | None = None,
+    published: bool = False,
+    start: Callable | None = None,
+    styles: tuple[Style, ...] = (),
+):
+    """Add the decorated function to the registry under `name`; see :class:`Method`."""
 
     def add(function: Callable[..., RopeScaling]) -> Callable[..., RopeScaling]:
-        METHODS[name] = function
+        METHODS[name] = Method(name, title or name, function, published, start, styles)
         return function
 
     return add
+
+
+def get(name: str) -> Method:
+    """The method of that name, or InputError."""
+    if name not in METHODS:
+        raise InputError(f"unknown method {name!r}; choose one of {', '.join(METHODS)}.")
+    return METHODS[name]
 
 
 def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> RopeScaling:
@@ -44,21 +94,69 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
         InputError: an unknown method or option, or a factor that extends nothing.
     """
     known = method_options(method)
-    for option in options:
+    for option, value in options.items():
         if option not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
             raise InputError(f"the method {method!r} has no option {option!r}; {takes}.")
-    if not np.isfinite(factor) or factor <= 1:
-        raise InputError(f"the scaling factor is {factor}; to extend the context give a number above 1, such as 2.")
-    return METHODS[method](geometry, float(factor), **options)
+        _check_type(method, option, value)
+    if not isinstance(factor, Real) or not np.isfinite(factor) or factor <= 1:
+        raise InputError(f"the scaling factor is {factor!r}; to extend the context give a number above 1, such as 2.")
+    if round(geometry.context_length * factor) == geometry.context_length:
+        raise InputError(f"a factor of {factor} adds no token to {geometry.context_length}; give a larger one.")
+    return METHODS[method].function(geometry, float(factor), **options)
+
+
+def _check_type(method: str, option: str, value: object) -> None:
+    hint = get_type_hints(METHODS[method].function).get(option, object)
+    allowed = {Real if kind is float else Integral if kind is int else kind for kind in get_args(hint) or (hint,)}
+    plain = {kind for kind in allowed if isinstance(kind, type)}
+    if len(plain) == len(allowed) and (isinstance(value, bool) or not isinstance(value, tuple(plain))):
+        names = " or ".join(sorted({Real: "a number", Integral: "a whole number"}.get(k, k.__name__) for k in plain))
+        raise InputError(f"{option} of the method {method!r} is {value!r}; give {names.replace('NoneType', 'None')}.")
 
 
 def method_options(method: str) -> dict[str, object]:
     """The options of a method with their defaults."""
-    if method not in METHODS:
-        raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}.")
-    parameters = inspect.signature(METHODS[method]).parameters.values()
+    parameters = inspect.signature(get(method).function).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+@dataclass(frozen=True)
+class Option:
+    """A method's option, as a command line offers it.
+
+    Attributes:
+        methods: the names of those that take it.
+        type: of its value: int, float or str.
+        default: of the first that takes it.
+        text: what the first one's docstring says of it.
+    """
+
+    methods: tuple[str, ...]
+    type: type
+    default: object
+    text: str
+
+
+def all_options() -> dict[str, Option]:
+    """Every option of every method, by name."""
+    found: dict[str, Option] = {}
+    for method in METHODS.values():
+        types = get_type_hints(method.function)
+        for name, default in method_options(method.name).items():
+            if name in found:
+                found[name] = replace(found[name], methods=(*found[name].methods, method.name))
+                continue
+            kinds = [kind for kind in (get_args(types[name]) or (types[name],)) if kind in (int, float, str)]
+            found[name] = Option((method.name,), kinds[0] if kinds else str, default, _text(method.function, name))
+    return found
+
+
+def _text(function: Callable, argument: str) -> str:
+    """What a docstring says of an argument, in one line."""
+    section = inspect.getdoc(function).partition("Args:\n")[2] if inspect.getdoc(function) else ""
+    found = re.search(rf"^    (?:.*, )?{argument}(?:, .*)?: ((?:.|\n     )*)", section, re.MULTILINE)
+    return " ".join(found[1].split()).rstrip(".") if found else argument.replace("_", " ")
 
 
 def _interpolate(
@@ -75,19 +173,19 @@ def _positive(attention_factor: float) -> float:
     return float(attention_factor)
 
 
-@register("original")
+@register(ORIGINAL, "original", styles=(("#000000", (0, (1, 1))),))
 def original(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """No scaling: plain extrapolation to L'."""
     return _interpolate(geometry, factor, np.zeros(geometry.pairs, dtype=bool))
 
 
-@register("pi")
+@register(UNIT, "PI", published=True, styles=(("#E69F00", "--"),))
 def position_interpolation(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """Position interpolation, θ/s for every pair (Chen et al. 2023; paper, section 2.2)."""
     return _interpolate(geometry, factor, np.ones(geometry.pairs, dtype=bool))
 
 
-@register("ntk")
+@register("ntk", "NTK-aware", styles=(("#009E73", (0, (5, 1, 1, 1))),))
 def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """NTK-aware scaling: base·s^(d/(d−2)), so that the last pair is divided by exactly s (bloc97, 2023)."""
     if geometry.head_dim == 2:
@@ -97,7 +195,7 @@ def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
     return RopeScaling(inv_freq, 1.0, np.arange(geometry.pairs) == geometry.pairs - 1)
 
 
-@register("yarn")
+@register(RIVAL, "YaRN", published=True, styles=(("#0072B2", "-."),))
 def yarn(
     geometry: RopeGeometry,
     factor: float,
@@ -143,7 +241,13 @@ def yarn(
     return RopeScaling(inv_freq, _positive(attention_factor), weight == 1)
 
 
-@register("clex")
+def _start_clex(model, geometry: RopeGeometry, factor: float):
+    from core import clex  # needs torch, which tables and figures do without
+
+    return clex.install(model, geometry, factor)
+
+
+@register("clex", "CLEX", published=True, start=_start_clex, styles=(("#CC79A7", (0, (3, 1, 1, 1, 1, 1))),))
 def clex(geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | None = None) -> RopeScaling:
     """CLEX (Chen et al. 2023) at t = ⌈s⌉; in a model, the scale follows the input's length, see :mod:`core.clex`.
 
@@ -155,7 +259,7 @@ def clex(geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | 
     return scaling(geometry, factor, weights)
 
 
-@register("dprope")
+@register(OURS, "DPRoPE", published=True, styles=(("#D55E00", "-"), ("#56B4E9", (0, (4, 1)))))
 def dprope(
     geometry: RopeGeometry,
     factor: float,
@@ -182,7 +286,7 @@ def dprope(
     return _interpolate(geometry, factor, chosen, attention_factor)
 
 
-@register("dprope-significant")
+@register(OURS_BY_NOISE, "DPRoPE, significant", styles=(("#777777", (0, (7, 1.5))),))
 def dprope_significant(
     geometry: RopeGeometry,
     factor: float,

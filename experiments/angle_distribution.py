@@ -10,7 +10,7 @@ import time
 
 from core.angles import angle_counts
 from core.errors import InputError
-from experiments import cli, records, scales
+from experiments.lab import cli, records, source
 
 # The paper's "6th" and "22nd" dimension (0-based pair indices), and one whose wavelength exceeds L.
 PAIRS = (6, 22, 50)
@@ -18,30 +18,33 @@ PAIRS = (6, 22, 50)
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.angle_distribution")
-    parser.add_argument("--scale", default="llama2-7b", help=f"one of {', '.join(scales.SCALES)} (default llama2-7b)")
+    source.add_arguments(parser, "llama2-7b")
     parser.add_argument("--factor", type=float, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
-    parser.add_argument("--pairs", type=int, nargs="+", default=PAIRS, metavar="I", help="0-based pair indices")
+    parser.add_argument("--pairs", type=int, nargs="+", metavar="I", help="0-based pair indices (default: those of the paper's figures that there are)")
     parser.add_argument("--intervals", type=int, default=360, metavar="B", help="b (default 360)")
     cli.add_results_argument(parser)
     arguments = parser.parse_args()
 
-    geometry = scales.get(arguments.scale).geometry
-    for pair in arguments.pairs:
+    measured = source.Source(arguments.scale, arguments.model)
+    geometry = measured.geometry
+    chosen = arguments.pairs or [pair for pair in PAIRS if pair < geometry.pairs]
+    for pair in chosen:
         if not 0 <= pair < geometry.pairs:
-            raise InputError(f"there is no pair {pair}; {arguments.scale} has pairs 0 to {geometry.pairs - 1}.")
+            raise InputError(f"there is no pair {pair}; {measured.scale} has pairs 0 to {geometry.pairs - 1}.")
     run = {
-        "scale": arguments.scale,
+        "scale": measured.scale,
         "experiment": "angle_distribution",
         "factor": arguments.factor,
         "geometry": vars(geometry),
         "intervals": arguments.intervals,
-        "pairs": list(arguments.pairs),
+        "pairs": chosen,
     }
     run["identity"] = records.identity(**run)
-    file = records.path(arguments.results, arguments.scale, "angle_distribution", f"s={arguments.factor:g}")
+    file = records.path(arguments.results, measured.scale, "angle_distribution", f"s={arguments.factor:g}")
     if records.is_done(file, run["identity"]):
         print(f"done already: {file}")
         return
+    records.state_scale(arguments.results, measured.scale, measured.facts(arguments.factor))
     started = time.perf_counter()
     inv_freq, length = geometry.inv_freq[run["pairs"]], geometry.context_length
     longer = round(length * arguments.factor)

@@ -11,39 +11,45 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from core import rope
 from core.angles import angle_distribution
 from core.disturbance import EPSILON, disturbance, select_interpolated
+from core.geometry import RopeGeometry
 from core.released import angle_distribution_float32, inv_freq_float32
-from core.rope import RopeGeometry, scale
-from experiments import cli, records, scales
+from experiments.lab import cli, records, source
 
 SETTINGS = (("float32", "released"), ("float64", "released"), ("float64", "equation"))
 
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.disturbance")
-    parser.add_argument("--scale", default="llama2-7b", help=f"one of {', '.join(scales.SCALES)} (default llama2-7b)")
+    source.add_arguments(parser, "llama2-7b")
     parser.add_argument("--factor", type=float, nargs="+", metavar="S", help="default: every factor of the scale")
     cli.add_results_argument(parser)
     arguments = parser.parse_args()
 
-    preset = scales.get(arguments.scale)
-    for factor in arguments.factor or preset.factors:
+    measured = source.Source(arguments.scale, arguments.model)
+    factors = arguments.factor or (measured.preset.factors if measured.preset else (2,))
+    for factor in factors:
+        rope.scale(measured.geometry, rope.ORIGINAL, factor)  # refuses one that extends nothing
+    for factor in factors:
         run = {
-            "scale": arguments.scale,
+            "scale": measured.scale,
             "experiment": "disturbance",
             "factor": float(factor),
-            "geometry": vars(preset.geometry),
+            "geometry": vars(measured.geometry),
             "intervals": 360,
-            "n_hat": preset.n_hat.get(factor),
+            "n_hat": measured.n_hat(factor),
+            "methods": [name for name, method in rope.METHODS.items() if method.start is None],
         }
         run["identity"] = records.identity(**run)
-        file = records.path(arguments.results, arguments.scale, "disturbance", f"s={factor:g}")
+        file = records.path(arguments.results, measured.scale, "disturbance", f"s={factor:g}")
         if records.is_done(file, run["identity"]):
             print(f"done already: {file}")
             continue
+        records.state_scale(arguments.results, measured.scale, measured.facts(factor))
         started = time.perf_counter()
-        rows = [row for setting in SETTINGS for row in measure(preset.geometry, factor, run["n_hat"], *setting)]
+        rows = [row for setting in SETTINGS for row in measure(measured.geometry, factor, run["n_hat"], *setting)]
         print(records.write(file, run | {"scores": rows, "seconds": round(time.perf_counter() - started, 3)}))
 
 
@@ -62,19 +68,21 @@ def measure(
         extended = histogram(inv_freq / by.astype(inv_freq.dtype), round(geometry.context_length * factor))
         return disturbance(extended, pretrained, convention, epsilon)
 
-    divisors = {}
-    for method in ("original", "pi", "ntk", "yarn"):
-        divisors[method] = geometry.inv_freq / scale(geometry, method, factor).inv_freq
-    scored = {(method, None): (moved(by), by) for method, by in divisors.items()}
-    interpolation, extrapolation = scored["pi", None][0], scored["original", None][0]
-    for count in (None, n_hat) if n_hat else (None,):
-        chosen = select_interpolated(interpolation, extrapolation, n_hat=count)
-        scored["dprope", count] = (np.where(chosen, interpolation, extrapolation), np.where(chosen, factor, 1.0))
-    chosen = scale(geometry, "dprope-significant", factor, convention=convention).interpolated
-    scored["dprope-significant", None] = (
-        np.where(chosen, interpolation, extrapolation),
-        np.where(chosen, factor, 1.0),
-    )
+    def strategy(method: str) -> np.ndarray:
+        options = {"convention": convention} if "convention" in rope.method_options(method) else {}
+        return geometry.inv_freq / rope.scale(geometry, method, factor, **options).inv_freq
+
+    keep, divide = np.ones(geometry.pairs), np.full(geometry.pairs, factor)
+    extrapolation, interpolation = moved(keep), moved(divide)
+    scored = {}
+    for name, method in rope.METHODS.items():
+        if name == rope.OURS:  # chooses by the disturbances of this very setting
+            for count in (None, n_hat) if n_hat else (None,):
+                chosen = select_interpolated(interpolation, extrapolation, n_hat=count)
+                scored[name, count] = (np.where(chosen, interpolation, extrapolation), np.where(chosen, divide, keep))
+        elif method.start is None:  # what is learned has no angles of its own
+            by = strategy(name)
+            scored[name, None] = (moved(by), by)
 
     for (method, count), (per_pair, by) in scored.items():
         yield {

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from core import rope
 from core.errors import InputError
 from core.extend import export
 from eval.perplexity import window_losses
-from experiments import cli, harness, models, records, texts
+from experiments.lab import cli, harness, models, records, texts
 from experiments.extension import book_tokens
 
 SCORED = 1024
@@ -44,7 +45,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, metavar="N", help="of the text (default: L and an eighth)")
     parser.add_argument("--text", type=Path, metavar="FILE", help="read this file instead of the first book")
     arguments = parser.parse_args()
-    arguments.method = arguments.method or ["dprope"]
+    arguments.method = arguments.method or [rope.OURS]
     evaluation = harness.Evaluation(arguments, "exported")
     length = arguments.tokens or models.geometry(evaluation.name).context_length * 9 // 8
     if length <= SCORED:

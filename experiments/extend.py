@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import rope
 from core.angles import angle_distribution
 from core.disturbance import disturbance, strategy_disturbance
 from core.embedding import config_geometry
 from core.extend import check_new_directory, export, extend
 from core.rope import RopeGeometry, RopeScaling, scale
-from experiments import cli, models, scales
+from experiments.lab import cli, models, scales
 
 
 def main() -> None:
@@ -28,7 +29,7 @@ def main() -> None:
         metavar="PATH_OR_NAME",
         help=f"a checkpoint's directory, a name on the hub, or one of {', '.join(scales.SCALES)}",
     )
-    cli.add_method_arguments(parser, method="dprope")
+    cli.add_method_arguments(parser, method=rope.OURS)
     parser.add_argument(
         "--output", type=cli.directory, metavar="DIR", help="where to export the extended model; must be new"
     )

@@ -3,10 +3,12 @@
     python -m experiments.finetune --scale smollm2 --method dprope --factor 2
     python -m experiments.finetune --scale llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
 
-trains on sequences of L' = s·L tokens with the scale's settings (of the llama2 scales, the paper's) on what there is:
-a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes checkpoints/SCALE/RUN: a stock checkpoint that every
-evaluation takes as --model, with training.json, loss.png and TensorBoard's logs beside the weights, and a record under
-results/. Killed and given again, the same command goes on where it was, to the same result; finished, it says so.
+The first command trains on sequences of L' = s·L tokens with the scale's settings; those of the llama2 scales are the
+paper's, n̂ included (--threshold 0 trains DPRoPE at t = 0 instead). The second only prints what a run would need.
+Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a record under results/, and to
+checkpoints/SCALE/RUN a stock checkpoint that every evaluation takes as --model, with training.json, loss.png and
+TensorBoard's logs beside the weights. Killed and given again, the same command goes on where it was, to the same
+result.
 """
 
 from __future__ import annotations
@@ -17,16 +19,18 @@ from pathlib import Path
 
 import torch
 
+from core import rope
+from core.embedding import rope_geometry
 from core.errors import InputError
 from core.extend import extend
-from core.rope import scale
-from experiments import cli, models, records, scales
-from experiments.scales import Training
-from experiments.training import budget, launch
-from experiments.training.corpus import NAMED, Corpus
-from experiments.training.packing import pack
-from experiments.training.run import Run
-from experiments.training.trainer import Trainer, bfloat16_on_gpu, default_dtype, training_arguments
+from core.geometry import RopeGeometry
+from experiments.lab import cli, models, records, scales, source
+from experiments.lab.scale import Training
+from experiments.lab.training import budget, launch
+from experiments.lab.training.corpus import NAMED, Corpus
+from experiments.lab.training.packing import pack
+from experiments.lab.training.run import Run
+from experiments.lab.training.trainer import Trainer, bfloat16_on_gpu, default_dtype, training_arguments
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 
@@ -35,13 +39,13 @@ def main() -> None:
     arguments = _parse()
     settings = _settings(arguments)
     name, factor = arguments.model or arguments.scale, float(arguments.factor)
-    options = cli.method_options(arguments)
     geometry = models.geometry(name)
-    if arguments.method == "clex":  # learns its scaling; see core/clex.py
+    options = _options(arguments, geometry)
+    if rope.get(arguments.method).start:  # learns its scaling
         if options:
-            raise InputError(f"the method 'clex' has no option {next(iter(options))!r} here.")
+            raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")
     else:
-        scale(geometry, arguments.method, factor, **options)  # refuses a bad method, factor or option
+        rope.scale(geometry, arguments.method, factor, **options)  # refuses a bad method, factor or option
     length = arguments.length or round(geometry.context_length * factor)
     steps = arguments.steps or settings.steps.get(factor)
     if not steps:
@@ -54,8 +58,9 @@ def main() -> None:
         print(budget.report(models.architecture(name), plan))
         return
 
-    folder = Path(arguments.model).name if arguments.model else arguments.scale
-    run_name = f"{records.run_name(arguments.method, factor, options)}_seed={arguments.seed}"
+    measured = source.Source(arguments.scale, arguments.model)
+    folder = measured.scale
+    run_name = records.run_name(arguments.method, factor, options, arguments.seed)
     run = Run(
         arguments.output or CHECKPOINTS / folder / run_name,
         {
@@ -76,6 +81,7 @@ def main() -> None:
     if run.is_done:
         print(f"done already: {run.output}")
     else:
+        records.state_scale(arguments.results, folder, measured.facts(factor))
         launch.on_every_gpu("experiments.finetune")
         with run.reporting_a_full_disk():
             train(run, name, settings, cache=arguments.results.resolve().parent / "runs" / "data")
@@ -125,12 +131,10 @@ def _data(source: str) -> str | list:
 
 
 def _extended(model, what: dict):
-    if what["method"] != "clex":
-        return extend(model, what["method"], what["factor"], **what["options"])
-    from core import clex
-    from core.embedding import rope_geometry
-
-    return clex.install(model, rope_geometry(model), what["factor"])
+    start = rope.get(what["method"]).start
+    if start:
+        return start(model, rope_geometry(model), what["factor"])
+    return extend(model, what["method"], what["factor"], **what["options"])
 
 
 def _attention(bf16: bool) -> str:
@@ -147,6 +151,17 @@ def _record(run: Run, file: Path) -> Path:
     scores = {"first_loss": facts["losses"][0], "final_loss": sum(last) / len(last), "final_steps": len(last)}
     scores["tokens_per_second"] = round(facts["tokens"] / facts["seconds"], 1)
     return records.write(file, kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores})
+
+
+def _options(arguments: argparse.Namespace, geometry: RopeGeometry) -> dict:
+    """The method's options: those given and, where they leave open which pairs to choose, what the scale trains."""
+    given, preset = cli.method_options(arguments), scales.SCALES.get(arguments.scale)
+    own = rope.method_options(arguments.method)
+    if "threshold" in given and given["threshold"] == own.get("threshold"):
+        return {name: value for name, value in given.items() if name != "threshold"}  # one run, whether stated or not
+    if preset is None or preset.geometry != geometry or {"threshold", "n_hat"} & given.keys():
+        return given
+    return preset.defaults(arguments.method, arguments.factor) | given
 
 
 # Settings that change how a run is computed, not what it is.
@@ -168,30 +183,40 @@ def _settings(arguments: argparse.Namespace) -> Training:
 
 def _parse() -> argparse.Namespace:
     parser = cli.parser(__doc__, prog="python -m experiments.finetune")
-    parser.add_argument("--scale", help=f"one of {', '.join(scales.SCALES)}")
-    parser.add_argument("--model", metavar="PATH_OR_NAME", help="start from this checkpoint instead of the scale's")
-    cli.add_method_arguments(parser, method="dprope")
+    parser.add_argument("--scale", help=f"whose model and settings to take: one of {', '.join(scales.SCALES)}")
+    parser.add_argument(
+        "--model", metavar="PATH_OR_NAME", help="start from this checkpoint instead of the scale's model"
+    )
+    cli.add_method_arguments(parser, method=rope.OURS)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the data's order (default 0)")
     parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default checkpoints/SCALE/RUN")
-    parser.add_argument("--data", metavar="DIR", help="text or parquet files, or `hub` (PG19), or `books`")
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        help="of .txt or .parquet files; or `hub` (PG19), or `books` (a package's; default: the scale's)",
+    )
     group = parser.add_argument_group("settings (default: the scale's)")
-    group.add_argument("--steps", type=int, metavar="N", help="optimizer steps")
+    group.add_argument("--steps", type=int, metavar="N", help="of the optimizer")
     group.add_argument("--length", type=int, metavar="TOKENS", help="of a sequence (default L' = s·L)")
-    group.add_argument("--batch", type=int, metavar="N", help="sequences of a step, over all devices")
-    group.add_argument("--device-batch", type=int, metavar="N", help="sequences a device takes at a time")
-    group.add_argument("--learning-rate", type=float, metavar="RATE")
+    group.add_argument("--batch", type=int, metavar="N", help="sequences of a step, on all devices together")
+    group.add_argument("--device-batch", type=int, metavar="N", help="sequences that a device takes at a time")
+    group.add_argument("--learning-rate", type=float, metavar="RATE", help="constant, without warm-up")
     group.add_argument(
         "--dtype",
         choices=("float32", "bfloat16"),
         help="of matrix products (default bfloat16 on a GPU that has it, else float32)",
     )
-    group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help="recompute activations")
-    group.add_argument("--save-every", type=int, metavar="STEPS", help="between checkpoints")
+    group.add_argument(
+        "--checkpointing", action=argparse.BooleanOptionalAction, help="recompute activations to save memory"
+    )
+    group.add_argument("--save-every", type=int, metavar="STEPS", help="from a checkpoint to go on from to the next")
     group = parser.add_argument_group("planning")
     group.add_argument("--dry-run", action="store_true", help="print what the run needs, touching nothing")
-    group.add_argument("--gpus", type=int, default=8, metavar="N", help="to plan for (default 8)")
-    group.add_argument("--memory", type=float, default=80, metavar="GB", help="of each (default 80)")
-    group.add_argument("--mfu", type=float, default=budget.MFU, help=f"of an A100's peak (default {budget.MFU})")
+    group.add_argument("--gpus", type=int, default=8, metavar="N", help="of the machine to plan for (default 8)")
+    group.add_argument("--memory", type=float, default=80, metavar="GB", help="of each GPU (default 80)")
+    group.add_argument(
+        "--mfu", type=float, default=budget.MFU, metavar="SHARE", help=f"of an A100's peak speed (default {budget.MFU})"
+    )
     cli.add_results_argument(parser)
     return parser.parse_args()
 

@@ -13,7 +13,7 @@ from transformers import TextStreamer
 
 from core.errors import InputError
 from core.extend import extend
-from experiments import cli, models
+from experiments.lab import cli, models, texts
 
 
 def main() -> None:
@@ -26,11 +26,9 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=60, metavar="N", help="how many to generate (default 60)")
     arguments = parser.parse_args()
 
-    if arguments.prompt_file and not arguments.prompt_file.is_file():
-        raise InputError(f"no prompt file at {arguments.prompt_file}.")
     if arguments.tokens < 1:
         raise InputError(f"--tokens is {arguments.tokens}; give at least 1.")
-    text = arguments.prompt if arguments.prompt_file is None else arguments.prompt_file.read_text(encoding="utf-8")
+    text = arguments.prompt if arguments.prompt_file is None else texts.read(arguments.prompt_file)
     if not text:
         raise InputError("the prompt is empty; give the model something to continue.")
     loaded = models.load(arguments.model)

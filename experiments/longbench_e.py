@@ -15,7 +15,7 @@ from pathlib import Path
 from core.errors import InputError
 from eval import longbench
 from eval.generation import Request, generate
-from experiments import cli, harness, records
+from experiments.lab import cli, harness, records
 
 MARGIN = 500  # tokens that the benchmark leaves below the window
 

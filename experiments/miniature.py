@@ -23,7 +23,7 @@ from eval import longbench
 from eval.miniature import Setting
 from eval.miniature import longbench as small_longbench
 from eval.miniature import open_llm as small_open_llm
-from experiments import cli, models, records, scales, texts
+from experiments.lab import cli, models, records, scales, texts
 
 FACTS = records.MINIATURE
 # The documents that a benchmark takes few-shot examples from come first in its file of that split.

@@ -16,9 +16,9 @@ import torch
 
 from eval import perplexity
 from eval.intervals import RESAMPLES, resampled_interval
-from experiments import cli, harness, models, texts
-from experiments.pretraining import corpus
-from experiments.pretraining.ngram import KneserNey
+from experiments.lab import cli, harness, models, texts
+from experiments.lab.pretraining import corpus
+from experiments.lab.pretraining.ngram import KneserNey
 
 ORDERS = (3, 4, 5)
 STRIDE = 256

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from core.errors import InputError
 from eval import open_llm
-from experiments import cli, harness, records
+from experiments.lab import cli, harness, records
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Passkey retrieval over prompt lengths, depths and keys (the paper's Figure 4).
+"""Passkey retrieval: a five-digit key in filler text, by prompt length and depth (the paper's Figure 4).
 
     python -m experiments.passkey --model PATH_OR_NAME --lengths 2048 4096 8192
 
@@ -14,20 +14,24 @@ from core.errors import InputError
 from eval import passkey
 from eval.generation import Request, generate
 from eval.intervals import accuracy_interval
-from experiments import cli, harness, models
+from experiments.lab import cli, harness, models
 
 
 def main() -> None:
     parser = harness.parser(__doc__, "passkey")
-    parser.add_argument("--lengths", type=int, nargs="+", metavar="TOKENS", help="default: five, up to 1.25 L'")
-    parser.add_argument("--depths", type=int, default=5, metavar="N", help="evenly spaced, 0 to 1 (default 5)")
-    parser.add_argument("--keys", type=int, default=3, metavar="N", help="per length and depth (default 3)")
+    parser.add_argument(
+        "--lengths", type=int, nargs="+", metavar="TOKENS", help="of prompts (default: five up to 1.25 L')"
+    )
+    parser.add_argument(
+        "--depths", type=int, default=5, metavar="N", help="places of the key, evenly spaced (default 5)"
+    )
+    parser.add_argument("--keys", type=int, default=3, metavar="N", help="prompts of each length and depth (default 3)")
     arguments = parser.parse_args()
     if arguments.depths < 1 or arguments.keys < 1:
         raise InputError("give at least one depth and one key.")
 
     evaluation = harness.Evaluation(arguments, "passkey")
-    longest = models.geometry(evaluation.name).context_length * arguments.factor
+    longest = models.geometry(evaluation.name).context_length * evaluation.factor
     lengths = arguments.lengths or [round(longest * share / 4) for share in range(1, 6)]
     depths = [i / max(arguments.depths - 1, 1) for i in range(arguments.depths)]
     keys = [f"{n}/{depth:g}/{seed}" for n in lengths for depth in depths for seed in range(arguments.keys)]

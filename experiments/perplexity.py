@@ -18,27 +18,34 @@ from core.clex import factor_for
 from core.errors import InputError
 from eval import perplexity
 from eval.intervals import resampled_interval, resampled_ratio
-from experiments import cli, harness, models, texts
+from experiments.lab import cli, harness, models, texts
 from experiments.extension import BUCKET
 
 
 def main() -> None:
     parser = harness.parser(__doc__, "perplexity")
-    parser.add_argument("--lengths", type=int, nargs="+", metavar="TOKENS", help="windows (default: L and L')")
+    parser.add_argument("--lengths", type=int, nargs="+", metavar="TOKENS", help="of windows (default: L and L')")
     parser.add_argument(
-        "--stride", type=int, nargs="+", default=[256], metavar="S", help="of all windows, or of each (default 256)"
+        "--stride",
+        type=int,
+        nargs="+",
+        default=[256],
+        metavar="S",
+        help="tokens from a window to the next: one number, or one for each length (default 256)",
     )
-    parser.add_argument("--books", type=int, default=1, metavar="N", help=f"1 to {texts.AVAILABLE} (default 1)")
-    parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these files instead")
-    parser.add_argument("--tokens", type=int, metavar="N", help="the first N tokens of each text (default: all)")
     parser.add_argument(
-        "--by-position", action="store_true", help=f"record every window's mean loss by {BUCKET} positions, too"
+        "--books", type=int, default=1, metavar="N", help=f"the first N of {texts.AVAILABLE} books (default 1)"
+    )
+    parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these text files instead")
+    parser.add_argument("--tokens", type=int, metavar="N", help="score the first N of each text (default: all)")
+    parser.add_argument(
+        "--by-position", action="store_true", help=f"record each window's mean loss by steps of {BUCKET} positions, too"
     )
     arguments = parser.parse_args()
 
     evaluation = harness.Evaluation(arguments, "perplexity")
     trained = models.geometry(evaluation.name).context_length
-    lengths = arguments.lengths or [trained, round(trained * arguments.factor)]
+    lengths = arguments.lengths or [trained, round(trained * evaluation.factor)]
     strides = arguments.stride * (len(lengths) if len(arguments.stride) == 1 else 1)
     if len(strides) != len(lengths):
         raise InputError(f"{len(strides)} strides for {len(lengths)} windows; give one for all or one for each.")
@@ -53,12 +60,7 @@ def main() -> None:
     # A record of whole texts stands beside that of an excerpt.
     for run, file in evaluation.runs(data, "" if arguments.tokens else "_whole", **settings):
         tokenizer = evaluation.loaded.tokenizer
-        tokens = {
-            book.title: tokenizer(book.text, add_special_tokens=False, return_tensors="pt").input_ids[0][
-                : arguments.tokens
-            ]
-            for book in library
-        }
+        tokens = {book.title: texts.tokens(tokenizer, book.text, arguments.tokens) for book in library}
         # The longest windows first: what is divided in turn is then divided evenly.
         spans = {}
         for length, step in sorted(zip(lengths, strides), reverse=True):

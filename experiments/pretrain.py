@@ -25,10 +25,10 @@ from transformers import LlamaConfig, PreTrainedTokenizerFast, Trainer, TrainerC
 
 from core.errors import InputError
 from eval.miniature import Setting
-from experiments import cli, harness, journal, records
-from experiments.pretraining import corpus, curriculum, network, tokenizer
-from experiments.pretraining.muon import Muon
-from experiments.pretraining.recipes import RECIPES, Recipe
+from experiments.lab import cli, harness, journal, records
+from experiments.lab.pretraining import corpus, curriculum, network, tokenizer
+from experiments.lab.pretraining.muon import Muon
+from experiments.lab.pretraining.recipes import RECIPES, Recipe
 
 BETAS = 0.9, 0.95  # AdamW's
 

@@ -17,32 +17,33 @@ import numpy as np
 from core.errors import InputError
 from eval.intervals import mean_interval
 from eval.previous_token import BLOCK, FARTHEST, Head, attention_by_offset, find
-from experiments import cli, harness, models, texts
+from experiments.lab import cli, harness, models, texts
 from experiments.extension import book_tokens
 
 
 def main() -> None:
     parser = harness.parser(__doc__, "previous_token")
-    parser.add_argument("--tokens", type=int, default=1024, metavar="N", help="of the text, at most L (default 1024)")
+    parser.add_argument("--tokens", type=int, metavar="N", help="of the text, at most L (default 1024, or a shorter L)")
     parser.add_argument("--text", type=Path, metavar="FILE", help="read this file instead of the first book")
     arguments = parser.parse_args()
     evaluation = harness.Evaluation(arguments, "previous_token")  # a checkpoint brings its factor along
     base = evaluation.training["scale"] if evaluation.training else evaluation.name
     trained = models.geometry(base).context_length
-    if not 2 * BLOCK <= arguments.tokens <= trained:
-        raise InputError(f"{arguments.tokens} tokens were asked for; give {2 * BLOCK} to L = {trained}.")
-    if (reach := round(FARTHEST * arguments.factor)) > BLOCK:
+    count = min(1024, trained) if arguments.tokens is None else arguments.tokens
+    if not 2 * BLOCK <= count <= trained:
+        raise InputError(f"{count} tokens would be read; {2 * BLOCK} are the least, and L = {trained} the most.")
+    if (reach := round(FARTHEST * evaluation.factor)) > BLOCK:
         raise InputError(
-            f"a factor of {arguments.factor:g} takes heads out of sight; give at most {BLOCK // FARTHEST}."
+            f"a factor of {evaluation.factor:g} takes heads out of sight; give at most {BLOCK // FARTHEST}."
         )
     (book,) = texts.files([arguments.text]) if arguments.text else texts.books(1)
     found: list[Head] = []
 
-    for run, file in evaluation.runs({book.title: book.sha256}, tokens=arguments.tokens):
+    for run, file in evaluation.runs({book.title: book.sha256}, tokens=count):
 
         def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
             (key,) = todo
-            tokens = book_tokens(evaluation.loaded.tokenizer, book, arguments.tokens)[:-1]
+            tokens = book_tokens(evaluation.loaded.tokenizer, book, count)[:-1]
             if not found:
                 plain = models.load(base, arguments.dtype).model
                 found.extend(find(attention_by_offset(plain, tokens)))

@@ -1,16 +1,19 @@
-"""Measure everything of a scale anew: the fine-tunes of every method, all evaluations of all models, both ablations.
+"""Measure all there is to measure of a model, with one command.
 
-    python -m experiments.rerun --scale tiny            everything; the scale's suite in experiments/scales.py says what
-    python -m experiments.rerun --scale tiny --quick    one seed and few samples of everything
-    python -m experiments.rerun --scale tiny --list     what it would run
+    python -m experiments.rerun --scale tiny                    a scale's suite: fine-tunes, evaluations, ablations
+    python -m experiments.rerun --scale tiny --quick            the same with one seed and few samples
+    python -m experiments.rerun --scale tiny --list             print the commands and run nothing
+    python -m experiments.rerun --model PATH_OR_NAME --factor 2   your own model under every method, without training
 
-Records go to OUTPUT/results, checkpoints to OUTPUT/checkpoints, what each command prints to OUTPUT/logs. The commands
-are those of the README, one process each (forked from one that has the libraries loaded already), as many at a time as
---workers; given again after a kill, each goes on where it was, and what is done is skipped.
+A scale's suite stands in experiments/lab/scales/, that of your own model in experiments/lab/own.py. Records go to
+OUTPUT/results, checkpoints to OUTPUT/checkpoints, and what each command prints to OUTPUT/logs. Killed and given again,
+the same command goes on where it was; what is done is skipped. Of your own model, what cannot be measured (a task that
+does not fit in its context, say) is skipped as well, and named at the end with the reason.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import multiprocessing
@@ -23,107 +26,225 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from core import rope
 from core.errors import InputError
-from experiments import cli, records, scales
-from experiments.plan import Chain, Command, Plan
+from experiments.lab import cli, own, records, scales, source
+from experiments.lab.plan import Chain, Command, Plan
+from experiments.lab.scale import Scale
 
 # What the commands import, seven seconds a process if each did it anew.
 LIBRARIES = ("transformers.models.llama.modeling_llama", "experiments.finetune", "experiments.passkey", "lm_eval.tasks")
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m experiments.rerun")
-    parser.add_argument("--scale", default="tiny", help="one that has a suite (default tiny)")
-    parser.add_argument("--quick", action="store_true", help="one seed, few samples")
-    parser.add_argument("--experiments", nargs="+", metavar="NAME", help="of the evaluations, these alone")
-    parser.add_argument("--books", type=Path, metavar="DIR", help="text files to score instead of the registry's books")
-    parser.add_argument("--benchmarks", type=Path, metavar="DIR", help="Open LLM's parquet files (default: the hub)")
-    parser.add_argument("--corpus", metavar="DIR", help="fine-tune on these texts (default: the scale's)")
-    parser.add_argument("--only", choices=("untrained", "trained", "ablations", "temperature"), help="a part of it")
-    parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default build/rerun/SCALE, or …-quick")
-    parser.add_argument("--results", type=cli.directory, metavar="DIR", help="default OUTPUT/results")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help="default: one a core")
-    parser.add_argument("--list", action="store_true", help="print the commands, run nothing")
-    arguments = parser.parse_args()
-    preset = scales.get(arguments.scale)
-    if preset.suite is None:
-        raise InputError(f"the scale {arguments.scale!r} has no suite; run its experiments one by one.")
-    if arguments.workers < 1:
+    arguments = _parse()
+    if arguments.workers is not None and arguments.workers < 1:
         raise InputError("give at least one worker.")
-    output = arguments.output or records.ROOT / "build" / "rerun" / (arguments.scale + "-quick" * arguments.quick)
+    model = _local(arguments.model) if arguments.model is not None else None
+    name = source.scale_name(model) if model is not None else arguments.scale
+    preset = _of_model(name, model, arguments.factor) if model is not None else _of_scale(name, arguments.factor)
+    output = arguments.output or records.ROOT / "build" / "rerun" / (name + "-quick" * arguments.quick)
+    results = (arguments.results or output / "results").absolute()
     plan = Plan(
-        arguments.scale,
+        name,
         preset,
-        output,
-        arguments.results or output / "results",
+        output.absolute(),
+        results,
         arguments.quick,
+        model,
         _text_files(arguments.books),
-        arguments.benchmarks,
-        arguments.corpus,
-        arguments.experiments,
+        _benchmarks(arguments.benchmarks, preset),
+        _corpus(arguments.corpus),
+        _experiments(arguments.experiments, name, preset),
+        arguments.methods and [rope.get(method).name for method in arguments.methods],
     )
-    data, chains = plan.data(), plan.chains(arguments.only)
-    timing = [] if arguments.only or arguments.experiments else plan.timing()
+    miniature, chains = plan.miniature(), plan.chains(arguments.only)
+    timing = [] if arguments.only or arguments.experiments or arguments.methods else plan.timing()
     if not chains:
-        raise InputError(f"the suite of {arguments.scale!r} has no part {arguments.only!r}; see experiments/scales.py.")
+        part = f"no part {arguments.only!r}" if arguments.only else "nothing of that to measure"
+        raise InputError(f"the suite of {name!r} has {part}; --list without it shows all there is.")
     if arguments.list:
-        for command in (command for chain in data + chains + timing for command in chain.commands):
+        for command in (command for chain in miniature + chains + timing for command in chain.commands):
             print(f"python -m {shlex.join(command)}")
         return
-    run(data, 1, output / "logs")
-    run(chains, arguments.workers, output / "logs")
-    run(timing, 1, output / "logs")
-    print(f"records in {plan.results}")
+    if model is not None:
+        _state(plan)
+    logs, workers = plan.output / "logs", arguments.workers or _workers()
+    run(miniature, 1, logs)
+    skipped = run(chains, workers, logs, lenient=model is not None)
+    for chain in chains:
+        share(chain, results / name)
+    run(timing, 1, logs)
+    for experiment, reason in dict.fromkeys(skipped):
+        print(f"skipped {experiment}: {reason}")
+    if len(skipped) == sum(len(chain.commands) for chain in chains):
+        raise InputError(f"nothing could be measured of {model}; see {logs}.")
+    print(f"records in {results}; render them with")
+    print(f"make tables figures pages SCALE={shlex.quote(name)} RESULTS={shlex.quote(str(results))}")
+
+
+def _parse() -> argparse.Namespace:
+    parser = cli.parser(__doc__, prog="python -m experiments.rerun")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--scale", default="tiny", help=f"one of {', '.join(scales.SCALES)} (default tiny)")
+    what.add_argument("--model", metavar="PATH_OR_NAME", help="your own checkpoint: a directory or a name on the hub")
+    parser.add_argument(
+        "--factor", type=cli.factor, nargs="+", metavar="S", help="scaling factors s of your own model (default 2)"
+    )
+    parser.add_argument("--quick", action="store_true", help="one seed and few samples; what takes long is left out")
+    parser.add_argument(
+        "--only",
+        choices=("untrained", "trained", "ablations", "temperature"),
+        help="measure this part of the suite alone",
+    )
+    parser.add_argument("--experiments", nargs="+", metavar="NAME", help="measure these of its experiments alone")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="measure these methods alone")
+    parser.add_argument("--list", action="store_true", help="print the commands and run nothing")
+    data = parser.add_argument_group("data")
+    data.add_argument("--books", type=Path, metavar="DIR", help="score its .txt files (default: the registry's books)")
+    data.add_argument(
+        "--benchmarks",
+        type=Path,
+        metavar="DIR",
+        help="items in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), each as --data of that experiment (default: "
+        "the hub's, and of your own model none)",
+    )
+    data.add_argument(
+        "--corpus", metavar="DIR", help="fine-tune on its .txt or .parquet files (default: as the scale says)"
+    )
+    where = parser.add_argument_group("where and how")
+    where.add_argument("--output", type=cli.directory, metavar="DIR", help="default build/rerun/SCALE, or …-quick")
+    where.add_argument("--results", type=cli.directory, metavar="DIR", help="for records (default OUTPUT/results)")
+    where.add_argument(
+        "--workers", type=int, metavar="N", help="commands at a time (default: one a core; with a GPU, 1)"
+    )
+    return parser.parse_args()
+
+
+def _of_scale(name: str, factors: list[float] | None) -> Scale:
+    preset = scales.get(name)
+    if preset.suite is None:
+        raise InputError(f"the scale {name!r} has no suite; run its experiments one by one.")
+    if factors:
+        raise InputError("the factors of a scale are those of its suite; give --factor with --model only.")
+    return preset
+
+
+def _of_model(name: str, model: str, factors: list[float] | None) -> Scale:
+    if (Path(model) / "training.json").is_file():
+        raise InputError(
+            f"{model} was fine-tuned for a longer context already; evaluate it as it is, such as by "
+            f"`python -m experiments.perplexity --model {model}`."
+        )
+    geometry, chosen = source.Source(name, model).geometry, tuple(dict.fromkeys(factors or [2]))
+    for factor in chosen:
+        rope.scale(geometry, rope.ORIGINAL, factor)  # refuses one that extends nothing
+    return own.scale(name, model, geometry, chosen)
+
+
+def _state(plan: Plan) -> None:
+    """Write what the model is beside its records, or refuse it where they are another model's, before any work."""
+    from experiments.lab import models  # needs transformers, which `--list` of a scale does without
+
+    sha256 = models.provenance(plan.model)["sha256"]
+    for factor in plan.factors:
+        facts = models.facts(plan.model, plan.scale, factor)
+        records.state_scale(plan.results, plan.scale, facts | {"sha256": sha256})
+
+
+def _local(model: str) -> str:
+    """A directory by its whole path, as the commands run elsewhere; a name on the hub as it is."""
+    return str(Path(model).absolute()) if model.strip() and Path(model).is_dir() else model
+
+
+def _existing(folder: Path, option: str) -> Path:
+    if not folder.is_dir():
+        raise InputError(f"{option} {folder} is no directory; give one that exists.")
+    return folder.absolute()
 
 
 def _text_files(folder: Path | None) -> tuple[Path, ...]:
-    files = tuple(sorted(folder.glob("*.txt"))) if folder else ()
+    files = tuple(sorted(_existing(folder, "--books").glob("*.txt"))) if folder else ()
     if folder and not files:
         raise InputError(f"there is no text file in {folder}; give a directory of .txt files.")
     return files
 
 
-def run(chains: list[Chain], workers: int, logs: Path) -> None:
+def _benchmarks(folder: Path | None, preset: Scale) -> Path | None:
+    if folder and not any((_existing(folder, "--benchmarks") / name).is_dir() for name in preset.suite.names):
+        raise InputError(f"{folder} has no folder by the name of a benchmark, such as open_llm; make one.")
+    return folder and folder.absolute()
+
+
+def _corpus(name: str | None) -> str | None:
+    return name if name in (None, "hub", "books") else str(_existing(Path(name), "--corpus"))
+
+
+def _experiments(names: list[str] | None, scale: str, preset: Scale) -> list[str] | None:
+    for name in names or ():
+        if name not in preset.suite.names:
+            known = ", ".join(preset.suite.names)
+            raise InputError(f"the suite of {scale!r} has no experiment {name!r}; choose among {known}.")
+    return names
+
+
+def _workers() -> int:
+    """One a core; with a GPU one, as each command takes all of its memory that it needs."""
+    import torch
+
+    return 1 if torch.cuda.is_available() else os.cpu_count() or 1
+
+
+def run(chains: list[Chain], workers: int, logs: Path, lenient: bool = False) -> list[tuple[str, str]]:
     """Run the chains, `workers` at a time, the commands of each one after the other.
 
     One thread starts and waits: starting a process also asks multiprocessing how its others have ended, and of two
     threads that ask of the same one, the second is told that it failed.
 
+    Args:
+        lenient: a command that refuses its input is skipped.
+
+    Returns:
+        the skipped commands, each its experiment and the reason.
+
     Raises:
         InputError: a command failed; those under way are stopped.
     """
+    if not chains:
+        return []
     logs.mkdir(parents=True, exist_ok=True)
     workers = max(min(workers, len(chains)), 1)
     threads = max((os.cpu_count() or 1) // workers, 1)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(LIBRARIES))
-    waiting = [(logs / f"{chain.name}.log", chain.commands) for chain in reversed(chains) if chain.commands]
-    running = {}
+    waiting = [(chain, chain.commands) for chain in reversed(chains) if chain.commands]
+    running, skipped = {}, []
     with tqdm(total=sum(len(chain.commands) for chain in chains), unit="command", smoothing=0) as bar:
         try:
             while waiting or running:
                 while waiting and len(running) < workers:
-                    log, commands = waiting.pop()
+                    chain, commands = waiting.pop()
+                    log = logs / f"{chain.name}.log"
                     process = context.Process(target=_command, args=(commands[0], log, threads))
                     process.start()
-                    running[process.sentinel] = process, log, commands
+                    running[process.sentinel] = process, log, chain, commands
                 for sentinel in connection.wait(list(running)):
-                    process, log, (command, *rest) = running.pop(sentinel)
+                    process, log, chain, (command, *rest) = running.pop(sentinel)
                     process.join()
                     if process.exitcode:
                         *_, last = ["no output", *log.read_text().strip().splitlines()]
-                        raise InputError(f"{command[0]} failed ({last.removeprefix('error: ')}); see {log}.")
+                        reason = last.removeprefix("error: ")
+                        if not (lenient and process.exitcode == 2 and reason != last):
+                            raise InputError(f"{command[0]} failed ({reason}); see {log}.")
+                        skipped.append((command[0].removeprefix("experiments."), reason))
                     if rest:
-                        waiting.append((log, rest))
-                    bar.set_postfix_str(log.stem, refresh=False)
+                        waiting.append((chain, rest))
+                    bar.set_postfix_str(chain.name, refresh=False)
                     bar.update()
         finally:
             for process, *_ in running.values():
                 process.terminate()
-    for chain in chains:
-        for record, setting in chain.shared:
-            if record.is_file():  # else it was not asked for
-                share(record, *setting)
+    return skipped
 
 
 def _command(command: Command, log: Path, threads: int) -> None:
@@ -147,14 +268,20 @@ def _end_with_parent() -> None:
     os._exit(1)  # as good as a kill, which every command stands
 
 
-def share(file: Path, method: str, options: dict) -> Path:
-    """Write the record again for a setting that selects the same pairs, and so is the same model."""
-    record = json.loads(file.read_text())
-    mine = file.stem.removeprefix(records.run_name(record["method"], record["factor"], record["options"]))
-    name = records.run_name(method, record["factor"], options) + mine
-    same = {"method": method, "options": options, "same_selection_as": file.stem}
-    twin = file.with_name(f"{name}.json")
-    return records.put(twin, record | same)
+def share(chain: Chain, folder: Path) -> None:
+    """Write a chain's records again for its twins, the settings that select the same pairs and so are the same model.
+
+    Args:
+        folder: the scale's records. What was not measured is not shared.
+    """
+    for experiment, (method, options) in chain.twins:
+        for file in sorted((folder / experiment).glob("*.json")):
+            record = json.loads(file.read_text()) if file.stem.startswith(chain.name) else {}
+            if not record or records.run_of(record) != chain.name:
+                continue
+            same = {"method": method, "options": options, "same_selection_as": file.stem}
+            twin = records.run_of(record | same) + file.stem.removeprefix(chain.name)
+            records.put(file.with_name(f"{twin}.json"), record | same)
 
 
 if __name__ == "__main__":

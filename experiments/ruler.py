@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from core.errors import InputError
 from eval import ruler
 from eval.generation import Request, generate
-from experiments import cli, harness, models
+from experiments.lab import cli, harness, models
 
 
 def main() -> None:

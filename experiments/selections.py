@@ -18,18 +18,18 @@ from scipy.stats import spearmanr
 from core.disturbance import CONVENTIONS, strategy_disturbance
 from core.errors import InputError
 from core.extend import extend
-from core.rope import RopeGeometry, scale
+from core.rope import OURS, RopeGeometry, scale
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 from eval.position_loss import position_losses
-from experiments import cli, harness, models, records, scales, texts
-from experiments.extension import BLOCK, book_tokens
+from experiments.lab import cli, harness, models, records, source, texts
+from experiments.extension import book_tokens, divisions
 
 INTERVALS = (45, 90, 180, 360, 720, 1440)
 
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.selections")
-    parser.add_argument("--scale", default="tiny", help=f"one of {', '.join(scales.SCALES)} (default tiny)")
+    source.add_arguments(parser, "tiny")
     parser.add_argument("--factor", type=cli.factor, default=2, metavar="S", help="scaling factor s (default 2)")
     parser.add_argument("--every", type=int, default=2, metavar="N", help="n̂ goes in steps of N (default 2)")
     parser.add_argument("--text", type=Path, metavar="FILE", help="score this file instead of the first book")
@@ -38,38 +38,39 @@ def main() -> None:
     if arguments.every < 2 or arguments.every % 2:
         raise InputError("n̂ counts two dimensions a pair; give an even --every.")
 
-    geometry, factor = scales.get(arguments.scale).geometry, arguments.factor
+    measured, factor = source.Source(arguments.scale, arguments.model), arguments.factor
+    geometry = measured.geometry
     (book,) = texts.files([arguments.text]) if arguments.text else texts.books(1)
     chosen = selections(geometry, factor, arguments.every)
     length = round(geometry.context_length * factor)
-    if geometry.context_length % BLOCK or length % BLOCK:
-        raise InputError(f"L and L' = {length} are to be multiples of {BLOCK}; choose another factor.")
+    block, _ = divisions(geometry.context_length, length)
     run = {
-        "scale": arguments.scale,
+        "scale": measured.scale,
         "experiment": "selections",
         "factor": factor,
-        "model": models.provenance(arguments.scale),
+        "model": models.provenance(measured.name),
         "length": length,
         "data": {book.title: book.sha256},
     }
     any_choice = records.identity(**run)  # the journal serves any choice of selections, as each is scored by itself
     run["selections"] = list(chosen)
     run["identity"] = records.identity(**run)
-    file = records.path(arguments.results, arguments.scale, "selections", f"s={factor:g}")
+    file = records.path(arguments.results, measured.scale, "selections", f"s={factor:g}")
     if records.is_done(file, run["identity"]):
         print(f"done already: {file}")
         return
+    records.state_scale(arguments.results, measured.scale, measured.facts(factor))
 
     def evaluate(keys: list[str]) -> Iterator[tuple[str, list[float]]]:
-        loaded = models.load(arguments.scale)
+        loaded = models.load(measured.name)
         tokens = book_tokens(loaded.tokenizer, book, length)
         for key in keys:
-            extend(loaded.model, "dprope", factor, **chosen[key][0])
-            yield key, position_losses(loaded.model, tokens).reshape(-1, BLOCK).mean(axis=1).round(6).tolist()
+            extend(loaded.model, OURS, factor, **chosen[key][0])
+            yield key, position_losses(loaded.model, tokens).reshape(-1, block).mean(axis=1).round(6).tolist()
 
     parts = harness.measure(run, file, list(chosen), evaluate, journal_of=any_choice)
     if parts is not None:
-        print(harness.finish(run, file, parts, scores(geometry, factor, chosen, harness.values(parts))))
+        print(harness.finish(run, file, parts, scores(geometry, factor, chosen, harness.values(parts), block)))
 
 
 def selections(geometry: RopeGeometry, factor: float, every: int = 2) -> dict[str, tuple[dict, np.ndarray]]:
@@ -86,9 +87,9 @@ def selections(geometry: RopeGeometry, factor: float, every: int = 2) -> dict[st
     ]
     found: dict[bytes, tuple[dict, np.ndarray]] = {}
     for options in [*by_n_hat, *by_intervals]:
-        pairs = scale(geometry, "dprope", factor, **options).interpolated
+        pairs = scale(geometry, OURS, factor, **options).interpolated
         found.setdefault(pairs.tobytes(), (options, pairs))
-    return {records.run_name("dprope", factor, options): (options, pairs) for options, pairs in found.values()}
+    return {records.run_name(OURS, factor, options): (options, pairs) for options, pairs in found.values()}
 
 
 def scores(
@@ -96,12 +97,13 @@ def scores(
     factor: float,
     chosen: dict[str, tuple[dict, np.ndarray]],
     blocks: dict[str, list[float]],
+    block: int,
 ) -> dict:
     """A row for each selection, and the rank correlation of each convention's disturbance with the loss beyond L.
 
     Its interval resamples selections and blocks of tokens together (percentile bootstrap).
     """
-    first = geometry.context_length // BLOCK
+    first = geometry.context_length // block
     strategies = {
         name: strategy_disturbance(geometry.inv_freq, geometry.context_length, factor, convention=name)
         for name in CONVENTIONS
@@ -129,7 +131,7 @@ def scores(
         resampled = [spearmanr(moved[some], losses[some][:, columns].mean(axis=1)).statistic for some, columns in draws]
         value = spearmanr(moved, losses.mean(axis=1)).statistic
         correlations[name] = resampled_interval(value, np.array(resampled), len(rows))
-    return {"scores": rows, "spearman": correlations, "block": BLOCK, "blocks": blocks}
+    return {"scores": rows, "spearman": correlations, "block": block, "blocks": blocks}
 
 
 if __name__ == "__main__":

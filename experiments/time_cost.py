@@ -18,9 +18,10 @@ import torch
 from scipy.stats import quantile_test
 from tqdm import tqdm
 
+from core import rope
 from core.errors import InputError
 from core.extend import extend
-from experiments import cli, harness, journal, models, records
+from experiments.lab import cli, harness, journal, models, records
 
 LEAST = 10  # rounds, before an interval is believed
 
@@ -42,13 +43,13 @@ def main() -> None:
 
     evaluation = harness.Evaluation(arguments, "time_cost")
     comparison = evaluation.comparison()
-    if "pi" not in [method for method, _ in comparison]:
-        raise InputError("times are normalised to PI; put pi among the methods.")
+    if rope.UNIT not in [method for method, _ in comparison]:
+        raise InputError(f"times are relative to {rope.UNIT}; put {rope.UNIT} among the methods.")
     run = {
         "scale": evaluation.scale,
         "experiment": "time_cost",
-        "factor": arguments.factor,
-        "methods": [records.run_name(method, arguments.factor, options) for method, options in comparison],
+        "factor": evaluation.factor,
+        "methods": [records.run_name(method, evaluation.factor, options) for method, options in comparison],
         "model": models.provenance(evaluation.name),
         "dtype": arguments.dtype,
         "length": arguments.length,
@@ -58,12 +59,13 @@ def main() -> None:
     for _, options in comparison:
         run |= harness.weights(options)
     run["identity"] = records.identity(**run)
-    file = records.path(arguments.results, evaluation.scale, "time_cost", f"s={arguments.factor:g}")
+    file = records.path(arguments.results, evaluation.scale, "time_cost", f"s={evaluation.factor:g}")
     if records.is_done(file, run["identity"]):
         print(f"done already: {file}")
         return
+    records.state_scale(arguments.results, evaluation.scale, evaluation.facts())
     rounds = journal.Journal(journal.path(arguments.results, evaluation.scale, "time_cost", run["identity"]))
-    measured = Rounds(comparison, arguments.factor, rounds)
+    measured = Rounds(comparison, evaluation.factor, rounds)
     done = measured.run(evaluation.loaded.model, arguments.length, arguments.repeats, arguments.precision)
     print(records.write(file, run | {"scores": measured.scores(done), "seconds": round(measured.seconds(done), 1)}))
 
@@ -73,7 +75,7 @@ class Rounds:
 
     def __init__(self, comparison: list[tuple[str, dict]], factor: float, done: journal.Journal) -> None:
         self.settings = {records.run_name(method, factor, options): (method, options) for method, options in comparison}
-        self.reference = next(name for name, (method, _) in self.settings.items() if method == "pi")
+        self.reference = next(name for name, (method, _) in self.settings.items() if method == rope.UNIT)
         self.again = f"{self.reference}_again"
         self.settings[self.again] = self.settings[self.reference]
         self.factor, self.done = factor, done
@@ -113,7 +115,9 @@ class Rounds:
                     np.array([self.done[str(number)][which][phase] for number in range(1, rounds + 1)])
                     for which in (name, self.reference)
                 )
-                row = {"run": name, "phase": phase, "seconds": float(np.median(taken)), "rounds": rounds}
+                method, options = self.settings[name]
+                row = {"run": name, "method": method, "options": options, "again": name == self.again}
+                row |= {"phase": phase, "seconds": float(np.median(taken)), "rounds": rounds}
                 found.append(row | _median_ratio(taken / of_pi))
         return found
 

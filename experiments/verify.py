@@ -10,12 +10,13 @@ the tolerance.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import InputError
-from experiments import cli
+from experiments.lab import cli, records
 
 _NOT_COMPARED = {"seconds", "environment", "identity"}
 
@@ -27,21 +28,27 @@ def main() -> None:
     cli.add_results_argument(parser)
     arguments = parser.parse_args()
 
-    files = sorted(arguments.measured.rglob("*.json"))
+    if not arguments.tolerance >= 0:
+        raise InputError(f"the tolerance is {arguments.tolerance}; give a number of 0 or more.")
+    files = sorted(file for file in arguments.measured.rglob("*.json") if file.name != records.SCALE)
     if not files:
         raise InputError(f"no records under {arguments.measured}; measure first.")
-    differing = 0
+    differing, new = 0, 0
     for file in files:
         name = file.relative_to(arguments.measured)
         committed = arguments.results / name
         if not committed.exists():
             print(f"{'new':>12}  {name}")
+            new += 1
             continue
         difference = largest_difference(json.loads(file.read_text()), json.loads(committed.read_text()))
-        differing += difference > arguments.tolerance
+        differing += not difference <= arguments.tolerance  # NaN agrees with nothing
         print(f"{difference:12.1e}  {name}")
+    if new == len(files):
+        raise InputError(f"none of these {new} records has a counterpart under {arguments.results}; nothing was compared.")
     verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
-    print(f"{len(files)} records; {verdict} the committed ones (tolerance {arguments.tolerance:g}).")
+    alone = f", {new} new" if new else ""
+    print(f"{len(files) - new} records{alone}; {verdict} the committed ones (tolerance {arguments.tolerance:g}).")
     sys.exit(1 if differing else 0)
 
 
@@ -50,7 +57,8 @@ def largest_difference(first: dict, second: dict) -> float:
     first, second = dict(_leaves(first)), dict(_leaves(second))
     if first.keys() != second.keys():
         return float("inf")
-    return max((_difference(first[key], second[key]) for key in first), default=0.0)
+    found = [_difference(first[key], second[key]) for key in first]
+    return float("nan") if any(map(math.isnan, found)) else max(found, default=0.0)
 
 
 def _difference(a: object, b: object) -> float:

@@ -1,20 +1,14 @@
-"""Appendix A.2 of the paper: the disturbance of interpolating and of extrapolating each pair, 8k and 16k."""
+"""Figure 7 of the paper: the disturbance of interpolating and of extrapolating each pair."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from matplotlib.figure import Figure
 
-from figures import common
-from figures.disturbance import per_pair
-
-NAMES = {"pi": "interpolation", "original": "extrapolation"}
-
-
-def build(results: Path, scale: str) -> Figure:
-    return per_pair(results, scale, NAMES)
+from analysis.results import Results
+from core import rope
+from figures.kit.per_pair import draw
 
 
-if __name__ == "__main__":
-    common.run("disturbance_strategies", __doc__, "llama2-7b", build)
+def build(results: Results) -> Figure:
+    """From the records of experiments.disturbance."""
+    return draw(results, {rope.UNIT: "interpolation", rope.ORIGINAL: "extrapolation"})

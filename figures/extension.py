@@ -1,68 +1,50 @@
-"""Loss against position, without training and fine-tuned: one line per method, the training length marked."""
+"""Beyond the paper: loss against position, up to L', one line per method."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments import scales
-from figures import common
-from tables.extension import comparison, factors, fine_tuned
+from analysis import extension
+from analysis.results import Results
+from analysis.rows import Comparison, in_comparison
+from figures.kit import style
 
 
-def build(results: Path, scale: str) -> Figure:
+def build(results: Results) -> Figure:
     """A panel for each factor without training, and one for the models that were fine-tuned for it."""
+    results.require("extension")
     shown = {}
-    for factor in factors(results, scale):
-        runs = comparison(results, scale, factor)
-        shown[f"without training, s = {factor:g}"] = runs
-        shown[f"fine-tuned, s = {factor:g}"] = fine_tuned(results, scale, runs[0])
-    shown = {title: part for title, part in shown.items() if part}
-    figure, panels = plt.subplots(
-        1, len(shown), figsize=(common.PAGE if len(shown) > 1 else common.COLUMN, 2.6), squeeze=False
-    )
-    trained = scales.get(scale).geometry.context_length
-    for axes, (title, part) in zip(panels[0], shown.items()):
-        _draw(axes, part)
-        mark(axes, trained, part[0]["length"])
+    for factor in extension.measured_factors(results):
+        for rows in extension.parts(results, factor):
+            state = "fine-tuned" if rows.rows[0].trained else "without training"
+            shown[f"{state}, s = {factor:g}"] = rows.only(in_comparison(results.scale))
+    width = style.PAGE if len(shown) > 1 else style.COLUMN
+    figure, panels = plt.subplots(1, len(shown), figsize=(width, 2.6), squeeze=False)
+    drawn = style.styles(row.setting for rows in shown.values() for row in rows.rows)
+    for axes, (title, rows) in zip(panels[0], shown.items()):
+        _draw(axes, rows, drawn)
         axes.set_title(title, loc="left")
+        positions(axes, results.scale.context_length, rows.first["length"])
     panels[0, 0].set_ylabel("loss (nats per token)")
-    # One legend for all panels; a method looks the same in each.
-    lines = {line.get_label(): line for axes in panels[0] for line in axes.get_legend_handles_labels()[0]}
-    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=4 if len(shown) > 1 else 2)
+    style.one_legend(figure, panels[0], 4 if len(shown) > 1 else 2)
     return figure
 
 
-def _draw(axes: Axes, runs: list[dict]) -> None:
-    for run in runs:
-        buckets = run["buckets"]
-        position = [(bucket["start"] + bucket["end"]) / 2 / 1024 for bucket in buckets]
-        style = common.style(run)
-        axes.plot(position, [bucket["mean"] for bucket in buckets], label=common.label(run), **style)
-        low, high = ([bucket[end] for bucket in buckets] for end in ("low", "high"))
-        axes.fill_between(position, low, high, color=style["color"], alpha=0.12, linewidth=0)
+def _draw(axes: Axes, rows: Comparison, drawn: dict) -> None:
+    for row in rows.rows:
+        position, loss = extension.buckets(row.first)
+        look = style.line(drawn[row.setting])
+        axes.plot(position / 1024, loss["mean"], label=row.setting.name, **look)
+        axes.fill_between(position / 1024, loss["low"], loss["high"], color=look["color"], alpha=0.12, linewidth=0)
 
 
-def mark(axes: Axes, trained: int, length: int) -> None:
+def positions(axes: Axes, trained: int, length: int) -> None:
     """Positions up to `length` along the axis, in units of 1,024, and the training length as a line."""
-    axes.axvline(trained / 1024, color="black", linewidth=0.8, linestyle=":")
-    axes.annotate(
-        "L",
-        (trained / 1024, 1),
-        xytext=(2, -2),
-        xycoords=("data", "axes fraction"),
-        textcoords="offset points",
-        va="top",
-        fontsize=7,
-    )
+    style.mark_length(axes, trained / 1024)
     axes.set_xlabel("position (1024 tokens)")
-    axes.set_xticks(np.arange(0, length / 1024 + 1, 2 if length <= 16 * 1024 else 8))
+    step = 2 ** max(round(np.log2(length / 1024 / 8)), -3)
+    axes.set_xticks(np.arange(0, length / 1024 + step / 2, step))
     axes.set_xlim(0, length / 1024)
-
-
-if __name__ == "__main__":
-    common.run("extension", __doc__, "smollm2", build)

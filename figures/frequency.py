@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from figures import common, histograms
+from analysis.results import Results
+from figures.kit import histograms, style
 
 PAIRS, SHOWN = (6, 22), 24
 
 
-def build(results: Path, scale: str) -> Figure:
-    record, scores = histograms.load(results, scale)
-    figure, rows = plt.subplots(2, 1, figsize=(common.COLUMN, 3.2), sharex=True)
-    for axes, index in zip(rows, PAIRS):
-        histograms.bars(axes, histograms.pair(scores, index), SHOWN)
-        axes.set_title(f"pair {index}", loc="left")
+def build(results: Results) -> Figure:
+    """From a record of experiments.angle_distribution."""
+    record, scores = histograms.load(results, PAIRS)
+    figure, rows = plt.subplots(len(scores), 1, figsize=(style.COLUMN, 3.2), sharex=True, squeeze=False)
+    for axes, score in zip(rows[:, 0], scores):
+        histograms.bars(axes, score, SHOWN)
+        axes.set_title(f"pair {score['pair']}", loc="left")
         axes.set_ylabel("frequency (%)")
         axes.grid(axis="x", visible=False)
-    rows[1].set_xlabel(f"interval k of b = {record['intervals']} (width {360 / record['intervals']:g}°)")
-    histograms.legend(figure, rows[0])
+    rows[-1, 0].set_xlabel(f"interval k of b = {record['intervals']} (width {360 / record['intervals']:g}°)")
+    style.one_legend(figure, [rows[0, 0]], 3)
     return figure
-
-
-if __name__ == "__main__":
-    common.run("frequency", __doc__, "llama2-7b", build)

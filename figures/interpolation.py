@@ -5,19 +5,20 @@ An illustration of one pair (θ = 2π/9, L = 12, s = 2), drawn from the definiti
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from figures import common, histograms
+from analysis.results import Results
+from figures.kit import style
 
 THETA, LENGTH, FACTOR = 2 * np.pi / 9, 12, 2
 
 
-def build(results: Path, scale: str) -> Figure:
-    figure, (upper, lower) = plt.subplots(2, 1, figsize=(common.COLUMN, 3.0), sharex=True)
+def build(results: Results) -> Figure:
+    """From the definition, the same for every scale; it stands beside the other figures of angles."""
+    results.require("angle_distribution")
+    figure, (upper, lower) = plt.subplots(2, 1, figsize=(style.COLUMN, 3.0), sharex=True)
     seen, longer = np.arange(LENGTH), np.arange(LENGTH * FACTOR)
     curve = np.linspace(0, longer[-1] + 1, 600)
     seen_style = {"marker": "o", "linestyle": "none", "color": "#009E73", "markersize": 4, "label": "pre-trained"}
@@ -41,9 +42,6 @@ def build(results: Path, scale: str) -> Figure:
         axes.set_ylim(-1.35, 1.35)
         axes.set_xticks([0, LENGTH, LENGTH * FACTOR], ["0", "L", "L′ = 2L"])
         axes.grid(visible=False)
-    histograms.legend(figure, upper, lower)
+    style.one_legend(figure, (upper, lower), 3)
     return figure
 
-
-if __name__ == "__main__":
-    common.run("interpolation", __doc__, "llama2-7b", build)

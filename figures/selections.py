@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from experiments import records
-from figures import common
+from analysis.results import Results
+from figures.kit import style
 
 TITLES = {"released": "released code: KL(P_L ‖ P_L')", "equation": "equation (7): KL(P_L' ‖ P_L)"}
 
 
-def build(results: Path, scale: str) -> Figure:
-    """A point for each selection, a panel for each convention; a scale without records says so."""
-    figure, panels = plt.subplots(1, 2, figsize=(common.PAGE, 2.6), sharey=True)
+def build(results: Results) -> Figure:
+    """From the record of experiments.selections of the least factor: a point for each, a panel for each convention."""
+    run = min(results.require("selections"), key=lambda record: record["factor"])
+    figure, panels = plt.subplots(1, 2, figsize=(style.PAGE, 2.6), sharey=True)
     panels[0].set_ylabel("loss beyond L (nats per token)")
-    for axes, title in zip(panels, TITLES.values()):
-        axes.set_xlabel("disturbance, mean over pairs (10⁻³ nat)")
-        axes.set_title(title, loc="left")
-    if not any((Path(results) / scale / "selections").glob("*.json")):
-        panels[0].annotate("no record at this scale", (0.5, 0.5), xycoords="axes fraction", ha="center")
-        return figure
-    run = min(records.load(results, scale, "selections"), key=lambda record: record["factor"])
     rows = sorted(run["scores"], key=lambda row: len(row["interpolated_pairs"]))
     share = [2 * len(row["interpolated_pairs"]) for row in rows]
     losses = [row["beyond"]["mean"] for row in rows]
     spans = [[row["beyond"]["mean"] - row["beyond"]["low"] for row in rows],
              [row["beyond"]["high"] - row["beyond"]["mean"] for row in rows]]  # fmt: skip
-    for axes, convention in zip(panels, TITLES):
+    for axes, (convention, title) in zip(panels, TITLES.items()):
         moved = [1e3 * row["disturbance"][convention] for row in rows]
         axes.errorbar(moved, losses, yerr=spans, fmt="none", ecolor="0.8", linewidth=0.6, zorder=1)
         points = axes.scatter(moved, losses, c=share, cmap="viridis", s=14, zorder=2)
@@ -38,12 +30,10 @@ def build(results: Path, scale: str) -> Figure:
             axes.annotate(name, (moved[index], losses[index]), xytext=(4, 4), textcoords="offset points", fontsize=7)
         axes.set_xscale("log")
         axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel("disturbance, mean over pairs (10⁻³ nat)")
+        axes.set_title(title, loc="left")
         found = run["spearman"][convention]
         text = f"Spearman ρ = {found['mean']:+.2f} [{found['low']:+.2f}, {found['high']:+.2f}]"
         axes.annotate(text, (0.02, 0.97), xycoords="axes fraction", va="top", fontsize=7)
     figure.colorbar(points, ax=panels, label="dimensions interpolated")
     return figure
-
-
-if __name__ == "__main__":
-    common.run("selections", __doc__, "tiny", build)

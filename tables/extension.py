@@ -1,155 +1,57 @@
-"""Loss within and beyond the training length, without training and fine-tuned (tables/extension.tex)."""
+"""Loss within and beyond the training length, without training and fine-tuned."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from analysis import extension
+from analysis.results import Results
+from analysis.rows import Comparison, extended_length, tokens
+from analysis.scores import Score, Scores
+from core import rope
+from tables.kit.model import Block, Table, noted, score_block
 
-import numpy as np
-import pandas as pd
-
-from core.disturbance import strategy_disturbance
-from core.rope import scale as rope_scale
-from eval.intervals import mean_interval
-from experiments import records, scales
-from tables import common
-
-REFERENCE = "yarn"
-
-
-def comparison(results: Path, scale: str, factor: float | None = None) -> list[dict]:
-    """The records of the scale's comparison, all on the same text."""
-    return [run for run in same_text(results, scale, factor) if _listed(run, scale)]
+RIVAL = rope.METHODS[rope.RIVAL].title
+DISTURBANCE, DIFFERENCE = "disturbance", f"Δ to {RIVAL} beyond L"
+CAPTION = (
+    "Mean loss (nats per token) by position on the beginnings of books. In brackets: bootstrap 95 % intervals over "
+    "blocks of tokens; Δ is paired by block. Disturbance: averaged over pairs (10⁻³ nat, released convention). Best "
+    f"in bold, without training and fine-tuned, each of which has its own {RIVAL} for Δ."
+)
 
 
-def factors(results: Path, scale: str) -> list[float]:
-    """The factors at which there are records without training."""
-    return sorted({run["factor"] for run in _untrained(results, scale)})
+def build(results: Results) -> Table:
+    """From the records of experiments.extension and experiments.disturbance: two blocks for each factor."""
+    results.require("extension")
+    blocks, left_out = [], []
+    for factor in extension.measured_factors(results):
+        for rows in extension.parts(results, factor):
+            left_out += rows.left_out
+            blocks.append(_block(results, rows, factor))
+    return noted(Table("extension", CAPTION, tuple(blocks)), left_out)
 
 
-def same_text(results: Path, scale: str, factor: float | None = None) -> list[dict]:
-    """The records without training on one text, that with most methods of the comparison and then most books.
-
-    Each selection of pairs once, however many settings lead to it; at the least factor that was measured if none is
-    given.
-    """
-    factor = factor or min(factors(results, scale))
-    groups: dict[str, list[dict]] = {}
-    for run in _untrained(results, scale):
-        if run["factor"] == factor:
-            groups.setdefault(records.identity(data=run["data"]), []).append(run)
-    runs = max(groups.values(), key=lambda group: (sum(_listed(run, scale) for run in group), len(group[0]["data"])))
-    return sorted(runs, key=_order)
-
-
-def _untrained(results: Path, scale: str) -> list[dict]:
-    runs = records.load(results, scale, "extension")
-    return [run for run in runs if "training" not in run and "same_selection_as" not in run]
-
-
-def fine_tuned(results: Path, scale: str, like: dict) -> list[dict]:
-    """The fine-tuned models' records on the text of another record."""
-    return sorted(
-        (
-            run
-            for run in records.load(results, scale, "extension")
-            if "training" in run and (run["data"], run["factor"]) == (like["data"], like["factor"])
-        ),
-        key=_order,
+def _block(results: Results, found: Comparison, factor: float) -> Block:
+    reference = extension.reference(found)
+    rows = []
+    for row in found.rows:
+        average = extension.disturbance(results, row)
+        scores: Scores = {DISTURBANCE: None if average is None else Score(1e3 * average)}
+        scores |= row.scores(extension.ranges)
+        scores[DIFFERENCE] = None if reference in (None, row) else extension.gap(row, reference)
+        rows.append((row.setting.name, scores))
+    best = {metric: None if metric in (DISTURBANCE, DIFFERENCE) else min for metric in rows[0][1]}
+    return score_block(
+        _title(results, found, factor), rows, digits=dict.fromkeys(best, 3), best=best, signed=[DIFFERENCE]
     )
 
 
-def _order(run: dict) -> tuple:
-    options = run["options"]
-    return (
-        list(common.METHOD_NAMES).index(run["method"]),
-        *(options.get(name, 0) for name in ("attention_factor", "n_hat", "intervals")),
-    )
-
-
-def _listed(run: dict, scale: str) -> bool:
-    return (run["method"], run["options"]) in scales.get(scale).comparison(run["factor"])
-
-
-def build(results: Path, scale: str) -> str:
-    """LaTeX from the records of experiments.extension and experiments.disturbance: a table for each factor."""
-    return "\n".join(_table(results, scale, factor) for factor in factors(results, scale))
-
-
-def _table(results: Path, scale: str, factor: float) -> str:
-    preset = scales.get(scale)
-    runs = same_text(results, scale, factor)
-    parts = [runs, fine_tuned(results, scale, runs[0])]
-    beyond = preset.geometry.context_length // runs[0]["block"]
-    table = pd.concat([_rows(part, disturbances(results, scale, part), beyond) for part in parts if part])
-    books = ", ".join(rf"\emph{{{title}}}" for title in runs[0]["data"])
-    tokens = runs[0]["length"] * len(runs[0]["data"])
-    tuned = next((run["training"] for run in parts[1]), None)
-    how = "" if tuned else " without training"
-    caption = (
-        rf"{preset.title}, extended from {preset.geometry.context_length // 1024}k to {runs[0]['length'] // 1024}k"
-        rf"{how}: mean loss (nats per token) by position on {books} "
-        rf"({tokens:,} tokens). In brackets: bootstrap 95\% intervals over blocks of {runs[0]['block']} "
-        rf"tokens; $\Delta$ is paired by block. $\mathcal D$: averaged disturbance ($\times10^{{-3}}$ nat, released "
-        r"convention). Best in bold"
-        + (
-            f", without training and fine-tuned ({tuned['steps']} steps on sequences of {tuned['length']:,} tokens), "
-            rf"each of which has its own {common.METHOD_NAMES[REFERENCE]} for $\Delta$."
-            if tuned
-            else "."
-        )
-    )
-    columns = "l" + "r" * (table.shape[1] - 1)
-    return common.narrower(common.latex(table, caption, f"tab:extension_s={factor:g}", columns, wide=True))
-
-
-def _rows(runs: list[dict], averages: list[float | None], beyond: int) -> pd.DataFrame:
-    """A line for each run, the best in bold, paired with the YaRN among them from block `beyond` on."""
-    reference = next((run for run in runs if (run["method"], run["options"]) == (REFERENCE, {})), None)
-    names = [common.method_name(run) + (", fine-tuned" if "training" in run else "") for run in runs]
-    table = {"Method": names, r"$\mathcal D$": ["--" if a is None else f"{1e3 * a:.2f}" for a in averages]}
-    for i, span in enumerate(runs[0]["ranges"]):
-        scores = [run["ranges"][i] for run in runs]
-        best = min(score["mean"] for score in scores)
-        table[f"{span['start'] // 1024}--{span['end'] // 1024}k"] = [
-            common.bold(common.interval(s, 3)) if s["mean"] == best else common.interval(s, 3) for s in scores
-        ]
-    table[rf"$\Delta$ to {common.METHOD_NAMES[REFERENCE]} beyond $L$"] = [
-        "--" if reference in (None, run) else common.interval(paired_difference(run, reference, beyond), 3)
-        for run in runs
-    ]
-    return pd.DataFrame(table)
-
-
-def disturbances(results: Path, scale: str, runs: list[dict]) -> list[float | None]:
-    """Each run's averaged disturbance in nats (released convention): the record's, else that of its pairs.
-
-    None for CLEX, whose scale follows the input.
-    """
-    geometry, factor = scales.get(scale).geometry, runs[0]["factor"]
-    recorded = {
-        (row["method"], str(row["options"])): row["average"]
-        for record in records.load(results, scale, "disturbance")
-        if record["factor"] == factor
-        for row in record["scores"]
-        if (row["precision"], row["convention"]) == ("float64", "released")
-    }
-    strategies = strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
-
-    def average(run: dict) -> float | None:
-        # A temperature does not move an angle.
-        options = {key: value for key, value in run["options"].items() if key != "attention_factor"}
-        if run["method"] == "dprope" and ("dprope", str(options)) not in recorded:
-            return float(np.where(rope_scale(geometry, "dprope", factor, **options).interpolated, *strategies).mean())
-        return recorded.get((run["method"], str(options)))
-
-    return [average(run) for run in runs]
-
-
-def paired_difference(run: dict, reference: dict, first_block: int) -> dict:
-    """Loss minus the reference's on the same tokens, from `first_block` on, with a bootstrap interval."""
-    blocks = [np.array(list(record["blocks"].values()))[:, first_block:] for record in (run, reference)]
-    return mean_interval((blocks[0] - blocks[1]).ravel())
-
-
-if __name__ == "__main__":
-    common.run("extension", __doc__, "smollm2", build)
+def _title(results: Results, found: Comparison, factor: float) -> str:
+    first, scale = found.first, results.scale
+    state = "without training"
+    if found.rows[0].trained:
+        training = first["training"]
+        state = "fine-tuned"
+        if {"steps", "length"} <= training.keys():
+            state += f" ({training['steps']} steps on sequences of {training['length']:,} tokens)"
+    read = f"{', '.join(first['data'])} ({first['length'] * len(first['data']):,} tokens, blocks of {first['block']})"
+    extended = tokens(extended_length(results, factor))
+    return f"{scale.title}, s = {factor:g}, {tokens(scale.context_length)} to {extended}, {state}: {read}"

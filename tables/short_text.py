@@ -1,76 +1,34 @@
-"""Beyond the paper: what extending costs on texts that fit in L (tables/short_text.tex)."""
+"""What extending costs on texts that fit in L."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
-
-from eval.intervals import mean_interval, mean_of_means
-from experiments import scales
-from tables import common
-from tables.benchmarks import STATES, Block, Row, Scores, comparable, stacked
-from tables.openllm import TITLES
+from analysis import short_text
+from analysis.results import NotMeasured, Results
+from analysis.rows import STATES, factors
+from tables.kit.model import Table, noted, score_block
 
 CAPTION = (
-    r"Beyond the paper: what extending costs on texts that fit in $L$, as the difference to the unextended model on the "
-    r"same texts. Perplexity: at the positions below $L$ of the books whose loss is measured by position, in per cent. "
-    r"The Open LLM benchmarks: in points. In brackets: bootstrap 95\,\% intervals, paired by block of tokens and by "
-    r"document."
+    "What extending costs on texts that fit in L, as the difference to the unextended model on the same texts. "
+    "Perplexity: at the positions below L of the books whose loss is measured by position, in per cent. The Open LLM "
+    "benchmarks: in points. In brackets: bootstrap 95 % intervals, paired by block of tokens and by document."
 )
-PERPLEXITY = "Perplexity"
 
 
-def build(results: Path, scale: str) -> str:
-    """LaTeX from the records of experiments.extension and of experiments.open_llm."""
-    preset = scales.get(scale)
-    factor = ((preset.suite.factors if preset.suite else None) or preset.factors)[0]
-    blocks = []
-    for trained, state in STATES:
-        rows = [Row(name, scores) for name, scores in differences(results, scale, factor, trained).items()]
-        if rows:
-            blocks.append(Block(f"{preset.title}, measured {state}, $s={factor:g}$", rows))
-    return common.narrower(stacked("short_text", blocks, CAPTION, best=None))
-
-
-def differences(results: Path, scale: str, factor: float, trained: bool) -> dict[str, Scores]:
-    """By method, what was measured of it minus the same of the unextended model; equal selections stand there once.
-
-    Methods whose benchmark scores are recorded by document are listed. Of several seeds, the mean.
-    """
-    found: dict[str, Scores] = {}
-    for experiment, difference in (("extension", _perplexity), ("open_llm", _benchmarks)):
-        untrained = [group for group in comparable(results, scale, experiment, False) if group[0]["factor"] == factor]
-        original = next((group[0] for group in untrained if group[0]["method"] == "original"), {})
-        for group in comparable(results, scale, experiment, True) if trained else untrained:
-            first = group[0]
-            same = all(first.get(key) == original.get(key) for key in ("factor", "data", "length", "shots"))
-            if same and first["method"] != "original" and "same_selection_as" not in first:
-                found.setdefault(common.method_name(first), {}).update(difference(group, original))
-    return {name: scores for name, scores in found.items() if set(scores) - {PERPLEXITY}}
-
-
-def _perplexity(group: list[dict], original: dict) -> Scores:
-    """In per cent, over the blocks below L."""
-    within = original["ranges"][0]["end"] // original["block"]
-    losses = [np.array(list(record["blocks"].values()))[:, :within] for record in [original, *group]]
-    change = mean_interval((np.mean(losses[1:], axis=0) - losses[0]).ravel())
-    return {PERPLEXITY: change | {end: 100 * float(np.expm1(change[end])) for end in ("mean", "low", "high")}}
-
-
-def _benchmarks(group: list[dict], original: dict) -> Scores:
-    """In points, for each benchmark and, where there are all, for their mean."""
-    if not all("by_document" in record for record in [original, *group]):
-        return {}
-    changes = {}
-    for task, scores in original["by_document"].items():
-        own = np.mean([record["by_document"][task] for record in group], axis=0)
-        changes[task] = 100 * (own - np.array(scores))
-    found = {TITLES[task]: mean_interval(change) for task, change in changes.items()}
-    if set(changes) == set(TITLES) - {"average"}:
-        found[TITLES["average"]] = mean_of_means(list(changes.values()))
-    return found
-
-
-if __name__ == "__main__":
-    common.run("short_text", __doc__, "smollm2", build)
+def build(results: Results) -> Table:
+    """From the records of experiments.extension and of experiments.open_llm."""
+    blocks, left_out = [], []
+    for factor in factors(results, "open_llm"):
+        for trained, state in STATES:
+            found = short_text.differences(results, factor, trained)
+            rows = [(setting.name, scores) for setting, scores in found.items()]
+            if rows:
+                title = f"{results.scale.title}, measured {state}, s = {factor:g}"
+                signed = list(dict.fromkeys(metric for scores in found.values() for metric in scores))
+                left_out += short_text.left_out(results, factor, trained)
+                blocks.append(score_block(title, rows, best=None, signed=signed))
+    if not blocks:
+        raise NotMeasured(
+            f"no scores by document of the unextended model and another under {results.folder / results.scale.name}; "
+            "measure them with `python -m experiments.open_llm`."
+        )
+    return noted(Table("short_text", CAPTION, tuple(blocks)), left_out)

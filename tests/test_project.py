@@ -3,10 +3,11 @@
 import ast
 import re
 import subprocess
+import sys
 
 import pytest
 
-from experiments.records import ROOT
+from experiments.lab.records import ROOT
 
 
 def pins(file: str, pattern: str = r"^\s*(?:- )?([A-Za-z0-9_.-]+)==([^\s;]+)") -> dict[str, str]:
@@ -39,16 +40,29 @@ def test_the_environment_that_runs_is_the_locked_one():
 
 def test_make_help_documents_every_target():
     documented = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    makefile = (ROOT / "Makefile").read_text()
-    phony = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
-    targets = set(phony[0].split())
-    for kind, prefix in (("TABLES", "table_"), ("FIGURES", "fig_")):
-        names = re.search(rf"^{kind}\s*:= ((?:.*\\\n)*.*)$", makefile, re.MULTILINE)[1].replace("\\\n", " ").split()
-        targets |= {prefix + name for name in names}
-        modules = {f.stem for f in (ROOT / kind.lower()).glob("*.py")}
-        assert set(names) <= modules
+    (phony,) = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    targets = {word for word in phony.replace("\\\n", " ").split() if "$" not in word and "%" not in word}
+    targets -= {"$(TABLES:%=table_%)", "$(FIGURES:%=fig_%)"}
+    for kind, prefix in (("tables", "table_"), ("figures", "fig_")):
+        targets |= {prefix + file.stem for file in (ROOT / kind).glob("[a-z]*.py")}
     for target in targets:
         assert re.search(rf"^  {target}\s+\S", documented, re.MULTILINE), target
+
+
+def test_no_value_of_a_make_variable_reaches_the_shell_as_a_command(tmp_path):
+    trap = tmp_path / "trap"
+    hostile = f"a'; touch {trap}; echo '"
+    for target in ("rerun", "ablations", "train", "table_ruler", "fig_passkey", "tables", "pretrain"):
+        names = ("SCALE", "MODEL", "FACTOR", "METHOD", "BOOKS", "BENCHMARKS", "CORPUS", "RESULTS")
+        values = [f"{name}={hostile}" for name in names]
+        lines = subprocess.run(
+            ["make", "-n", target, *values, "VENV=/nowhere"], cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout
+        commands = [line for line in lines.splitlines() if line.startswith(("/nowhere/bin/python -m", "/nowhere/bin/torchrun"))]
+        assert commands or target in ("tables",), lines
+        for command in commands:
+            subprocess.run(["sh", "-c", f"true {command}"], cwd=tmp_path, check=False, capture_output=True)
+        assert not trap.exists(), target
 
 
 def test_what_was_verified_with_other_code_is_measured_anew(tmp_path):
@@ -73,25 +87,43 @@ def test_what_was_verified_with_other_code_is_measured_anew(tmp_path):
     assert folders[0] == folders[1] == folders[2] and len(set(folders)) == 3
 
 
-# Each folder may import from those named: core → experiments (→ eval) → results → tables, figures.
+# Each folder may import from those named: core → experiments (→ eval) → results → analysis → tables, figures → report.
 ALLOWED = {
     "core": {"core"},
     "eval": {"core", "eval"},
     "experiments": {"core", "eval", "experiments"},
-    "tables": {"core", "eval", "experiments", "tables"},
-    "figures": {"core", "eval", "experiments", "tables", "figures"},
+    "analysis": {"core", "eval", "experiments", "analysis"},
+    "tables": {"core", "eval", "experiments", "analysis", "tables"},
+    "figures": {"core", "eval", "experiments", "analysis", "figures"},
+    "report": {"core", "eval", "experiments", "analysis", "tables", "figures", "report"},
 }
+
+
+def imported(file) -> list[str]:
+    names = []
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return names
 
 
 @pytest.mark.parametrize("folder", ALLOWED)
 def test_imports_flow_one_way(folder):
     for file in (ROOT / folder).rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            names = []
-            if isinstance(node, ast.ImportFrom) and node.module:
-                names = [node.module]
-            elif isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            for name in names:
-                top = name.split(".")[0]
-                assert top not in ALLOWED.keys() - ALLOWED[folder], f"{file.name} imports {name}"
+        for name in imported(file):
+            top = name.split(".")[0]
+            assert top not in ALLOWED.keys() - ALLOWED[folder], f"{file.name} imports {name}"
+
+
+def test_what_is_shared_imports_no_script():
+    scripts = {f"experiments.{file.stem}" for file in (ROOT / "experiments").glob("[a-z]*.py")}
+    for file in [*(ROOT / "experiments" / "lab").rglob("*.py"), *(ROOT / "analysis").glob("*.py")]:
+        assert not scripts.intersection(imported(file)), file
+
+
+def test_rendering_needs_no_torch():
+    """Tables, figures and pages come from records alone."""
+    program = "import sys, tables.kit.command, figures.kit.command, report.pages; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -13,7 +13,7 @@ from core.embedding import rope_geometry
 from core.errors import InputError
 from core.extend import export, extend
 from core.rope import RopeGeometry, scale
-from experiments import models
+from experiments.lab import models
 from tests.models import byte_tokenizer, random_model
 
 L = 16

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from core.disturbance import disturbance, select_interpolated
 from core.released import COUNT_OFFSET, angle_distribution_float32, inv_freq_float32
 from core.rope import RopeGeometry, scale
-from experiments import records, scales
-from experiments.records import RESULTS
+from experiments.lab import records, scales
+from experiments.lab.records import RESULTS
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 

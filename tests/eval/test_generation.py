@@ -45,17 +45,16 @@ def one_by_one(model, prompt, new, **arguments):
         ),
     ],
 )
-@pytest.mark.parametrize("cache_tokens", [1, 400, 10**6])
-def test_same_tokens_as_generate_one_by_one(monkeypatch, architecture, overrides, cache_tokens):
+def test_same_tokens_as_generate_one_by_one(monkeypatch, architecture, overrides):
     monkeypatch.setattr(generation, "PREFILL_CHUNK", 16)
-    monkeypatch.setattr(generation, "FIRST_PASS", 16 if cache_tokens == 1 else 10**6)
     model = extend(random_model(architecture, **overrides), "dprope", 2)
     requests = [Request(str(i), prompt, 8 + i % 5) for i, prompt in enumerate(prompts(13))]
-    seen = []
-    found = dict(generate(model, requests, cache_tokens, seen.append))
-    assert sum(seen) == len(found) == 13
-    for request in requests:
-        assert found[request.key] == one_by_one(model, request.prompt, request.max_new_tokens)
+    expected = {request.key: one_by_one(model, request.prompt, request.max_new_tokens) for request in requests}
+    for cache_tokens, first_pass in ((1, 16), (400, 10**6), (10**6, 10**6)):
+        monkeypatch.setattr(generation, "FIRST_PASS", first_pass)
+        seen = []
+        assert dict(generate(model, requests, cache_tokens, seen.append)) == expected
+        assert sum(seen) == 13
 
 
 def test_stops_and_least_lengths_are_those_of_generate():

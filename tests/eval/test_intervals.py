@@ -1,12 +1,12 @@
-"""Wilson's interval against scipy's, and against how often it covers what is known."""
+"""Intervals against scipy's, and Wilson's against how often it covers what is known."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, bootstrap
 
-from eval.intervals import accuracy_interval
+from eval.intervals import accuracy_interval, mean_interval, mean_of_means
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60))
@@ -29,7 +29,7 @@ def test_one_score_of_each_population_is_covered():
     """13 populations, one draw of each: the interval of their mean holds the true mean in 95 of 100 cases or more."""
     rng = np.random.default_rng(0)
     for chances in (np.linspace(0, 1, 13), np.full(13, 0.3), np.array([0.95] * 4 + [0.05] * 9)):
-        drawn = rng.random((4000, 13)) < chances
+        drawn = rng.random((1500, 13)) < chances
         assert covered(drawn, chances.mean(), np.full(13, 1 / 13)) > 0.945
         # Between zero and one, as answers that hold a part of what was asked.
         assert covered(0.5 * drawn + 0.25, 0.5 * chances.mean() + 0.25, np.full(13, 1 / 13)) > 0.945
@@ -39,10 +39,26 @@ def test_populations_of_different_size_are_covered():
     """Three draws of one, one of the other, both with half the weight."""
     rng = np.random.default_rng(1)
     for first, second in ((0.1, 0.6), (0.5, 0.5), (0.9, 0.3)):
-        drawn = rng.random((4000, 8)) < np.array([first] * 6 + [second] * 2)
+        drawn = rng.random((1500, 8)) < np.array([first] * 6 + [second] * 2)
         assert covered(drawn, (first + second) / 2, np.array([1 / 12] * 6 + [1 / 4] * 2)) > 0.945
 
 
 def covered(samples, truth, weights):
     intervals = [accuracy_interval(one, weights) for one in samples]
     return np.mean([each["low"] <= truth <= each["high"] for each in intervals])
+
+
+@pytest.mark.parametrize("n", [2, 3, 17, 128, 501])
+def test_the_bootstrap_is_scipys_to_the_last_bit(n):
+    values = np.random.default_rng(n).normal(size=n)
+    found = mean_interval(values, seed=n)
+    theirs = bootstrap((values,), np.mean, n_resamples=2000, method="percentile", rng=n).confidence_interval
+    assert (found["low"], found["high"]) == (theirs.low, theirs.high)
+
+
+def test_samples_of_equal_size_are_resampled_as_any_others():
+    groups = [np.arange(5.0), np.arange(5.0) ** 2]
+    rng = np.random.default_rng(3)
+    means = [np.mean([rng.choice(group, 5).mean() for group in groups]) for _ in range(2000)]
+    found = mean_of_means(groups, seed=3)
+    assert (found["low"], found["high"]) == tuple(np.percentile(means, [2.5, 97.5]))

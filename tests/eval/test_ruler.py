@@ -4,10 +4,12 @@ import json
 import os
 import random
 import re
+import runpy
+import shlex
 import subprocess
 import sys
+import types
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +18,12 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
+from wonderwords import random_word
 
 from core.errors import InputError
 from eval import ruler_scripts as scripts
 from eval.ruler import TASKS, aggregate, samples, score
+from tests.processes import fork, wait
 
 NEEDLE = "One of the special magic {} for {} is: {}."
 RETRIEVAL = [name for name, task in TASKS.items() if task.category == "retrieval"]
@@ -60,35 +64,43 @@ def test_tasks_are_the_packages():
         assert metrics.TASKS[script]["metric_fn"].__name__ == f"string_match_{task.metric}"
 
 
-def test_same_samples_as_the_packages_entry_point(tokenizer, tmp_path):
-    """Its prepare.py, unmodified, in its own processes: the six million words, the essays, vt's quirks."""
+def prepare(*arguments):
+    """The package's prepare.py, unmodified, as a process; the script that it starts runs in the same one."""
+    folder = scripts.folder() / "data"
+    for name in [name for name in sys.modules if name.startswith("long_context_eval")]:
+        del sys.modules[name]  # nothing of what this repository made of them
+    # The package imports tenacity to retry calls of a server; here nothing calls one.
+    once = {"retry": lambda **_: lambda function: function}
+    sys.modules["tenacity"] = types.SimpleNamespace(**once, stop_after_attempt=int, wait_fixed=int, wait_random=min)
+
+    def run(command, **_):
+        sys.argv = shlex.split(command)[1:]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        return subprocess.CompletedProcess(command, 0)
+
+    subprocess.run = run
+    sys.path[:0] = [str(folder), str(folder / "synthetic")]
+    sys.argv = [str(folder / "prepare.py"), *arguments]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def test_same_samples_as_the_packages_entry_point(tokenizer, tmp_path, monkeypatch):
+    """Its prepare.py: the words, of which a tenth of the nouns are enough here, the essays, vt's quirks."""
+    listed = random_word._get_words_from_text_file
+    fewer = {"nounlist.txt": 10}
+    monkeypatch.setattr(random_word, "_get_words_from_text_file", lambda name: listed(name)[:: fewer.get(name, 1)])
     saved = tmp_path / "tokenizer"
     tokenizer.save_pretrained(saved)
-    # The package imports tenacity to retry calls of a server; here nothing calls one.
-    (tmp_path / "tenacity.py").write_text(
-        "retry = lambda **options: lambda function: function\nstop_after_attempt = wait_fixed = wait_random = lambda *n: 0"
-    )
     scripts._find_sentence_model()
-    import nltk
-
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(tmp_path),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "NLTK_DATA": os.pathsep.join(nltk.data.path),
-    }
     length, count = 1536, 4
     processes = {}
     for task in ("niah_multikey_1", "vt"):
-        command = [sys.executable, str(scripts.folder() / "data" / "prepare.py"), f"--save_dir={tmp_path}"]
-        command += [f"--task={task}", f"--tokenizer_path={saved}", "--tokenizer_type=hf"]
-        command += [f"--max_seq_length={length}", f"--num_samples={count}"]
-        processes[task] = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        options = [f"--save_dir={tmp_path}", f"--task={task}", f"--tokenizer_path={saved}", "--tokenizer_type=hf"]
+        options += [f"--max_seq_length={length}", f"--num_samples={count}"]
+        processes[task] = fork(lambda: prepare(*options))
     for task, process in processes.items():
-        log, _ = process.communicate(timeout=180)
-        file = tmp_path / task / "validation.jsonl"
-        assert file.exists(), log.decode()
-        theirs = [json.loads(line) for line in file.read_text().splitlines()]
+        assert wait(process) == 0
+        theirs = [json.loads(line) for line in (tmp_path / task / "validation.jsonl").read_text().splitlines()]
         ours = samples(task, length, tokenizer, count)
         assert [(row["input"], row["outputs"]) for row in theirs] == [(s["prompt"], s["references"]) for s in ours]
 
@@ -248,8 +260,10 @@ def test_needles_without_hay_are_refused(tokenizer):
         samples("niah_single_2", 512, tokenizer, 1)
 
 
-def test_a_later_question_that_does_not_fit(tokenizer):
+def test_a_later_question_that_does_not_fit(tokenizer, monkeypatch):
     """Each HotpotQA question brings its own ten documents: the first may fit where another does not."""
+    read, load = {}, json.load
+    monkeypatch.setattr(json, "load", lambda file: read.get(file.name) or read.setdefault(file.name, load(file)))
     with pytest.raises(InputError) as error:
         samples("qa_2", 64, tokenizer, 1)
     enough = named(error)

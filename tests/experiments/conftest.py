@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from experiments import cli
+from experiments.lab import cli
 
 
 @pytest.fixture

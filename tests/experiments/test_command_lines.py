@@ -1,5 +1,6 @@
 """The command lines as a user meets them: what they print, what they refuse, what they leave behind."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -9,9 +10,11 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from core.disturbance import strategy_disturbance
+from core.errors import InputError
 from core.rope import RopeGeometry, scale
-from experiments import cli
-from experiments.records import ROOT
+from experiments import finetune
+from experiments.lab import records, scales
+from experiments.lab.records import ROOT
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 
@@ -42,7 +45,7 @@ def test_extend_prints_every_decision_and_exports(call, model, tmp_path):
 
 
 def test_extend_without_output_reads_no_weights_and_writes_nothing(call, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("experiments.models.load", lambda *_: pytest.fail("weights were read"))
+    monkeypatch.setattr("experiments.lab.models.load", lambda *_: pytest.fail("weights were read"))
     monkeypatch.chdir(tmp_path)
     status, out, _ = call("extend", "--model", model, "--convention", "equation")
     assert status == 0 and "equation convention" in out
@@ -136,11 +139,11 @@ def test_bad_input_is_one_sentence_status_2_and_nothing_written(call, model, tmp
         (["extension", "--scale", "gpt5"], "unknown scale 'gpt5'; choose one of"),
         (["extension", "--books", "9"], "give 1 to 4"),
         (["extension", "--text", "missing.txt"], "no text file at missing.txt"),
-        (["extension", "--factor", "1.01"], "not a multiple of the bucket"),
+        (["extension", "--factor", "1.01"], "choose another factor"),
         (["angle_distribution", "--pairs", "64"], "pairs 0 to 63"),
         (["disturbance", "--factor", "1"], "above 1"),
         (["generate", "--model", "{model}", "--prompt", ""], "prompt is empty"),
-        (["generate", "--model", "{model}", "--prompt-file", "missing.txt"], "no prompt file at missing.txt"),
+        (["generate", "--model", "{model}", "--prompt-file", "missing.txt"], "missing.txt"),
         (["generate", "--model", "{model}", "--prompt", "x", "--tokens", "0"], "at least 1"),
         (["verify", "{empty}"], "no records under"),
     ],
@@ -164,8 +167,8 @@ def test_bad_input_to_the_other_commands(call, model, tmp_path, arguments, says)
         ("pretrain", "--work"),
         ("rerun", "--output"),
         ("extension", "--results"),
-        ("tables.audit", "--output"),
-        ("tables.report", "--output"),
+        ("report.audit", "--output"),
+        ("report.__main__", "--output"),
     ],
 )
 def test_a_file_in_the_way_of_what_is_to_be_written(call, tmp_path, name, option, place):
@@ -176,20 +179,12 @@ def test_a_file_in_the_way_of_what_is_to_be_written(call, tmp_path, name, option
     assert [file.read_text() for file in tmp_path.iterdir()] == ["kept"]
 
 
-def test_a_file_in_the_way_of_tables_and_figures(monkeypatch, capsys, tmp_path):
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(sys, "argv", ["", "--output", str(tmp_path / "file")])
-    with pytest.raises(SystemExit, match="2"):
-        cli.rendering_arguments("", "", "tiny", tmp_path)
-    assert "is no directory; give another path" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["experiments.disturbance", "--scale", "nowhere"], "unknown scale 'nowhere'; choose one of tiny, smollm2, "),
-        (["tables.extension", "--results", "{empty}"], "make them with `python -m experiments.extension --scale "),
-        (["figures.frequency", "--results", "{empty}"], "make them with `python -m experiments.angle_distribution "),
+        (["experiments.disturbance", "--scale", "nowhere"], "unknown scale 'nowhere'; choose one of "),
+        (["tables", "extension", "--results", "{empty}"], "no records under"),
+        (["experiments.rerun", "--scale", "smoke", "--list"], "has no suite"),
     ],
 )
 def test_a_real_process_exits_with_2(tmp_path, arguments, says):
@@ -203,3 +198,35 @@ def test_a_real_process_exits_with_2(tmp_path, arguments, says):
 def test_help_explains_itself(call, name):
     status, out, _ = call(name, "--help")
     assert status == 0 and f"python -m experiments.{name}" in out and len(out) > 400
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ([], {"n_hat": 6}),
+        (["--factor", 4], {}),  # no n̂ is set for it
+        (["--intervals", 90], {"intervals": 90, "n_hat": 6}),
+        (["--n-hat", 8], {"n_hat": 8}),
+        (["--threshold", 0], {}),
+        (["--threshold", 0.1], {"threshold": 0.1}),
+        (["--method", "pi"], {}),
+    ],
+)
+def test_a_fine_tune_takes_n_hat_where_its_scale_trains_that(call, monkeypatch, tmp_path, given, options):
+    seen = []
+
+    class Seen:
+        def __init__(self, output, settings):
+            seen.append((output.name, settings["options"]))
+            raise InputError("seen.")
+
+    preset = dataclasses.replace(scales.get("smoke"), n_hat={2: 6})
+    monkeypatch.setattr(finetune, "Run", Seen)
+    stated = {name: value for name, value in options.items() if value in given}
+    for trains_n_hat, expected in ((True, options), (False, stated)):
+        monkeypatch.setitem(scales.SCALES, "smoke", dataclasses.replace(preset, trains_n_hat=trains_n_hat))
+        status, _, err = call("finetune", "--scale", "smoke", "--results", tmp_path, *given)
+        assert (status, err) == (2, "error: seen.\n")
+        name, found = seen.pop()
+        method = "pi" if "pi" in given else "dprope"
+        assert found == expected and name == records.run_name(method, 4 if 4 in given else 2, expected, seed=0)

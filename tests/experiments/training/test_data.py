@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import InputError
-from experiments import texts
-from experiments.texts import Book
-from experiments.training.corpus import Corpus
-from experiments.training.packing import pack
+from experiments.lab import texts
+from experiments.lab.texts import Book
+from experiments.lab.training.corpus import Corpus
+from experiments.lab.training.packing import pack
 from tests.models import byte_tokenizer
 
 TEXTS = {"a": "abcdefghij" * 7, "b": "klmnopq" * 9, "c": "rs", "d": "tuvwxyz" * 20}

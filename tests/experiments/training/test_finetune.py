@@ -3,23 +3,28 @@
 import errno
 import json
 import os
+import runpy
 import signal
-import subprocess
+import socket
 import sys
 
 import numpy as np
 import pytest
 import torch
 import transformers
+from accelerate.state import AcceleratorState
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from core.extend import extend
 from core.rope import RopeGeometry, scale
-from experiments.records import ROOT
-from experiments.training.corpus import Corpus
-from experiments.training.packing import pack
-from experiments.training.trainer import Trainer
+from experiments import finetune
+from experiments.lab import cli
+from experiments.lab.records import ROOT
+from experiments.lab.training.corpus import Corpus
+from experiments.lab.training.packing import pack
+from experiments.lab.training.trainer import Trainer
 from tests.models import byte_tokenizer, random_model
+from tests.processes import fork, wait
 
 
 def facts(folder):
@@ -68,7 +73,7 @@ def test_what_a_finished_run_leaves(finetuned, tmp_path, base, books):
     inv_freq = AutoModelForCausalLM.from_pretrained(folder).model.rotary_emb.inv_freq
     expected = scale(RopeGeometry(16, 10000.0, 32), "dprope", 2, n_hat=6).inv_freq
     np.testing.assert_allclose(inv_freq.numpy(), expected, rtol=1e-6)
-    (file,) = (tmp_path / "results").rglob("*.json")
+    (file,) = (tmp_path / "results").rglob("finetune/*.json")
     assert file.relative_to(tmp_path / "results").as_posix() == "toy/finetune/dprope_n-hat=6_s=2_seed=5.json"
     record = json.loads(file.read_text())
     assert record["identity"] == found["identity"] and record["losses"] == found["losses"]
@@ -89,22 +94,18 @@ def test_what_a_finished_run_leaves(finetuned, tmp_path, base, books):
     assert facts(folder) == found
 
 
-KILL = """
-import os, signal, sys
-from experiments import cli, finetune
-from experiments.training.trainer import Trainer
-
-def killed_at(method, step):
+def killed_at(method, step, command):
+    """Fine-tune until `method` of the trainer is called in that step."""
     original = getattr(Trainer, method)
+
     def function(self, *arguments, **options):
         if self.state.global_step == step and getattr(self, "_micro_batch", 1):
             os.kill(os.getpid(), signal.SIGKILL)
         return original(self, *arguments, **options)
-    setattr(Trainer, method, function)
 
-killed_at(sys.argv.pop(1), int(sys.argv.pop(1)))
-cli.run(finetune.main)
-"""
+    setattr(Trainer, method, function)
+    sys.argv = ["finetune", *command]
+    cli.run(finetune.main)
 
 
 def test_killed_anywhere_it_ends_with_the_same_losses_and_weights(finetuned, command, tmp_path):
@@ -113,10 +114,7 @@ def test_killed_anywhere_it_ends_with_the_same_losses_and_weights(finetuned, com
     unfinished = tmp_path / "out.unfinished"
     # In the middle of step 4, and then while the checkpoint of step 4 is being written, its weights already there.
     for method, step in (("training_step", 3), ("_save_optimizer_and_scheduler", 4)):
-        done = subprocess.run(
-            [sys.executable, "-c", KILL, method, str(step), *command()], cwd=ROOT, capture_output=True, check=False
-        )
-        assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+        assert wait(fork(lambda: killed_at(method, step, command()))) == -signal.SIGKILL
         assert [path.name for path in unfinished.glob("checkpoint-*")] == ["checkpoint-2"]
     assert list((unfinished / ".saving").rglob("model.safetensors"))
     status, _, err = finetuned()
@@ -131,7 +129,7 @@ def test_killed_after_the_last_step_it_only_writes_the_result(finetuned, tmp_pat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("experiments.training.run.plot_loss", interrupted)
+        patched.setattr("experiments.lab.training.run.plot_loss", interrupted)
         assert finetuned()[0] == 130
     assert not (tmp_path / "out").exists()
     state = json.loads((tmp_path / "out.unfinished" / "checkpoint-6" / "trainer_state.json").read_text())
@@ -257,17 +255,29 @@ def test_the_smoke_scale_needs_nothing_else(finetuned, tmp_path):
     assert status == 0 and "done already" in out
 
 
+def one_of_two(rank, port, arguments):
+    """What torchrun starts."""
+    os.environ |= {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "DS_ACCELERATOR": "cpu"}
+    AcceleratorState._reset_state(reset_partial_state=True)  # of the single process that this one was
+    sys.argv = ["zero3_worker", *arguments]
+    runpy.run_module("tests.experiments.training.zero3_worker", run_name="__main__")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
 def test_zero3_on_two_processes_trains_alike_and_keeps_the_frequencies(finetuned, command, tmp_path):
     """In bfloat16, the precision that would ruin inv_freq; dropout off, as two processes draw other masks."""
     random_model(max_position_embeddings=2048, tie_word_embeddings=True).save_pretrained(tmp_path / "base")
     byte_tokenizer().save_pretrained(tmp_path / "base")
     usual = command("--model", tmp_path / "base", "--length", 64, "--factor", 4, "--method", "yarn", "--steps", 4)
     assert finetuned(arguments=[*usual, "--output", str(tmp_path / "one")])[0] == 0
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    worker = ["-m", "tests.experiments.training.zero3_worker", str(tmp_path / "seen.pt"), *usual, "--dtype", "bfloat16"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "DS_ACCELERATOR": "cpu"}
-    done = subprocess.run([*launcher, *worker], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    arguments = [str(tmp_path / "seen.pt"), *usual, "--dtype", "bfloat16"]
+    port = free_port()
+    assert [wait(child) for child in [fork(lambda: one_of_two(rank, port, arguments)) for rank in "01"]] == [0, 0]
 
     seen = torch.load(tmp_path / "seen.pt")
     assert seen["stage"] == 3 and seen["parameter_dtype"] == torch.bfloat16 and seen["elements_here"] == 0

@@ -1,14 +1,15 @@
 """experiments.finetune, one of several processes; what it held in memory at the end goes to a file.
 
-python -m tests.experiments.training.zero3_worker FILE ARGUMENTS…
+python -m tests.experiments.lab.training.zero3_worker FILE ARGUMENTS…
 """
 
 import sys
 
 import torch
 
-from experiments import cli, finetune
-from experiments.training.run import Run
+from experiments import finetune
+from experiments.lab import cli
+from experiments.lab.training.run import Run
 
 file = sys.argv.pop(1)
 finish = Run.finish

@@ -1,0 +1,84 @@
+"""The averaged disturbance of each setting: the records of experiments.disturbance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis import published
+from analysis.results import Results
+from analysis.rows import Setting
+from core import rope
+
+Way = tuple[str, str]  # a precision and a convention
+WAYS: tuple[Way, ...] = (("float32", "released"), ("float64", "released"), ("float64", "equation"))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A setting's disturbance, counted one way.
+
+    Attributes:
+        average: over pairs, in 10⁻³ nat.
+        interpolated: dimensions that are divided by s.
+    """
+
+    average: float
+    interpolated: int
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """A setting by scaling factor.
+
+    Attributes:
+        name: as in other tables; n̂ set by hand, which is another at each factor, is called so.
+        chosen: whether the method chooses its pairs by the disturbance.
+        moved: by factor and way.
+        published: the paper's numbers by factor, in 10⁻³ nat.
+    """
+
+    name: str
+    chosen: bool
+    moved: dict[float, dict[Way, Moved]]
+    published: dict[float, float]
+
+
+def rows(results: Results) -> list[Disturbed]:
+    """In the order of the records."""
+    numbers = published.disturbance() if comparable(results) else {}
+    found: dict[str, Disturbed] = {}
+    for run in sorted(results.require("disturbance"), key=lambda run: run["factor"]):
+        factor = float(run["factor"])
+        for entry in run["scores"]:
+            name, method = _name(results, entry, factor), entry["method"]
+            row = found.setdefault(name, Disturbed(name, method in (rope.OURS, rope.OURS_BY_NOISE), {}, {}))
+            way = entry["precision"], entry["convention"]
+            moved = Moved(1e3 * entry["average"], entry["interpolated_dimensions"])
+            row.moved.setdefault(factor, {})[way] = moved
+            if not entry["options"] and (method, factor) in numbers:
+                row.published[factor] = numbers[method, factor]
+    return list(found.values())
+
+
+def comparable(results: Results) -> bool:
+    """Whether the paper's numbers, which depend on the geometry alone, stand beside the scale's."""
+    return results.scale.geometry == published.GEOMETRY
+
+
+def deviation(found: list[Disturbed]) -> float:
+    """The largest relative one of the released convention in float32 from the paper."""
+    return max(
+        (
+            abs(row.moved[factor][WAYS[0]].average / value - 1)
+            for row in found
+            for factor, value in row.published.items()
+        ),
+        default=0.0,
+    )
+
+
+def _name(results: Results, entry: dict, factor: float) -> str:
+    by_hand = {"n_hat": results.scale.n_hat.get(factor)}
+    if entry["options"] == by_hand and entry["method"] in rope.METHODS:
+        return f"{rope.METHODS[entry['method']].title} (n̂ by hand)"
+    return Setting.of(entry | {"factor": factor}).name

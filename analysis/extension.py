@@ -1,0 +1,121 @@
+"""Loss by position on the beginnings of books: the records of experiments.extension."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from analysis.results import Results
+from analysis.rows import Comparison, Row, compared, factors, span
+from analysis.scores import Score, Scores
+from core import disturbance as kl
+from core import rope
+from core.angles import angle_distribution
+from core.errors import InputError
+from core.geometry import RopeGeometry, RopeScaling
+from eval.intervals import mean_interval
+
+
+def measured_factors(results: Results) -> list[float]:
+    """The scaling factors of the records."""
+    return factors(results, "extension")
+
+
+def untrained(results: Results, factor: float) -> Comparison:
+    """The settings without training on one set of books, each selection of pairs once.
+
+    Of the sets of books that were scored at that factor, the one that most settings have.
+    """
+    return compared(results, "extension", False, lambda run: float(run["factor"]) == factor, twins=False)
+
+
+def fine_tuned(results: Results, like: Comparison) -> Comparison:
+    """The fine-tuned models on the text, and at the factor, of another comparison."""
+    if not like:
+        return Comparison(())
+    wanted = {name: like.first[name] for name in ("data", "length", "factor")}
+    return compared(
+        results, "extension", True, lambda run: all(run[name] == value for name, value in wanted.items()), twins=False
+    )
+
+
+def parts(results: Results, factor: float) -> list[Comparison]:
+    """What there is of both at a factor: without training, then fine-tuned."""
+    found = untrained(results, factor)
+    if found:
+        return [rows for rows in (found, fine_tuned(results, found)) if rows]
+    tuned = compared(results, "extension", True, lambda run: float(run["factor"]) == factor, twins=False)
+    return [tuned] if tuned else []
+
+
+def ranges(run: dict) -> Scores:
+    """The mean loss within L and in the two halves of what lies beyond it."""
+    return {span(each["start"], each["end"]): Score.of(each) for each in run["ranges"]}
+
+
+def buckets(run: dict) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The curve: positions [buckets] in tokens, and mean, low and high [buckets] in nats per token."""
+    position = np.array([(bucket["start"] + bucket["end"]) / 2 for bucket in run["buckets"]])
+    return position, {name: np.array([bucket[name] for bucket in run["buckets"]]) for name in ("mean", "low", "high")}
+
+
+def paired(run: dict, reference: dict, beyond: bool = True) -> Score:
+    """Loss minus the reference's on the same tokens, beyond L or within it, with a bootstrap interval over blocks."""
+    edge = run["ranges"][1]["start"] // run["block"]
+    blocks = [np.array(list(record["blocks"].values())) for record in (run, reference)]
+    gaps = blocks[0] - blocks[1]
+    return Score.of(mean_interval((gaps[:, edge:] if beyond else gaps[:, :edge]).ravel()))
+
+
+def gap(row: Row, reference: Row, beyond: bool = True) -> Score:
+    """The same of rows: of several seeds, the mean of each block over them."""
+    return paired(_over_seeds(row), _over_seeds(reference), beyond)
+
+
+def _over_seeds(row: Row) -> dict:
+    blocks = {title: np.mean([run["blocks"][title] for run in row.runs], axis=0) for title in row.first["blocks"]}
+    return row.first | {"blocks": blocks}
+
+
+def disturbance(results: Results, row: Row) -> float | None:
+    """The averaged disturbance of a row's pairs, in nats (released convention): the record's, else computed.
+
+    None for a learned method, whose scale follows the input, and for one that is not registered here.
+    """
+    setting, geometry = row.setting, results.scale.geometry
+    options = {name: value for name, value in setting.options if name != "attention_factor"}  # moves no angle
+    for record in results.records("disturbance"):
+        for scored in record["scores"] if float(record["factor"]) == setting.factor else ():
+            exact = (scored["precision"], scored["convention"]) == ("float64", "released")
+            if exact and (scored["method"], scored["options"]) == (setting.method, options):
+                return scored["average"]
+    method = rope.METHODS.get(setting.method)
+    if method is None or method.start:
+        return None
+    try:
+        scaling = rope.scale(geometry, setting.method, setting.factor, **options)
+    except InputError:  # options of another version of the method
+        return None
+    return averaged(geometry, scaling, setting.factor)
+
+
+@functools.cache
+def _strategies(geometry: RopeGeometry, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    return kl.strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
+
+
+def averaged(geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> float:
+    """The averaged disturbance of any scaling, in nats (released convention, b = 360)."""
+    interpolation, extrapolation = _strategies(geometry, factor)
+    plain = np.where(scaling.interpolated, geometry.inv_freq / factor, geometry.inv_freq)
+    if np.allclose(plain, scaling.inv_freq, rtol=1e-12):
+        return float(np.where(scaling.interpolated, interpolation, extrapolation).mean())
+    pretrained = angle_distribution(geometry.inv_freq, geometry.context_length)
+    extended = angle_distribution(scaling.inv_freq, round(geometry.context_length * factor))
+    return float(kl.disturbance(extended, pretrained).mean())
+
+
+def reference(rows: Comparison, factor: float | None = None) -> Row | None:
+    """The rival that differences are taken to, among the rows."""
+    return rows.find(rope.RIVAL, {}, factor)

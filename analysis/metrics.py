@@ -1,0 +1,72 @@
+"""What each experiment's records measure: one function an experiment, from a record to scores by metric."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.rows import tokens
+from analysis.scores import Score, Scores
+from eval.intervals import accuracy_interval, mean_interval
+
+# Generated samples of LongBench-E are divided at L and 2L tokens.
+_MINIATURE = {"0-4k": "0-L", "4-8k": "L-2L", "8k+": "2L+", "Avg.": "Avg.", "Avg.>4k": "Avg.>L"}
+OPEN_LLM = {
+    "truthfulqa": "TruthfulQA",
+    "hellaswag": "HellaSwag",
+    "mmlu": "MMLU",
+    "arc_challenge": "ARC-c",
+    "average": "Avg.",
+}
+
+
+def longbench_e(record: dict) -> Scores:
+    """The buckets, and the averages that all of their buckets were measured for."""
+    found = record["scores"]["buckets"] | record["scores"]["averages"]
+    names = _MINIATURE if "benchmark" in record else {name: name for name in found}
+    return {names[name]: Score.of(score) for name, score in found.items()}
+
+
+def open_llm(record: dict) -> Scores:
+    """Each benchmark, and their mean where all four were measured."""
+    return {OPEN_LLM[name]: Score.of(score) for name, score in record["scores"].items()}
+
+
+def ruler(record: dict) -> Scores:
+    """Every evaluation length, and their mean where there are several."""
+    found = {tokens(int(length)): Score.of(score) for length, score in record["scores"]["lengths"].items()}
+    return found if len(found) == 1 else found | {"Avg.": Score.of(record["scores"]["average"])}
+
+
+def perplexity(record: dict) -> Scores:
+    """The token-weighted average at every evaluation length."""
+    return {tokens(row["length"]): Score.of(row["token"]) for row in record["scores"]}
+
+
+def passkey(record: dict) -> Scores:
+    """Found, in per cent, by length."""
+    return {tokens(row["length"]): Score.of(row, 100) for row in record["scores"]["by_length"]}
+
+
+def passkeys_of_all_lengths(record: dict) -> Scores:
+    """Found, in per cent, of all lengths together."""
+    rows = record["scores"]["by_length"]
+    found, asked = round(sum(row["mean"] * row["n"] for row in rows)), sum(row["n"] for row in rows)
+    return {"all": Score.of(accuracy_interval(np.arange(asked) < found), 100)}
+
+
+def previous_token(record: dict) -> Scores:
+    """Attention, in per cent, at a head's own offset and at s times that."""
+    return {"k back": Score.of(record["scores"]["own"]), "s·k back": Score.of(record["scores"]["scaled"])}
+
+
+def beyond(record: dict) -> Scores:
+    """Of a record of experiments.extension, the mean loss over all positions beyond L."""
+    first = record["ranges"][1]["start"] // record["block"]
+    return {"beyond": Score.of(mean_interval(np.array(list(record["blocks"].values()))[:, first:].ravel()))}
+
+
+def generic(record: dict) -> Scores:
+    """Of an experiment that is not named here: every score that its record holds at the first level."""
+    scores = record.get("scores")
+    entries = scores.items() if isinstance(scores, dict) else ()
+    return {name: Score.of(value) for name, value in entries if isinstance(value, dict) and "low" in value}

@@ -1,0 +1,121 @@
+"""Differences paired by sample: to the rival, and to the same setting without training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis import extension, whole_texts
+from analysis.metrics import OPEN_LLM
+from analysis.results import Results
+from analysis.rows import Comparison, LeftOut, Row, Setting, agree, compared, factors
+from analysis.scores import Score, Scores, SignTest, sign_test
+from eval.intervals import mean_interval, mean_of_means
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One setting against another on the same samples.
+
+    Attributes:
+        difference: of the means, in points, with a bootstrap interval.
+        test: how many samples are answered better and worse.
+    """
+
+    difference: Score
+    test: SignTest
+
+
+def ruler(ours: Row, other: Row) -> Paired:
+    """By task and length: of several samples or seeds the mean of each."""
+    own, others = _by_task(ours), _by_task(other)
+    shared = [key for key in own if key in others]
+    scores = [np.array([found[key] for key in shared]) for found in (own, others)]
+    return Paired(Score.of(mean_interval(scores[0] - scores[1])), sign_test(*scores))
+
+
+def _by_task(row: Row) -> dict[tuple[str, str], float]:
+    """In per cent, by length and task."""
+    by_run = [
+        {
+            (length, task): score["mean"]
+            for length, tasks in run["scores"]["tasks"].items()
+            for task, score in tasks.items()
+        }
+        for run in row.runs
+    ]
+    return {key: float(np.mean([found[key] for found in by_run])) for key in by_run[0]}
+
+
+def untrained_of(row: Row, untrained: Comparison) -> Row | None:
+    """The same setting without training on the same samples; of no setting that is learned there is one."""
+    same = untrained.find(row.setting.method, dict(row.setting.options), row.setting.factor)
+    return same if same and agree(same.first, row.first) else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What fine-tuning changes of every setting at a factor, by metric; and what is not comparable."""
+
+    factor: float
+    by_setting: dict[Setting, Scores]
+    left_out: tuple[LeftOut, ...]
+
+
+LOSS, WHOLE, AVERAGE = "loss beyond L", "whole texts beyond L", f"Open LLM, {OPEN_LLM['average']}"
+
+
+def training_changes(results: Results) -> list[Change]:
+    """Fine-tuned minus untrained of the same setting: losses in nats per token, the average of Open LLM in points.
+
+    The loss on beginnings of books is paired by block, that on whole texts by window, Open LLM by item.
+    """
+    found = []
+    for factor in factors(results, "extension", "perplexity", "open_llm"):
+        changes: dict[Setting, dict[str, Score]] = {}
+        left_out: list[LeftOut] = []
+
+        def whole(row: Row, same: Row) -> Score:
+            return whole_texts.gap_beyond(row, same, results.scale.context_length)
+
+        for metric, pair, change in (
+            (LOSS, _extension(results, factor), extension.gap),
+            (WHOLE, [whole_texts.runs(results, trained, factor) for trained in (False, True)], whole),
+            (AVERAGE, _open_llm(results, factor), _average),
+        ):
+            untrained, tuned = pair
+            for row in tuned.rows:
+                same = untrained_of(row, untrained)
+                score = change(row, same) if same else None
+                if score:
+                    changes.setdefault(row.setting, {})[metric] = score
+                    left_out += [*untrained.left_out, *tuned.left_out]
+        if changes:
+            ordered = {setting: changes[setting] for setting in sorted(changes, key=lambda setting: setting.order)}
+            found.append(Change(factor, ordered, tuple(left_out)))
+    return found
+
+
+def _extension(results: Results, factor: float) -> list[Comparison]:
+    untrained = extension.untrained(results, factor)
+    return [untrained, extension.fine_tuned(results, untrained)]
+
+
+def _open_llm(results: Results, factor: float) -> list[Comparison]:
+    return [
+        compared(results, "open_llm", trained, lambda run: float(run["factor"]) == factor, twins=False)
+        for trained in (False, True)
+    ]
+
+
+def _average(row: Row, same: Row) -> Score | None:
+    """None where not all benchmarks were recorded by document."""
+    runs = [*row.runs, *same.runs]
+    if not all(run.get("by_document", {}).keys() == set(OPEN_LLM) - {"average"} for run in runs):
+        return None
+    scores = [
+        {task: np.mean([run["by_document"][task] for run in own.runs], axis=0) for task in row.first["by_document"]}
+        for own in (row, same)
+    ]
+    return Score.of(mean_of_means([100 * (scores[0][task] - scores[1][task]) for task in scores[0]]))

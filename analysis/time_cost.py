@@ -1,0 +1,17 @@
+"""Times relative to one method's: the records of experiments.time_cost."""
+
+from __future__ import annotations
+
+from analysis.rows import Setting
+from analysis.scores import Score, Scores
+
+
+def rows(record: dict) -> list[tuple[str, Scores]]:
+    """Each setting's name and, by phase, the median of its times relative to the reference's."""
+    found: dict[str, dict[str, Score]] = {}
+    for row in record["scores"]:
+        setting = Setting.of(row | {"factor": record["factor"]})
+        name = setting.name + (", again" if row["again"] else "")
+        score = Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
+        found.setdefault(name, {})[row["phase"]] = score
+    return list(found.items())

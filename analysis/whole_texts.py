@@ -1,0 +1,126 @@
+"""Loss by position over whole texts, in windows of L': the records of experiments.perplexity --by-position."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from analysis.results import Results
+from analysis.rows import Comparison, Row, compared, span, tokens
+from analysis.scores import Score, Scores
+from eval.intervals import resampled_interval, resampled_ratio
+
+
+def runs(results: Results, trained: bool, factor: float | None = None) -> Comparison:
+    """The records of whole texts by position, all of the same windows; each selection of pairs once.
+
+    Args:
+        factor: of those at that scaling factor alone.
+    """
+
+    def wanted(run: dict) -> bool:
+        return _by_position(run) and factor in (None, float(run["factor"]))
+
+    return compared(results, "perplexity", trained, wanted, twins=False)
+
+
+def measured_factors(results: Results) -> list[float]:
+    """The scaling factors of such records."""
+    return sorted(
+        {float(run["factor"]) for run in results.records("perplexity") if run["method"] and _by_position(run)}
+    )
+
+
+def _by_position(run: dict) -> bool:
+    return run["tokens"] is None and "by_position" in run
+
+
+def scores(row: Row, reference: Row | None, context_length: int) -> Scores:
+    """Losses within and beyond L, their differences to the reference's, and what more context gives."""
+    own, edge = over_seeds(row), context_length // row.first["bucket"]
+    parts = {"within L": slice(edge), "beyond L": slice(edge, None)}
+    found: dict[str, Score | None] = {title: average(own[:, part]) for title, part in parts.items()}
+    for title, part in parts.items():
+        same = reference is None or reference is row
+        found[f"Δ {title}"] = None if same else average((own - over_seeds(reference))[:, part])
+    more = np.mean([more_context(run) for run in row.runs], axis=0)
+    found[f"{tokens(stride(row.first))} more before"] = average(more[:, 1:])
+    return found
+
+
+def gap_beyond(row: Row, reference: Row, context_length: int) -> Score:
+    """A row's loss beyond L minus another's, paired by window."""
+    gaps = over_seeds(row) - over_seeds(reference)
+    return average(gaps[:, context_length // row.first["bucket"] :])
+
+
+def by_span(row: Row, reference: Row, context_length: int) -> Scores:
+    """The difference to the reference by position, in spans that lie alike around L at every s.
+
+    Their edges are at 0, 1/8, 1/4, 1/2, 3/4, 1, 1.5, 2, 3, 4, 6, 8, … times L, up to a window's end; edges that fall
+    into one bucket are one.
+    """
+    gaps, bucket = over_seeds(row) - over_seeds(reference), row.first["bucket"]
+    edges = [0, 1 / 8, 1 / 4, 1 / 2, 3 / 4]
+    while edges[-1] < gaps.shape[1] * bucket / context_length:
+        edges.append(1.0 if edges[-1] < 1 else _next(edges[-1]))
+    places = sorted({min(round(edge * context_length / bucket), gaps.shape[1]) for edge in edges})
+    return {span(a * bucket, b * bucket): average(gaps[:, a:b]) for a, b in pairwise(places)}
+
+
+def _next(edge: float) -> float:
+    """Of 1, 1.5, 2, 3, 4, 6, 8, …"""
+    power = 2.0 ** np.floor(np.log2(edge))
+    return 1.5 * power if edge < 1.5 * power else 2 * power
+
+
+def over_seeds(row: Row) -> np.ndarray:
+    """A row's losses, of several seeds their mean: [windows, buckets]."""
+    return np.mean([losses(run) for run in row.runs], axis=0)
+
+
+def windows(run: dict) -> dict[tuple[str, int], np.ndarray]:
+    """The loss by `bucket` positions [buckets] of every longest window, by its text and first position.
+
+    NaN past a text's end, and where the text's last positions do not fill a bucket.
+    """
+    longest, found = max(run["lengths"]), {}
+    for key, values in run["by_position"].items():
+        title, length, begin = key.rsplit("/", 2)
+        if int(length) == longest:
+            found[title, int(begin)] = values
+    buckets = max(map(len, found.values()))
+    for place, values in found.items():
+        full = len(values) if len(values) == buckets else len(values) - 1
+        found[place] = np.pad(np.array(values[:full]), (0, buckets - full), constant_values=np.nan)
+    return dict(sorted(found.items()))
+
+
+def losses(run: dict) -> np.ndarray:
+    """[windows, buckets], see :func:`windows`."""
+    return np.array(list(windows(run).values()))
+
+
+def more_context(run: dict) -> np.ndarray:
+    """Of the tokens that two successive windows share, the earlier's loss minus the later's: [pairs, buckets].
+
+    The earlier one has a stride's tokens more before them.
+    """
+    found, step = windows(run), stride(run)
+    shared = next(iter(found.values())).size - step // run["bucket"]
+    pairs = [(window, found.get((title, begin + step))) for (title, begin), window in found.items()]
+    return np.array([earlier[-shared:] - later[:shared] for earlier, later in pairs if later is not None])
+
+
+def average(values: np.ndarray) -> Score:
+    """The mean over windows and buckets [windows, buckets], NaN aside, with a bootstrap interval over windows."""
+    sums, counts = np.nansum(values, axis=1), np.count_nonzero(~np.isnan(values), axis=1)
+    sums, counts = sums[counts > 0], counts[counts > 0]
+    return Score.of(resampled_interval(sums.sum() / counts.sum(), resampled_ratio(sums, counts), len(sums)))
+
+
+def stride(run: dict) -> int:
+    """Tokens between two of the longest windows."""
+    strides = run["stride"] if isinstance(run["stride"], list) else [run["stride"]] * len(run["lengths"])
+    return strides[int(np.argmax(run["lengths"]))]

@@ -1,0 +1,226 @@
+"""Load a model to experiment on: a preset scale, a local checkpoint or a hub name."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib.util
+import os
+import pickle
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from unittest import mock
+
+import gguf
+import torch
+import transformers
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
+from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers import models as tokenizer_models
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
+
+from core import clex
+from core.embedding import config_geometry
+from core.errors import InputError
+from core.rope import RopeGeometry
+from experiments.lab.records import ROOT, file_sha256
+from experiments.lab.scales import SCALES
+
+if not torch.cuda.is_available():  # else DeepSpeed, which transformers imports when saving, warns of its own guess
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
+# transformers warns that `short_mscale` is not one of its own keys each time an extended model is loaded.
+transformers.logging.set_verbosity_error()
+
+
+# What a checkpoint that is broken in one of many ways makes the libraries raise.
+_UNLOADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RuntimeError, SafetensorError,
+               pickle.UnpicklingError, StrictDataclassError)  # fmt: skip
+
+
+@dataclass
+class Loaded:
+    """A model and its tokenizer."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+
+
+def device() -> str:
+    """The accelerator when there is one, else the CPU."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def attention(dtype: str) -> str | None:
+    """FlashAttention-2 where it is installed, there is a GPU and the dtype is one of its two; else transformers'
+    default, which is SDPA for every model that has it."""
+    usable = transformers.utils.is_flash_attn_2_available() and dtype in ("bfloat16", "float16")
+    return "flash_attention_2" if usable else None
+
+
+def load(name: str, dtype: str = "float32") -> Loaded:
+    """Load a causal language model by scale, path or hub name, in evaluation mode on the best device.
+
+    Raises:
+        InputError: nothing loadable under that name, or a configuration without a context length.
+    """
+    source, arguments = _resolve(name)
+    config = check_config(name)
+    if source == "random":
+        torch.manual_seed(0)
+        # Not from_config: under ZeRO-3 that would draw other weights.
+        model = transformers.LlamaForCausalLM(config).to(getattr(torch, dtype))
+        return Loaded(model.eval().to(device()), byte_tokenizer())
+    if "gguf_file" in arguments:  # unpack the quantised blocks into a plain dense model
+        quantization = {"quantization_config": transformers.GgufConfig(dequantize=True), "config": config}
+    else:
+        quantization = {}
+    # For a GGUF file transformers would make the same map of names anew for each module, which takes most of the time.
+    names = functools.cache(gguf.get_tensor_name_map)
+    try:
+        with mock.patch.object(gguf, "get_tensor_name_map", names):
+            model, info = AutoModelForCausalLM.from_pretrained(
+                source,
+                dtype=getattr(torch, dtype),
+                attn_implementation=attention(dtype),
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # to be refused below, by name
+                **arguments,
+                **quantization,
+            )
+    except _UNLOADABLE as error:
+        raise InputError(f"cannot load the weights of {name}: {_first_line(error)}") from error
+    # transformers fills what is missing with random numbers, and says so in a table that scrolls away.
+    for what in ("missing", "unexpected", "mismatched"):
+        if keys := sorted(map(str, info[f"{what}_keys"])):
+            raise InputError(
+                f"the weights of {name} do not fit its configuration: {len(keys)} {what}, {keys[0]} for one; "
+                "give a complete checkpoint of this architecture."
+            )
+    clex.restore(model, source)
+    return Loaded(model.eval().to(device()), tokenizer(name))
+
+
+def tokenizer(name: str) -> PreTrainedTokenizerBase:
+    """The tokenizer under `name`, without its weights."""
+    source, arguments = _resolve(name)
+    if source == "random":
+        return byte_tokenizer()
+    check_config(name)
+    try:
+        kind = PreTrainedTokenizerFast if arguments else AutoTokenizer  # which would parse the GGUF file once more
+        return kind.from_pretrained(source, trust_remote_code=False, **arguments)
+    except _UNLOADABLE as error:
+        raise InputError(f"cannot load the tokenizer of {name}: {_first_line(error)}") from error
+
+
+def provenance(name: str) -> dict:
+    """What identifies the weights in a record; needs no loading. Of a local checkpoint, its directory's own name."""
+    source, _ = _resolve(name)
+    files = sorted(p for p in Path(source).glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
+    named = Path(name).resolve().name if files else str(name)
+    return {
+        "source": SCALES[name].model if name in SCALES else named,
+        "sha256": {file.name: file_sha256(file) for file in files},
+    }
+
+
+def check_config(name: str) -> transformers.PreTrainedConfig:
+    """The configuration under `name`, without its weights; InputError if there is none or it states no length."""
+    source, arguments = _resolve(name)
+    if source == "random":
+        return architecture(name)
+    try:
+        config = _gguf_config(source, **arguments) if arguments else AutoConfig.from_pretrained(source, trust_remote_code=False)
+        stated = {} if arguments else transformers.PreTrainedConfig.get_config_dict(source)[0]
+    except _UNLOADABLE as error:
+        raise InputError(
+            f"no checkpoint at {name!r}: give a directory with config.json and weights, a name on the Hugging Face "
+            f"hub, or one of {', '.join(SCALES)} ({_first_line(error)})"
+        ) from error
+    # A missing length would silently become the class's default, so look at what the file itself says.
+    length_key = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
+    stated = stated.get("text_config") or stated
+    if stated and not stated.get(length_key):
+        raise InputError(
+            f"{name}/config.json does not state the context length the model was pre-trained with; "
+            f"add {length_key!r} to it."
+        )
+    return config
+
+
+def _gguf_config(source: str, gguf_file: str) -> transformers.PreTrainedConfig:
+    return copy.deepcopy(_parsed_gguf_config(source, gguf_file))
+
+
+@functools.cache
+def _parsed_gguf_config(source: str, gguf_file: str) -> transformers.PreTrainedConfig:
+    """Kept, because transformers parses the whole vocabulary for it, which takes seconds."""
+    return AutoConfig.from_pretrained(source, gguf_file=gguf_file)
+
+
+def architecture(name: str) -> transformers.PreTrainedConfig:
+    """The configuration under `name`; of a scale that states its sizes, without looking anywhere else."""
+    sizes = SCALES[name].architecture if name in SCALES else None
+    return transformers.LlamaConfig(**sizes) if sizes else check_config(name)
+
+
+def byte_tokenizer() -> PreTrainedTokenizerBase:
+    """One token per byte and an end of text, for models that have no tokenizer of their own: 257 tokens."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    backend = Tokenizer(tokenizer_models.BPE({token: i for i, token in enumerate(["</s>", *alphabet])}, []))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    backend.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>", pad_token="</s>")
+
+
+def geometry(name: str) -> RopeGeometry:
+    """The pre-training geometry under `name`, from its configuration alone."""
+    return SCALES[name].geometry if name in SCALES else config_geometry(check_config(name))
+
+
+def facts(name: str, scale: str, factor: float) -> dict:
+    """What results/<scale>/scale.json says of a user's own model.
+
+    Raises:
+        InputError: it bears the name of a scale whose model is another.
+    """
+    if scale in SCALES:
+        weights = provenance(scale)["sha256"]  # none where they are the hub's
+        if SCALES[scale].geometry != geometry(name) or weights not in ({}, provenance(name)["sha256"]):
+            raise InputError(f"{name} is not the model of the scale {scale!r} but bears its name; rename it.")
+        return SCALES[scale].facts()
+    return {
+        "title": scale,
+        "model": provenance(name)["source"],
+        "geometry": asdict(geometry(name)),
+        "factors": [factor],
+        "n_hat": {},
+        "ablated": [],
+    }
+
+
+def _resolve(name: str) -> tuple[str, dict]:
+    """(what to hand to from_pretrained, its extra arguments)."""
+    model = SCALES[name].model if name in SCALES else str(name)
+    if model.startswith("repository:"):
+        return str(ROOT / model.removeprefix("repository:")), {}
+    if not model.startswith("package:"):
+        return model, {}
+    package, file = model.removeprefix("package:").split("/", 1)
+    spec = importlib.util.find_spec(package)  # finds the package without importing it or what it needs
+    if spec is None:
+        raise InputError(f"the package {package} that carries {name}'s weights is not installed; run `make env`.")
+    return spec.submodule_search_locations[0], {"gguf_file": file}
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

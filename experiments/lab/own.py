@@ -1,0 +1,38 @@
+"""What is measured of a user's own model: a scale with sizes that follow L and L', without fine-tuning."""
+
+from __future__ import annotations
+
+from core.geometry import RopeGeometry
+from experiments.lab.scale import Scale
+from experiments.lab.suite import Data, Step, Suite
+
+
+def scale(title: str, model: str, geometry: RopeGeometry, factors: tuple[float, ...]) -> Scale:
+    """The scale that a checkpoint is; a benchmark that the machine has no items of is left out."""
+    context_length = geometry.context_length
+    extended = sorted(round(context_length * factor) for factor in factors)
+    lengths = (context_length, *extended)  # the same for every factor, so that all stand in one table
+    prompts = tuple(round(extended[-1] * share / 4) for share in range(1, 6))
+    every = max(geometry.head_dim // 8 // 2 * 2, 2)
+    suite = Suite(
+        evaluations=(
+            Step("extension", data=Data.BOOKS),
+            Step(
+                "perplexity",
+                {"lengths": lengths, "stride": max(context_length // 2, 1), "tokens": extended[-1] + context_length},
+                {"tokens": extended[-1] + context_length // 2},
+                Data.BOOKS,
+            ),
+            Step("passkey", {"lengths": prompts, "depths": 3, "keys": 1}, {"depths": 1}),
+            Step("previous_token"),
+            Step("ruler", {"lengths": lengths, "samples": 1}, quick=None),
+            Step("longbench_e", {"limit": 20}, {"limit": 1}, Data.BENCHMARKS_GIVEN),
+            Step("open_llm", {"limit": 300}, {"limit": 10}, Data.BENCHMARKS_GIVEN),
+        ),
+        alone=(
+            Step("disturbance", {"factor": factors}),
+            *(Step("selections", {"factor": factor, "every": every}, quick=None) for factor in factors),
+        ),
+        books=1,
+    )
+    return Scale(title, model, geometry, factors=factors, fine_tuned=(), suite=suite)

@@ -1,0 +1,236 @@
+"""What there is to do for a scale: its suite (experiments/lab/suite.py) as chains of command lines."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core import rope
+from experiments.lab import records
+from experiments.lab.scale import Scale
+from experiments.lab.suite import Ablation, Data, Step, Suite, command_line
+
+Command = list[str]
+Setting = tuple[str, dict]  # a method and its options
+
+
+@dataclass
+class Chain:
+    """Commands that follow each other: a model, and all that is measured of it.
+
+    Attributes:
+        name: of the log, and of the records as far as they are of one run.
+        commands: module and arguments of each.
+        twins: settings that are this very model, as (experiment, setting): its records hold for them too.
+    """
+
+    name: str
+    commands: list[Command]
+    twins: list[tuple[str, Setting]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What there is to do for a scale.
+
+    Attributes:
+        scale: its name.
+        preset: what it is, and its suite.
+        output: for checkpoints, the miniature and logs.
+        results: for records.
+        quick: few samples, one seed.
+        model: a checkpoint to measure instead of the scale's own model.
+        books: texts to score.
+        benchmarks: a folder for each benchmark, by its experiment's name.
+        corpus: what to train on.
+        experiments: of the suite's, these alone.
+        methods: these alone, and nothing that goes through methods of its own.
+    """
+
+    scale: str
+    preset: Scale
+    output: Path
+    results: Path
+    quick: bool = False
+    model: str | None = None
+    books: tuple[Path, ...] = ()
+    benchmarks: Path | None = None
+    corpus: str | None = None
+    experiments: Collection[str] | None = None
+    methods: Collection[str] | None = None
+
+    @property
+    def suite(self) -> Suite:
+        return self.preset.suite
+
+    @property
+    def factors(self) -> tuple[float, ...]:
+        return self.suite.factors or self.preset.factors
+
+    def miniature(self) -> list[Chain]:
+        """The generated benchmarks, where the suite has any."""
+        step = self.suite.miniature
+        if not step:
+            return []
+        made = [*self._base(), "--output", str(self._miniature()), *step.arguments(self.quick)]
+        return [Chain(step.experiment, [[f"experiments.{step.experiment}", *made]])]
+
+    def timing(self) -> list[Chain]:
+        """What each method costs, measured with nothing beside it; a learned one with the weights trained before."""
+        step = self.suite.timing
+        if not step or not self.suite.seeds:
+            return []
+        factor = self.factors[0]
+        methods = dict.fromkeys(method for method, _ in self.preset.trained(factor))
+        learned = [method for method in methods if rope.METHODS[method].start]
+        for another in learned[1:]:  # a command line names the weights of one
+            del methods[another]
+        weights = [str(self._checkpoint(records.run_name(method, factor, {}, seed=0))) for method in learned[:1]]
+        timed = {"factor": factor, "method": tuple(methods)} | {"weights": path for path in weights}
+        return [Chain(step.experiment, [self._command(step, [*self._base(), *command_line(timed)])])]
+
+    def chains(self, only: str | None = None) -> list[Chain]:
+        """Each model once, in the part that measures most of it, which comes first."""
+        parts = {
+            "trained": self._trained,
+            "untrained": self._untrained,
+            "ablations": self._ablations,
+            "temperature": self._temperature,
+        }
+        chains: dict[str, Chain] = {}
+        for name, part in parts.items():
+            for chain in part() if only in (None, name) else ():
+                first = chains.setdefault(chain.name, chain)
+                if first is not chain:
+                    first.twins.extend(chain.twins)
+        return [chain for chain in chains.values() if chain.commands]
+
+    def _seeds(self) -> range:
+        return range(min(self.suite.seeds, 1) if self.quick else self.suite.seeds)
+
+    def _trained(self) -> Iterator[Chain]:
+        for seed in self._seeds():
+            for factor in self.factors:
+                for setting in self.preset.trained(factor):
+                    yield self._fine_tuned(setting, factor, seed, self.suite.evaluations)
+
+    def _untrained(self) -> Iterator[Chain]:
+        for factor in self.factors:
+            for setting in self.preset.comparison(factor):
+                yield self._as_it_is(setting, factor, self.suite.evaluations)
+        for factor, steps in self.suite.further.items():
+            for setting in self.preset.comparison(factor):
+                yield self._as_it_is(setting, factor, steps)
+        if self.methods is None:
+            yield Chain("alone", self._commands(self._base(), self.suite.alone))
+
+    def _ablations(self) -> Iterator[Chain]:
+        for trained in (True, False):
+            own = [ablation for ablation in self.suite.ablations if (self.suite.seeds and ablation.trained) == trained]
+            yield from self._ablated(own, trained)
+
+    def _ablated(self, ablations: list[Ablation], trained: bool) -> Iterator[Chain]:
+        """One chain for each model, however many settings lead to it."""
+        factor = self.factors[0]
+        known = self.preset.trained(factor) if trained else self.preset.comparison(factor)
+        first: dict[tuple, Setting] = {}  # by the frequencies that a setting leads to
+        for setting in known:
+            if not rope.METHODS[setting[0]].start:  # what is learned is no selection of pairs
+                first.setdefault(self._frequencies(setting), setting)
+        settings: dict[tuple, list[Setting]] = {}
+        experiments: dict[tuple, dict[str, None]] = {}
+        for ablation in ablations:
+            for value in ablation.values:
+                setting = (rope.OURS, {**ablation.fixed, ablation.option: value})
+                frequencies = self._frequencies(setting)
+                first.setdefault(frequencies, setting)
+                settings.setdefault(frequencies, []).append(setting)
+                experiments.setdefault(frequencies, {}).update(dict.fromkeys(ablation.experiments))
+        for frequencies, own in settings.items():
+            measured = first[frequencies]
+            steps = self._steps(experiments[frequencies])
+            if trained:
+                chain = self._fine_tuned(measured, factor, 0, steps)
+            else:
+                chain = self._as_it_is(measured, factor, steps)
+            others = [setting for setting in own if setting not in (measured, *known)]
+            chain.twins += [(name, other) for other in others for name in experiments[frequencies]]
+            if chain.twins or measured not in known:
+                yield chain
+
+    def _frequencies(self, setting: Setting) -> tuple[bytes, float]:
+        """What tells models apart: the inverse frequencies at the first factor, and the temperature."""
+        scaling = rope.scale(self.preset.geometry, setting[0], self.factors[0], **setting[1])
+        return scaling.inv_freq.tobytes(), scaling.attention_factor
+
+    def _temperature(self) -> Iterator[Chain]:
+        temperature = self.suite.temperature
+        for factor in self.factors if temperature else ():
+            steps = self._steps(temperature.experiments)
+            for setting in self.preset.temperature_swapped(factor):
+                for seed in self._seeds() if temperature.trained else ():
+                    yield self._fine_tuned(setting, factor, seed, steps)
+                yield self._as_it_is(setting, factor, steps)
+
+    def _steps(self, experiments: Collection[str]) -> list[Step]:
+        return [step for step in self.suite.evaluations if step.experiment in experiments]
+
+    def _as_it_is(self, setting: Setting, factor: float, steps: Iterable[Step]) -> Chain:
+        name = records.run_name(setting[0], factor, setting[1])
+        return Chain(name, self._commands(self._method(setting, factor), steps) if self._is_asked(setting) else [])
+
+    def _fine_tuned(self, setting: Setting, factor: float, seed: int, steps: Iterable[Step]) -> Chain:
+        """A fine-tune and what is measured of it; nothing where nothing is."""
+        name = records.run_name(setting[0], factor, setting[1], seed)
+        checkpoint = str(self._checkpoint(name))
+        how = [*self._method(setting, factor), *command_line({"seed": seed, "output": checkpoint})]
+        measured = self._commands(["--model", checkpoint], steps) if self._is_asked(setting) else []
+        return Chain(name, [self._command(self.suite.training, how), *measured] if measured else [])
+
+    def _is_asked(self, setting: Setting) -> bool:
+        return self.methods is None or setting[0] in self.methods
+
+    def _checkpoint(self, run_name: str) -> Path:
+        return self.output / "checkpoints" / run_name
+
+    def _miniature(self) -> Path:
+        return self.output / "miniature"
+
+    def _base(self) -> Command:
+        return ["--model", self.model] if self.model else ["--scale", self.scale]
+
+    def _method(self, setting: Setting, factor: float) -> Command:
+        return [*self._base(), *command_line({"method": setting[0], "factor": factor, **setting[1]})]
+
+    def _commands(self, model: Command, steps: Iterable[Step]) -> list[Command]:
+        return [self._command(step, model) for step in steps if self._is_wanted(step)]
+
+    def _is_wanted(self, step: Step) -> bool:
+        asked = self.experiments is None or step.experiment in self.experiments
+        possible = step.data is not Data.BENCHMARKS_GIVEN or self._given_items(step) is not None
+        return asked and possible and not (self.quick and step.quick is None)
+
+    def _command(self, step: Step, model: Command) -> Command:
+        arguments = [*self._data(step), *step.arguments(self.quick), "--results", str(self.results)]
+        return [f"experiments.{step.experiment}", *model, *arguments]
+
+    def _data(self, step: Step) -> list[str]:
+        """The arguments that say where a step's data lie."""
+        match step.data:
+            case Data.BOOKS if self.books:
+                return ["--text", *map(str, self.books[:1] if self.quick else self.books)]
+            case Data.BOOKS:
+                return ["--books", str(1 if self.quick else self.suite.books)]
+            case Data.MINIATURE:
+                return ["--data", str(self._miniature() / step.experiment)]
+            case Data.BENCHMARKS | Data.BENCHMARKS_GIVEN if items := self._given_items(step):
+                return ["--data", str(items)]
+            case Data.CORPUS if self.corpus:
+                return ["--data", self.corpus]
+        return []
+
+    def _given_items(self, step: Step) -> Path | None:
+        """A benchmark's folder, where one was given."""
+        folder = self.benchmarks / step.experiment if self.benchmarks else None
+        return folder if folder and folder.is_dir() else None

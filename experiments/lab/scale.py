@@ -1,0 +1,114 @@
+"""What a scale is: a base model, and how the paper's experiments are sized for it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from core import rope
+from core.geometry import RopeGeometry
+from experiments.lab.suite import Suite
+
+# The options that a scale's suite varies: settings with others than the scale's own belong to the ablations' tables.
+ABLATED = ("n_hat", "intervals", "attention_factor")
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a scale's fine-tuning is sized; the defaults are the paper's (section 4.1 and its appendix).
+
+    AdamW at a constant learning rate without warm-up. The paper does not mention gradient clipping; 1 is the default
+    of the Trainer, and of the fine-tuning scripts of its rivals.
+
+    Attributes:
+        steps: optimizer steps for each scaling factor.
+        batch: sequences of a step, over all devices.
+        device_batch: sequences that a device takes at a time; gradients are accumulated up to `batch`.
+        learning_rate, betas, weight_decay: AdamW's.
+        clip: the gradient norm is clipped at this.
+        dtype: of matrix products, "bfloat16" or "float32"; None for bfloat16 on a GPU that has it, else float32.
+        checkpointing: recompute activations in the backward pass rather than keep them.
+        save_every: steps between checkpoints.
+        data: "hub" (PG19), "books" (the registry package's, but for the one that is scored), or a directory.
+    """
+
+    steps: dict[int, int] = field(default_factory=lambda: {2: 1000, 4: 500})
+    batch: int = 64
+    device_batch: int = 1
+    learning_rate: float = 2e-5
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    dtype: str | None = None
+    checkpointing: bool = True
+    save_every: int = 50
+    data: str = "hub"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A base model and how the paper's experiments are sized for it.
+
+    Attributes:
+        title: how tables and figures call the model.
+        model: a hub name, or "package:NAME/FILE.gguf" for weights that a Python package carries, or "repository:PATH"
+            for a directory of this repository, or "random".
+        geometry: head dimension d, base and pre-training length L.
+        factors: the scaling factors s that are compared.
+        n_hat: the number of interpolated dimensions n̂ for each factor, where it is set by hand.
+        fine_tuned: the methods that are fine-tuned; those of the paper's tables, unless said otherwise.
+        trains_n_hat: whether the paper's own method is fine-tuned at n̂ alone, as the paper did; t = 0 is then measured
+            without training, and a fine-tune that states neither t nor n̂ takes n̂.
+        training: how it is fine-tuned.
+        suite: what is measured of it, where that can be done in one go.
+        architecture: a Llama's sizes, so that a dry run needs neither weights nor network; of the model "random",
+            all there is.
+    """
+
+    title: str
+    model: str
+    geometry: RopeGeometry
+    factors: tuple[int, ...] = (2, 4)
+    n_hat: dict[int, int] = field(default_factory=dict)
+    fine_tuned: tuple[str, ...] = tuple(name for name, method in rope.METHODS.items() if method.published)
+    trains_n_hat: bool = False
+    training: Training = field(default_factory=Training)
+    suite: Suite | None = None
+    architecture: dict[str, int] | None = None
+
+    def comparison(self, factor: float) -> list[tuple[str, dict]]:
+        """The methods that every comparison without training runs, with their options."""
+        settings = []
+        for name, method in rope.METHODS.items():
+            if method.start is None:  # what is learned cannot be had without training
+                settings.append((name, {}))
+            if name == rope.OURS and factor in self.n_hat:
+                settings.append((name, {"n_hat": self.n_hat[factor]}))
+        return settings
+
+    def trained(self, factor: float) -> list[tuple[str, dict]]:
+        """The methods that every comparison fine-tunes, with their options."""
+        learned = [(name, {}) for name, method in rope.METHODS.items() if method.start]
+        settings = [entry for entry in [*self.comparison(factor), *learned] if entry[0] in self.fine_tuned]
+        return [(name, options) for name, options in settings if options or not self.defaults(name, factor)]
+
+    def defaults(self, method: str, factor: float) -> dict:
+        """The options of a fine-tune that does not say which pairs the method is to choose."""
+        chosen = self.trains_n_hat and method == rope.OURS and factor in self.n_hat
+        return {"n_hat": self.n_hat[factor]} if chosen else {}
+
+    def temperature_swapped(self, factor: float) -> list[tuple[str, dict]]:
+        """YaRN without its temperature, and DPRoPE at n̂ with it: what of their difference is the choice of pairs."""
+        own = round(rope.scale(self.geometry, rope.RIVAL, factor).attention_factor, 4)
+        n_hat = {"n_hat": self.n_hat[factor]} if factor in self.n_hat else {}
+        return [(rope.RIVAL, {"attention_factor": 1.0}), (rope.OURS, {**n_hat, "attention_factor": own})]
+
+    def facts(self) -> dict:
+        """What results/<scale>/scale.json says, for whoever reads the records."""
+        return {
+            "title": self.title,
+            "model": self.model,
+            "geometry": asdict(self.geometry),
+            "factors": list(self.factors),
+            "n_hat": {f"{factor:g}": n_hat for factor, n_hat in self.n_hat.items()},
+            "ablated": list(ABLATED),
+        }

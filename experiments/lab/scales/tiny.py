@@ -1,0 +1,50 @@
+"""A small Llama trained here, its weights in the repository: every artifact, end to end."""
+
+from core.geometry import RopeGeometry
+from experiments.lab.scale import Scale, Training
+from experiments.lab.suite import Ablation, Data, Step, Suite, Temperature
+
+# Of RULER's 13 tasks, those whose prompts fit in 1,024 tokens of tiny's small vocabulary, what is generated included.
+_RULER = ("niah_single_1", "niah_single_2", "niah_multikey_2", "niah_multikey_3", "vt", "cwe", "fwe")
+_EVALUATIONS = (
+    Step("perplexity", {"lengths": (1024, 2048, 4096), "tokens": 6144}, {"lengths": (1024, 2048), "tokens": 2560}),
+    Step(
+        "passkey",
+        {"lengths": (512, 1024, 2048, 3072, 4096), "keys": 2},
+        {"lengths": (1024, 2048), "depths": 3, "keys": 1},
+    ),
+    Step("ruler", {"samples": 4, "tasks": _RULER}, {"samples": 1, "lengths": (1024, 2048)}),
+    Step("longbench_e", {"margin": 128, "new_tokens": 64}, data=Data.MINIATURE),
+    Step("open_llm", data=Data.MINIATURE),
+    Step("previous_token"),
+)
+
+SCALE = Scale(
+    title="tiny (5.3 M)",
+    model="repository:models/tiny",
+    geometry=RopeGeometry(head_dim=64, base=1300.0, context_length=1024),
+    # By the same rule as smollm2's; here the pairs are 23-31.
+    n_hat={2: 20, 4: 18},
+    training=Training(
+        steps={2: 32, 4: 16},
+        batch=2,
+        device_batch=1,
+        learning_rate=3e-5,
+        checkpointing=False,
+        save_every=8,
+        data="books",
+    ),
+    suite=Suite(
+        evaluations=_EVALUATIONS,
+        alone=(Step("disturbance"), Step("extension", {"factor": 2}), Step("selections")),
+        miniature=Step("miniature", {"samples": 3, "documents": 60}, {"samples": 1, "documents": 10}),
+        seeds=3,
+        # Short sequences, many rounds: what is timed side by side meets the same machine.
+        timing=Step("time_cost", {"length": 512}, {"repeats": 1}),
+        ablations=(
+            Ablation("n_hat", (48, 44, 40, 36, 32, 28)),  # the paper's 96-56 of 128 dimensions
+            Ablation("intervals", (90, 180, 360, 720)),
+        ),
+        temperature=Temperature(("perplexity", "passkey")),
+    ),
+)

@@ -1,0 +1,100 @@
+"""Long public-domain books to score, from a registry package or from the user's own files.
+
+The package `autocomplete` carries `big.txt`, the corpus of Norvig's spelling corrector: four Project Gutenberg
+books in one file. A book runs from its first sentence, behind title page and contents, to Gutenberg's closing
+notice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Book:
+    """A title and its text."""
+
+    title: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Of the text in UTF-8."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+# title, where its text begins, where it ends
+_BOOKS = (
+    ("War and Peace", '"Well, Prince, so Genoa and Lucca', "*** END OF THE PROJECT GUTENBERG EBOOK, WAR AND PEACE"),
+    ("The Adventures of Sherlock Holmes", "To Sherlock Holmes she is always the woman.", "*** END OF"),
+    ("History of the United States", "The tide of migration that set in toward the shores", "End of the Project"),
+    ("Manual of Surgery", "To prolong human life and to alleviate suffering", "End of the Project"),
+)
+AVAILABLE = len(_BOOKS)
+SCORED = 1  # the first book is what evaluations score by default; training takes the others
+
+
+def books(count: int) -> list[Book]:
+    """The first `count` books of the registry package.
+
+    Raises:
+        InputError: a count out of range, or the package is missing.
+    """
+    if not 1 <= count <= AVAILABLE:
+        raise InputError(f"{count} books were asked for; the package carries {AVAILABLE}, so give 1 to {AVAILABLE}.")
+    spec = importlib.util.find_spec("autocomplete")
+    if spec is None:
+        raise InputError("the package autocomplete that carries the books is not installed; run `make env`.")
+    corpus = (Path(spec.submodule_search_locations[0]) / "big.txt").read_text(encoding="utf-8")
+    return [_cut(corpus, *entry) for entry in _BOOKS[:count]]
+
+
+def files(paths: list[Path]) -> list[Book]:
+    """The user's own text files, one book each.
+
+    Raises:
+        InputError: no such file, no UTF-8 in it, nothing in it, or two of the same name, which records could not tell apart.
+    """
+    found = [Book(path.stem, read(path)) for path in paths]
+    titles = [book.title for book in found]
+    for title in titles:
+        if titles.count(title) > 1:
+            raise InputError(f"two texts are called {title!r}; give the files different names.")
+    return found
+
+
+def read(path: Path) -> str:
+    """A text file's content, or InputError."""
+    if not path.is_file():
+        raise InputError(f"no text file at {path}.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path} as UTF-8 text ({error}); give a plain text file.") from error
+    if not text.strip():
+        raise InputError(f"{path} is empty; give a text to read.")
+    return text
+
+
+def tokens(tokenizer, text: str, most: int | None = None) -> torch.Tensor:
+    """The ids [count] of a text's first `most` tokens, of all where None; without special tokens."""
+    # Seven characters a token is more than any English text needs, and spares tokenising all of a book.
+    excerpt = text if most is None else text[: 7 * most]
+    ids = tokenizer(excerpt, add_special_tokens=False, return_tensors="pt").input_ids[0]
+    if len(excerpt) < len(text) and len(ids) < most:
+        return tokens(tokenizer, text)[:most]
+    return ids[:most]
+
+
+def _cut(corpus: str, title: str, first: str, last: str) -> Book:
+    start = corpus.index(first)
+    return Book(title, corpus[start : corpus.index(last, start)].rstrip())

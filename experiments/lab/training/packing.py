@@ -1,0 +1,145 @@
+"""Books into full-length training sequences, on disk, in an order that is a pure function of seed and step.
+
+A sequence is L' consecutive tokens of one book, and what remains of a book at its end is dropped. The paper says
+"fine-tuned ... with a max length of 8192" on PG19 and no more; this reading respects document boundaries without
+attention masks, every position of every sequence is a real long-range context, and of a PG19 book (about 100,000
+tokens) it drops a few per cent. No special tokens are added: a sequence from the middle of a book has no beginning.
+
+The sequences are tokenised once into a memory-mapped file that runs with the same source, tokeniser, length and seed
+share, so all methods see the same data, and a resumed run continues at its step without reading a text again.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+from transformers import PreTrainedTokenizerBase
+
+from core.errors import InputError
+from experiments.lab.records import file_sha256, identity
+from experiments.lab.training.corpus import Corpus
+
+
+class PackedSequences(Dataset):
+    """Training sequences in training order.
+
+    Item i is {"input_ids": int64 [length], "labels": the same}. When `total` exceeds the sequences there are, they are
+    gone through again in another order.
+
+    Attributes:
+        facts: the source, its books with their hashes and sequences, and the SHA-256 of all tokens.
+    """
+
+    def __init__(self, directory: Path, total: int, seed: int) -> None:
+        self.facts = json.loads((directory / "data.json").read_text())
+        self._shape = self.facts["sequences"], self.facts["length"]
+        self._file, self._total, self._seed = directory / "tokens.bin", total, seed
+
+    def __len__(self) -> int:
+        return self._total
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        tokens = torch.from_numpy(self._tokens[self._row(index)].astype(np.int64))
+        return {"input_ids": tokens, "labels": tokens}
+
+    def describe(self, index: int) -> str:
+        """Which book's tokens item `index` is."""
+        row = self._row(index)
+        for book in self.facts["books"]:
+            if row < book["sequences"]:
+                begin = (book["first"] + row) * self.facts["length"]
+                return f"{book['title']!r}, tokens {begin}-{begin + self.facts['length'] - 1}"
+            row -= book["sequences"]
+        raise IndexError(index)
+
+    @functools.cached_property
+    def _tokens(self) -> np.ndarray:
+        return np.memmap(self._file, dtype=self.facts["dtype"], mode="r", shape=self._shape)
+
+    def _row(self, index: int) -> int:
+        epoch, place = divmod(index, self._shape[0])
+        return int(_order(self._seed, epoch, self._shape[0])[place])
+
+
+@functools.lru_cache(maxsize=2)
+def _order(seed: int, epoch: int, count: int) -> np.ndarray:
+    return np.random.default_rng([seed, epoch]).permutation(count)
+
+
+def pack(
+    corpus: Corpus, tokenizer: PreTrainedTokenizerBase, length: int, batch: int, steps: int, seed: int, cache: Path
+) -> PackedSequences:
+    """The sequences for `steps` batches of `batch`, tokenised on first use.
+
+    Args:
+        length: tokens of a sequence, L'.
+        cache: the directory that holds one directory for each set of sequences.
+
+    Raises:
+        InputError: no text, or too little for one batch of this length.
+    """
+    directory = cache / identity(
+        source=corpus.fingerprint(), tokenizer=_fingerprint(tokenizer), length=length, wanted=batch * steps, seed=seed
+    )
+    if not directory.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=cache))
+        try:
+            _write(partial, corpus, tokenizer, length, batch, batch * steps, seed)
+            if not directory.exists():  # else another run has just made the same
+                os.rename(partial, directory)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return PackedSequences(directory, batch * steps, seed)
+
+
+def _write(folder: Path, corpus: Corpus, tokenizer, length: int, batch: int, wanted: int, seed: int) -> None:
+    dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
+    books, count, read, longest = [], 0, 0, 0
+    share = -(-wanted // corpus.count) if corpus.count else wanted
+    with open(folder / "tokens.bin", "wb") as out:
+        for book in corpus.books(seed):
+            tokens = tokenizer(book.text, add_special_tokens=False, verbose=False).input_ids
+            whole = len(tokens) // length
+            taken = min(whole, share, wanted - count)
+            # Of a book that gives a share only, which part is up to the seed.
+            first = int(np.random.default_rng([seed, read]).integers(whole - taken + 1)) if corpus.count else 0
+            out.write(np.asarray(tokens[first * length : (first + taken) * length], dtype=dtype).tobytes())
+            count, read, longest = count + taken, read + 1, max(longest, len(tokens))
+            if taken:
+                what = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
+                books.append(what | {"first": first, "sequences": taken})
+            if count == wanted:
+                break
+    if not read:
+        raise InputError(f"the corpus {corpus.source} holds no text; give --data a directory of books.")
+    if count < batch:
+        raise InputError(
+            f"the corpus {corpus.source} gives {count} sequences of {length} tokens and a batch needs {batch} "
+            f"(the longest of {read} books has {longest} tokens); give a shorter --length, a smaller --batch or more "
+            "text."
+        )
+    facts = {
+        "source": corpus.source,
+        "length": length,
+        "sequences": count,
+        "dtype": dtype.name,
+        "sha256": file_sha256(folder / "tokens.bin"),
+        "books": books,
+    }
+    (folder / "data.json").write_text(json.dumps(facts, ensure_ascii=False))
+
+
+def _fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    state = backend.to_str() if backend is not None else json.dumps(sorted(tokenizer.get_vocab().items()))
+    return hashlib.sha256(state.encode()).hexdigest()

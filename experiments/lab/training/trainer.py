@@ -1,0 +1,263 @@
+"""Hugging Face's Trainer, with what a reproducible run adds to it.
+
+- The loss never holds all logits (:mod:`experiments.lab.training.loss`).
+- The data's order is the dataset's own, so its position is the number of steps done; with the optimizer, the
+  scheduler and the random states that the Trainer keeps, a killed run continues to the last bit.
+- A checkpoint is written beside its place and renamed: the last good one outlives a kill while the next is saved.
+- A loss or gradient that is not a finite number stops the run before it reaches the weights.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import time
+import warnings
+from pathlib import Path
+
+import torch
+import transformers
+from torch.utils.data import Dataset, SequentialSampler
+from tqdm import tqdm
+from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, TrainingArguments
+from transformers import Trainer as HuggingFaceTrainer
+
+from core.errors import InputError
+from experiments.lab.records import ROOT
+from experiments.lab.scale import Training
+from experiments.lab.training import launch
+from experiments.lab.training.loss import HeadLoss
+
+DEEPSPEED = Path(__file__).with_name("deepspeed_zero3.json")
+_SAVING = ".saving"
+# DeepSpeed still calls by their old names what torch renamed; torch says so several times a step.
+warnings.filterwarnings("ignore", message="`torch.distributed", category=FutureWarning)
+
+
+class Trainer(HuggingFaceTrainer):
+    """Trains `model` on the items of `data` in their order; see the module's docstring.
+
+    Args:
+        model: a causal language model.
+        arguments: from :func:`training_arguments`.
+        data: a map-style dataset of `input_ids` and `labels` [length], labels -100 where a token does not count.
+            If it has a method `describe(index) -> str`, a failure names the item by it.
+    """
+
+    loss_is_scaled_for_ga = True
+
+    def __init__(self, model: PreTrainedModel, arguments: TrainingArguments, data: Dataset) -> None:
+        self._loss, self._progress, self._saving_in = HeadLoss(model), Progress(), None
+        transformers.logging.disable_progress_bar()  # of saving each checkpoint
+        super().__init__(model=model, args=arguments, train_dataset=data, callbacks=[self._progress, TensorBoard()])
+        self.remove_callback(PrinterCallback)
+        self.model_accepts_loss_kwargs = True  # asks for num_items_in_batch: the tokens of all micro-batches
+        self._loss_shifts_labels = True
+        self._last_log = time.perf_counter()
+
+    def resume_or_train(self) -> None:
+        """Train to the end, from the last checkpoint in the output directory if there is one."""
+        shutil.rmtree(Path(self.args.output_dir) / _SAVING, ignore_errors=True)
+        checkpoint = last_checkpoint(Path(self.args.output_dir))
+        self._last_log = time.perf_counter()
+        try:
+            self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        finally:
+            self._progress.close()  # so that what is said of a failure has a line of its own
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        """The mean over all tokens of the step, as this micro-batch's share of it."""
+        total = self._loss(model, {"input_ids": inputs["input_ids"]}, inputs["labels"])
+        # Gradients are averaged over the processes afterwards, so each counts its own share that many times.
+        loss = total * (self.accelerator.num_processes / num_items_in_batch)
+        self._stop_unless_finite(loss)
+        return loss
+
+    def _stop_unless_finite(self, loss: torch.Tensor) -> None:
+        if math.isfinite(loss.item()):
+            return
+        step, micro = self.state.global_step, self._micro_batch
+        first = (
+            step * self.args.gradient_accumulation_steps + micro
+        ) * self.args.world_size + self.accelerator.process_index
+        items = range(first * self._train_batch_size, (first + 1) * self._train_batch_size)
+        describe = getattr(self.train_dataset, "describe", "item {}".format)
+        raise InputError(
+            f"the loss is {loss.item()} at step {step + 1}, in its batch {micro + 1} of this process "
+            f"({'; '.join(describe(item) for item in items)}); {self._kept()}"
+        )
+
+    def _get_grad_norm(self, model, grad_norm=None):
+        norm = super()._get_grad_norm(model, grad_norm)
+        if norm is not None and not math.isfinite(norm):
+            raise InputError(f"the gradient's norm is {norm} at step {self.state.global_step + 1}; {self._kept()}")
+        return norm
+
+    def _kept(self) -> str:
+        checkpoint = last_checkpoint(Path(self.args.output_dir))
+        kept = f"the last checkpoint, {checkpoint}, is kept" if checkpoint else "no checkpoint had been written"
+        return f"{kept}; lower the learning rate, or look at the data."
+
+    def training_step(self, model, inputs, num_items_in_batch=None):
+        """One micro-batch, counted so that a failure can name it."""
+        done = super().training_step(model, inputs, num_items_in_batch)
+        self._micro_batch += 1
+        return done
+
+    def get_batch_samples(self, epoch_iterator, num_batches, device):
+        """The micro-batches of the next step."""
+        self._micro_batch = 0
+        return super().get_batch_samples(epoch_iterator, num_batches, device)
+
+    def log(self, logs, start_time=None):
+        """Log, adding the seconds since the log before."""
+        if "loss" in logs:
+            now = time.perf_counter()
+            logs["seconds"], self._last_log = now - self._last_log, now
+        super().log(logs, start_time)
+
+    def _get_train_sampler(self, train_dataset=None):
+        return SequentialSampler(train_dataset or self.train_dataset)
+
+    def _get_output_dir(self, trial):
+        return self._saving_in or self.args.output_dir
+
+    def _save_checkpoint(self, model, trial):
+        folder = Path(self.args.output_dir)
+        self._saving_in = str(folder / _SAVING)
+        try:
+            super()._save_checkpoint(model, trial)
+        finally:
+            self._saving_in = None
+        self.accelerator.wait_for_everyone()
+        if self.is_world_process_zero():
+            name = f"checkpoint-{self.state.global_step}"
+            (folder / _SAVING / name).rename(folder / name)
+            for old in _checkpoints(folder):
+                if old.name != name:
+                    shutil.rmtree(old)
+            shutil.rmtree(folder / _SAVING)
+        self.accelerator.wait_for_everyone()
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The newest whole checkpoint under `folder`."""
+    return max(_checkpoints(folder), key=lambda path: int(path.name.split("-")[1]), default=None)
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
+
+
+def training_arguments(settings: Training, steps: int, seed: int, folder: Path, **changes) -> TrainingArguments:
+    """The Trainer's arguments for these settings on whatever hardware there is.
+
+    Several processes train under DeepSpeed ZeRO-3. Make the arguments before loading the model: ZeRO-3 then loads
+    each process's share only.
+
+    Args:
+        folder: where checkpoints and logs go.
+        changes: further arguments, or others than these.
+
+    Raises:
+        InputError: a batch that the processes cannot divide evenly.
+    """
+    processes = launch.processes()[1]
+    device_batch = min(settings.device_batch, settings.batch // processes)
+    if not device_batch or settings.batch % (device_batch * processes):
+        raise InputError(
+            f"a batch of {settings.batch} sequences cannot be divided among {processes} processes with "
+            f"{max(device_batch, 1)} each at a time; choose another --batch or --device-batch."
+        )
+    on_gpu = torch.cuda.is_available()
+    arguments = {
+        "output_dir": str(folder),
+        "max_steps": steps,
+        "per_device_train_batch_size": device_batch,
+        "gradient_accumulation_steps": settings.batch // (device_batch * processes),
+        "learning_rate": settings.learning_rate,
+        "lr_scheduler_type": "constant",
+        "warmup_steps": 0,
+        "weight_decay": settings.weight_decay,
+        "adam_beta1": settings.betas[0],
+        "adam_beta2": settings.betas[1],
+        "max_grad_norm": settings.clip,
+        "optim": "adamw_torch_fused" if processes == 1 else "adamw_torch",
+        "bf16": (settings.dtype or default_dtype()) == "bfloat16",
+        "use_cpu": not on_gpu,
+        "activation_checkpointing": settings.checkpointing,
+        "activation_checkpointing_kwargs": {"use_reentrant": False} if settings.checkpointing else None,
+        "seed": seed,
+        "save_strategy": "steps",
+        "save_steps": settings.save_every,
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,
+        "remove_unused_columns": False,
+        "dataloader_pin_memory": on_gpu,
+        "report_to": "none",
+        "disable_tqdm": True,  # Progress draws the bar
+        "deepspeed": str(DEEPSPEED) if processes > 1 else None,
+    }
+    if processes > 1 and not on_gpu:
+        launch.join_on_cpu()
+        arguments["accelerator_config"] = {"use_configured_state": True}
+    made = TrainingArguments(**arguments | changes)
+    assert made.device  # looking at it joins the processes, which ZeRO-3 needs when the model is loaded
+    return made
+
+
+def default_dtype() -> str:
+    """What matrix products are in where nothing is asked for.
+
+    Only some processors have bfloat16, and a run must not depend on which one it is given to: on a CPU it is float32.
+    """
+    return "bfloat16" if bfloat16_on_gpu() else "float32"
+
+
+def bfloat16_on_gpu() -> bool:
+    """Whether there is a GPU that multiplies bfloat16 in hardware."""
+    return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
+class Progress(TrainerCallback):
+    """One bar, with the last loss."""
+
+    _bar = None
+
+    def on_train_begin(self, args, state, control, **_):
+        self._bar = tqdm(
+            total=state.max_steps, initial=state.global_step, unit="step", disable=not state.is_world_process_zero
+        )
+
+    def on_log(self, args, state, control, logs, **_):
+        if "loss" in logs:
+            self._bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
+
+    def on_step_end(self, args, state, control, **_):
+        self._bar.update(1)
+
+    def close(self) -> None:
+        """Leave the bar as it stands."""
+        if self._bar:
+            self._bar.close()
+
+
+class TensorBoard(TrainerCallback):
+    """Scalars under `tensorboard/`; steps that a resumed run repeats replace those logged before the kill."""
+
+    def on_train_begin(self, args, state, control, **_):
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = None
+        if state.is_world_process_zero:
+            folder = str(Path(args.output_dir) / "tensorboard")
+            self._writer = SummaryWriter(folder, purge_step=state.global_step + 1)
+
+    def on_log(self, args, state, control, logs, **_):
+        for name, value in logs.items() if self._writer else ():
+            self._writer.add_scalar(name, value, state.global_step)
+
+    def on_train_end(self, args, state, control, **_):
+        if self._writer:
+            self._writer.close()

@@ -1,0 +1,51 @@
+"""Figure 5 of the paper: LongBench-E against growing disturbance, as n̂ falls when t rises."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from analysis import extension, metrics
+from analysis.results import NotMeasured, Results
+from analysis.rows import ablations
+from core import rope
+from figures.kit import style
+
+
+def build(results: Results) -> Figure:
+    """Both against n̂, from most to fewest dimensions interpolated; fine-tuned where there is that.
+
+    Raises:
+        NotMeasured: no ablation over n̂ by LongBench-E.
+    """
+    found = list(ablations(results, "longbench_e", "n_hat"))
+    if not found:
+        raise NotMeasured(
+            f"no ablation over n̂ by longbench_e under {results.folder / results.scale.name}; "
+            f"`make ablations SCALE={results.scale.name}` measures one."
+        )
+    state, ablation = found[-1]
+    rows = sorted(ablation.rows.items(), reverse=True)
+    moved = [1e3 * extension.disturbance(results, row) for _, row in rows]
+    scores = [row.scores(metrics.longbench_e)["Avg."] for _, row in rows]
+    spans = [[score.mean - score.low for score in scores], [score.high - score.mean for score in scores]]
+    places = range(len(rows))
+
+    figure, axes = plt.subplots(figsize=(style.COLUMN, 2.5))
+    drawn = style.line(rope.METHODS[rope.OURS].styles[0]) | {"marker": "o", "markersize": 3}
+    lines = [axes.errorbar(places, [s.mean for s in scores], yerr=spans, capsize=2, elinewidth=0.8, **drawn)]
+    right = axes.twinx()
+    lines += right.plot(places, moved, color="0.45", linestyle="--", marker="s", markersize=2.5)
+    right.set_ylabel("disturbance (10⁻³ nat)")
+    right.spines["right"].set_visible(True)
+    right.grid(visible=False)
+    axes.set_xticks(places, [str(n_hat) for n_hat, _ in rows])
+    axes.set_xlabel("n̂, dimensions interpolated")
+    axes.set_ylabel("score, mean over tasks")
+    first = ablation.first
+    kind = f", {first.first['benchmark']}" if "benchmark" in first.first else ""
+    axes.set_title(f"{results.scale.title}{kind},\n{state}, s = {first.setting.factor:g}", loc="left", fontsize=7)
+    axes.set_ylim(0)
+    right.set_ylim(0)
+    axes.legend(lines, ["score", "disturbance"], loc="lower left")
+    return figure

@@ -1,0 +1,66 @@
+"""Drawing the disturbance of methods pair by pair."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.results import Results
+from analysis.rows import Setting, extended_length, tokens
+from figures.kit import style
+
+FLOOR = 1e-5  # nats; smaller disturbances are drawn here
+_MARKERS = "osD^vP<>X"
+
+
+def draw(results: Results, names: dict[str, str]) -> Figure:
+    """Disturbance against pair index, one panel per factor, on a logarithmic axis.
+
+    Args:
+        names: of the methods to draw, by method; the last of the first three is filled.
+    """
+    runs = sorted(results.require("disturbance"), key=lambda run: run["factor"])
+    geometry = results.scale.geometry
+    height = 0.5 + 1.5 * len(runs) + 0.12 * (len(names) // 4)
+    figure, rows = plt.subplots(len(runs), 1, figsize=(style.COLUMN, height), sharex=True, squeeze=False)
+    for axes, run in zip(rows[:, 0], runs):
+        _panel(axes, run, names)
+        length = tokens(extended_length(results, run["factor"]))
+        axes.set_title(f"{length} (s = {run['factor']:g})", loc="left")
+        axes.set_ylabel("disturbance (nat)")
+        # Pairs from here on do not complete a rotation within L.
+        slow = int((geometry.wavelength <= geometry.context_length).sum())
+        axes.axvline(slow - 0.5, color="black", linewidth=0.6, linestyle=":")
+        axes.annotate("λ > L", (slow - 0.1, 1), xycoords=("data", "axes fraction"), va="top", fontsize=7)
+    rows[-1, 0].set_xlabel("pair index i (high to low frequency)")
+    style.one_legend(figure, [rows[0, 0]], min(len(names), 3))
+    return figure
+
+
+def _panel(axes: Axes, run: dict, names: dict[str, str]) -> None:
+    scored = {
+        row["method"]: row["per_pair"]
+        for row in run["scores"]
+        if (row["precision"], row["convention"]) == ("float64", "released") and not row["options"]
+    }
+    drawn = style.styles(Setting(method) for method in names)
+    for index, (method, label) in enumerate(names.items()):
+        if method not in scored:  # registered after the record was made
+            continue
+        (color, _), filled = drawn[Setting(method)], index == min(len(names), 3) - 1
+        axes.plot(
+            np.maximum(scored[method], FLOOR),
+            color=color,
+            linewidth=0.6,
+            marker=_MARKERS[index % len(_MARKERS)] if index < 2 or not filled else "D",
+            markersize=2.2 if filled else 3.4,
+            markerfacecolor=color if filled else "none",
+            markeredgewidth=0.7,
+            label=label,
+        )
+    axes.set_yscale("log")
+    axes.set_ylim(FLOOR / 1.5, 5)
+    axes.set_yticks([1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1], ["≤10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"])
+    axes.yaxis.set_minor_locator(plt.NullLocator())

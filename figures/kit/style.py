@@ -1,0 +1,102 @@
+"""What every figure shares: sizes, type, and how a setting is drawn."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from analysis.rows import Setting
+from core import rope
+
+COLUMN, PAGE = 3.3, 6.9  # widths in inches of a column and of a page of a two-column paper
+
+# For what a registration leaves out: colours far from each other, from black and from the registered solid line, to
+# colour-blind eyes too, and dashes unlike those that are registered.
+_COLOURS = ("#882255", "#332288", "#77AA66", "#664400")
+_DASHES = ("-", (0, (2, 2)), (0, (9, 2, 3, 2)), (0, (1, 3)), (0, (12, 2, 2, 2, 2, 2)))
+AS_IT_IS = ("#000000", "-")  # a checkpoint that no method here extended
+
+
+def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
+    """(colour, line style) of each setting of a figure, the same whatever stands beside it where it is registered.
+
+    A method is drawn as its registration says, its variants with other options as the further styles there; whatever
+    they leave out takes the next free pair of a colour and a dash.
+    """
+    free = itertools.cycle(itertools.product(_DASHES, _COLOURS))  # twenty pairs, then again
+    found: dict[Setting, rope.Style] = {}
+    variants: dict[tuple, list[tuple]] = {}
+    for setting in sorted(set(settings), key=lambda one: (*one.order, str(one.method))):
+        known = rope.METHODS[setting.method].styles if setting.method in rope.METHODS else ()
+        plain = setting.plain()
+        if setting.method is None:
+            found[setting] = AS_IT_IS
+            continue
+        # Variants count within a scaling factor: n̂ differs from one to the next, its style does not.
+        others = variants.setdefault((setting.method, setting.factor), [])
+        if not plain and setting.options not in others:
+            others.append(setting.options)
+        place = 0 if plain else 1 + others.index(setting.options)
+        same = next((style for other, style in found.items() if _alike(other, setting)), None)
+        if same:
+            found[setting] = same
+        elif place < len(known):
+            found[setting] = known[place]
+        else:
+            dash, colour = next(free)
+            found[setting] = (colour, dash)
+    return found
+
+
+def line(style: rope.Style) -> dict:
+    """A style as matplotlib's arguments."""
+    return {"color": style[0], "linestyle": style[1]}
+
+
+def _alike(one: Setting, other: Setting) -> bool:
+    return (one.method, one.options) == (other.method, other.options)
+
+
+def use() -> None:
+    """Small sans serif type, light grid, embedded fonts."""
+    plt.rcParams.update(
+        {
+            "font.size": 8,
+            "axes.titlesize": 8,
+            "axes.labelsize": 8,
+            "legend.fontsize": 7,
+            "xtick.labelsize": 7,
+            "ytick.labelsize": 7,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.color": "#dddddd",
+            "grid.linewidth": 0.5,
+            "axes.axisbelow": True,
+            "lines.linewidth": 1.2,
+            "legend.frameon": False,
+            "figure.constrained_layout.use": True,
+            "pdf.fonttype": 42,
+            "savefig.dpi": 200,
+        }
+    )
+
+
+def mark_length(axes: Axes, position: float, name: str = "L") -> None:
+    """A dotted line at a position of the axis, named at its upper end."""
+    axes.axvline(position, color="black", linewidth=0.8, linestyle=":")
+    place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    axes.annotate(name, (position, 1), xytext=(2, -2), va="top", fontsize=7, **place)
+
+
+def one_legend(figure, panels: Iterable[Axes], columns: int) -> None:
+    """One legend above the figure, each label once; a setting looks the same in each panel."""
+    handles = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels())}
+    if handles:
+        figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)

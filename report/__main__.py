@@ -1,0 +1,35 @@
+"""Each claim of the paper beside what was measured, with every table and figure, as one HTML file.
+
+    python -m report
+
+reads records and the figures beside them, and writes build/report/index.html, which needs nothing else to be read; for
+records of another folder, report/index.html beside that.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from experiments.lab import cli
+from experiments.lab.records import RESULTS, ROOT
+from report import page
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m report")
+    parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default build/report/")
+    cli.add_results_argument(parser)
+    arguments = parser.parse_args()
+    output = arguments.output or default_output(arguments.results)
+    file = cli.write_whole(output / "index.html", page.build(arguments.results))
+    print(os.path.relpath(file))
+
+
+def default_output(folder: Path) -> Path:
+    """Where the report on the records of a folder belongs."""
+    return ROOT / "build" / "report" if folder.resolve() == RESULTS else root(folder) / "report"
+
+
+if __name__ == "__main__":
+    cli.run(main)

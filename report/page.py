@@ -1,0 +1,165 @@
+"""The report: each claim of the paper beside what was measured, with every table and figure, as one HTML page."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from pathlib import Path
+
+from analysis import results
+from analysis.findings import EXACT, KIND, NONE, NOT, Fact, Finding, Quantity
+from analysis.results import NotMeasured, Results, root
+from report import audit, reasons
+from report.claims import CLAIMS
+from tables.kit import command, html
+from tables.kit.model import Block, Cell, Table, interval, number
+
+_CLASSES = {EXACT: "exact", KIND: "kind", NOT: "no", NONE: "none"}
+_STYLE = """
+body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
+h1{font-size:1.6rem;margin-bottom:.2rem}h2{margin-top:2.2rem;border-bottom:1px solid #ccc;font-size:1.2rem}
+table{border-collapse:collapse;margin:1rem 0;font-size:.82rem;display:block;overflow-x:auto}
+caption{text-align:left;padding-bottom:.4rem;color:#444}td,th{padding:.18rem .55rem;text-align:right;white-space:nowrap}
+td:first-child,th:first-child{text-align:left}tr.rule td,tr.rule th{border-top:1px solid #999}
+.claims td{border-top:1px solid #ddd}
+.claims td,.words td,.claims th,.words th{white-space:normal;text-align:left;vertical-align:top}
+small,.note{color:#666}.note{font-size:.8rem}figure{margin:1.2rem 0}figure img{max-width:100%;height:auto}
+figcaption{color:#444;font-size:.85rem}
+.v{font-weight:600}.exact{color:#00664d}.kind{color:#0072B2}.no{color:#b03a00}.none{color:#777}
+"""
+_READING = (
+    "“Reproduced exactly”: the paper's own numbers. “In kind”: the same finding on another model, beyond the "
+    "interval's noise, for every factor measured. A comparison takes DPRoPE's best setting against the best other "
+    "method; where there are several training seeds it is paired by seed, on the same samples, and its interval is that of training "
+    "alone. The paper's own scores need its models and eight A100s."
+)
+DIFFERENCES = Table(
+    "differences",
+    "Where the paper and its released code differ.",
+    (
+        Block(
+            "",
+            ("", "paper", "released code", "finding"),
+            tuple(
+                tuple(map(Cell, row))
+                for row in (
+                    (
+                        "direction of the KL",
+                        "equation (7): KL(P_L' ‖ P_L)",
+                        "KL(P_L ‖ P_L')",
+                        "the published table needs the code's",
+                    ),
+                    (
+                        "ε",
+                        "“extremely small”, on frequencies",
+                        "6.1e-5 on each count",
+                        "equation (7) depends on it strongly",
+                    ),
+                    (
+                        "“Ours” in the disturbance table",
+                        "n̂ = 80 / 64 by section 4.1",
+                        "argmin, t = 0",
+                        "the table is the argmin's",
+                    ),
+                    (
+                        "YaRN's ramp",
+                        "linear in rotations",
+                        "–",
+                        "the published 25.55 / 35.44 need the official index-space ramp",
+                    ),
+                )
+            ),
+        ),
+    ),
+    words=True,
+)
+
+
+def build(folder: Path) -> str:
+    """The whole page.
+
+    Args:
+        folder: of the records; figures are those that stand beside it.
+    """
+    checks = audit.findings()
+    agree = sum(check.holds for check in checks)
+    why = reasons.build(folder)
+    parts = [
+        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>",
+        f"<title>DPRoPE, reproduced</title><style>{_STYLE}</style></head><body><h1>DPRoPE, reproduced</h1>",
+        *_claims(folder),
+        *(["<h2>Where methods fail, and why</h2>", html.render(why)] if why else []),
+        "<h2>The paper against its released code</h2>",
+        html.render(DIFFERENCES),
+        "<h2>The paper against itself</h2>",
+        f"<p>{len(checks)} averages, bold entries, repeated rows and claims were derived again from the published "
+        f"tables; {agree} agree.</p>",
+        html.render(audit.build(checks)),
+        *(part for measured in results.every(folder) for part in _scale(measured)),
+        "</body></html>",
+    ]
+    return "\n".join(parts)
+
+
+def _claims(folder: Path) -> list[str]:
+    found = [(claim, claim.findings(folder)) for claim in CLAIMS]
+    verdicts = [finding.verdict for _, own in found for finding in own]
+    counts = "; ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in _CLASSES if verdict in verdicts)
+    rows = [
+        f"<tr>{_claim(claim, len(own)) if index == 0 else ''}{_finding(finding)}</tr>"
+        for claim, own in found
+        for index, finding in enumerate(own)
+    ]
+    return [
+        "<p>Wu et al., <i>Extending Context Window of Large Language Models from a Distributional Perspective</i>, "
+        "EMNLP 2024. Every number is read from a record under <code>results/</code>; brackets are 95 % intervals. "
+        f"{escape(counts)}.</p>",
+        "<h2>Claims</h2><table class=claims><tbody><tr><th>the paper's claim</th><th>measured on</th>"
+        "<th>what came out</th><th>verdict</th></tr>",
+        *rows,
+        f"</tbody></table><p><small>{escape(_READING)}</small></p>",
+    ]
+
+
+def _claim(claim, rows: int) -> str:
+    return f"<td rowspan={rows}><b>{escape(claim.text)}</b><br><small>{escape(claim.where)}</small></td>"
+
+
+def _finding(finding: Finding) -> str:
+    title = finding.scale.title if finding.scale else "–"
+    lines = [escape(finding.about)] if finding.about else []
+    lines += [escape(fact_line(fact)) for fact in finding.facts]
+    mark = _CLASSES[finding.verdict]
+    return f"<td>{escape(title)}</td><td>{'<br>'.join(lines)}</td><td class='v {mark}'>{escape(finding.verdict)}</td>"
+
+
+def fact_line(fact: Fact) -> str:
+    """The numbers of a fact in one line."""
+    start = [f"s = {fact.factor:g}"] if fact.factor is not None else []
+    start += [fact.metric] if fact.metric else []
+    numbers = "; ".join(_quantity(quantity) for quantity in fact.quantities)
+    return f"{', '.join(start)}: {numbers}" if start else numbers
+
+
+def _quantity(quantity: Quantity) -> str:
+    score, digits = quantity.score, quantity.digits
+    parts = (quantity.name, number(score.mean, digits, quantity.signed), interval(score, digits), quantity.unit)
+    return " ".join(part for part in parts if part)
+
+
+def _scale(measured: Results) -> list[str]:
+    """A scale's figures and tables."""
+    folder = root(measured.folder) / "figures" / measured.scale.name
+    parts = [f"<h2>{escape(measured.scale.title)}</h2>", *map(_figure, sorted(folder.glob("*.png")))]
+    for name in command.names():
+        try:
+            parts.append(html.render(command.build(name, measured)))
+        except NotMeasured:
+            continue
+    return parts
+
+
+def _figure(file: Path) -> str:
+    data = base64.b64encode(file.read_bytes()).decode()
+    name = escape(file.stem.replace("_", " "))
+    return f"<figure><img alt='{name}' src='data:image/png;base64,{data}'><figcaption>{name}</figcaption></figure>"

@@ -1,0 +1,105 @@
+"""The pages that say what came out, from templates and records.
+
+    python -m report.pages                 results/<scale>/README.md of every scale, and the repository's own pages
+    python -m report.pages --scale tiny    one scale's page
+
+A scale's page is rendered from templates/<scale>.md, whose prose is about the repository's own records, where there is
+one, and from templates/scale.md otherwise. A sentence that the records no longer bear out is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import jinja2
+
+from analysis import results
+from analysis.results import Results
+from core import rope
+from core.errors import InputError
+from experiments.lab import cli
+from experiments.lab.records import RESULTS, ROOT
+from report import audit
+from report.language import FILTERS, View, environment, holds
+from tables.kit import markdown
+
+TEMPLATES = Path(__file__).parent / "templates"
+# The repository's own pages, which speak of several scales: where each belongs.
+OVERALL = {
+    "README.md": ROOT / "README.md",
+    "experiments.md": ROOT / "experiments" / "README.md",
+    "paper.md": RESULTS / "paper" / "README.md",
+}
+
+
+def pages(folder: Path, scale: str | None = None) -> dict[Path, str]:
+    """What belongs in which file: a scale's page, or every scale's; and the repository's own pages, of its records.
+
+    Raises:
+        InputError: no such scale, or the records no longer say what a template does.
+    """
+    scales = [scale] if scale else results.scales(folder)
+    if not scales:
+        raise InputError(f"no records under {folder}; measure something, or give --results.")
+    made = {folder / name / "README.md": scale_page(Results.of(name, folder)) for name in scales}
+    return made if scale or folder.resolve() != RESULTS else made | overall_pages()
+
+
+def scale_page(measured: Results) -> str:
+    """A scale's page."""
+    own = f"{measured.scale.name.replace('-', '_')}.md"
+    ours = measured.folder.resolve() == RESULTS and (TEMPLATES / own).is_file()
+    return _render(own if ours else "scale.md", environment(View(measured, measured.folder / measured.scale.name)))
+
+
+def overall_pages() -> dict[Path, str]:
+    """The repository's own pages, by where each belongs."""
+    checks = audit.findings()
+    of = {measured.scale.name: measured for measured in results.every()}
+
+    def cost(scale: str, *experiments: str) -> str:
+        return View(of[scale], ROOT).took(*experiments)
+
+    names = {
+        "cost": cost,
+        "methods": list(rope.METHODS),
+        "checks": len(checks),
+        "agree": sum(check.holds for check in checks),
+        "audit": markdown.render(audit.build(checks), caption=False),
+    }
+    made = {}
+    for name, file in OVERALL.items():
+        views = {scale: View(measured, file.parent) for scale, measured in of.items()}
+        made[file] = _render(name, names | {"of": views})
+    return made
+
+
+def _render(template: str, names: dict) -> str:
+    engine = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
+        autoescape=False,  # Markdown: what is not the template's own words is escaped where it is inserted
+    )
+    engine.filters |= FILTERS
+    text = engine.get_template(template).render(names | {"holds": holds})
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)).strip() + "\n"
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m report.pages")
+    parser.add_argument("--scale", help="whose page (default: every scale that has records, and the overall pages)")
+    cli.add_results_argument(parser)
+    arguments = parser.parse_args()
+    made = pages(arguments.results, arguments.scale)
+    for file, text in made.items():
+        cli.write_whole(file, text)
+        print(os.path.relpath(file))
+
+
+if __name__ == "__main__":
+    cli.run(main)

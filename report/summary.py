@@ -1,0 +1,68 @@
+"""What was rendered, where, and the numbers to look at first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from analysis import extension, results
+from analysis.findings import EXACT, KIND, NONE, NOT
+from analysis.results import Results, root
+from analysis.rows import in_comparison
+from experiments.lab import cli
+from report.claims import CLAIMS
+from report.page import fact_line
+from tables.kit.model import interval, number
+
+_OUTPUTS = (("tables", ".tex"), ("figures", ".pdf"))
+
+
+def build(folder: Path) -> str:
+    """The summary as text for a terminal."""
+    lines = ["", "Made:"]
+    for measured in results.every(folder):
+        lines += [f"  {line}" for line in _made(measured)]
+    disturbance = CLAIMS[0]
+    for finding in (found for found in disturbance.findings(folder) if found.facts):
+        lines += ["", f"{disturbance.text}, {finding.about}: {finding.verdict}"]
+        lines += [f"  {fact_line(fact)}" for fact in finding.facts]
+    for measured in results.every(folder):
+        lines += _losses(measured)
+    verdicts = [finding.verdict for claim in CLAIMS for finding in claim.findings(folder)]
+    counts = (f"{verdicts.count(verdict)} {verdict}" for verdict in (EXACT, KIND, NOT, NONE) if verdict in verdicts)
+    return "\n".join([*lines, "", f"The paper's claims, scale by scale: {', '.join(counts)} (`make report`)."])
+
+
+def _made(measured: Results) -> Iterator[str]:
+    """A line for each kind of output of a scale."""
+    for kind, suffix in _OUTPUTS:
+        names = sorted(file.stem for file in (root(measured.folder) / kind / measured.scale.name).glob(f"*{suffix}"))
+        if names:
+            yield f"{kind}/{measured.scale.name}/: {', '.join(names)}"
+    if (measured.folder / measured.scale.name / "README.md").is_file():
+        yield f"results/{measured.scale.name}/README.md"
+
+
+def _losses(measured: Results) -> list[str]:
+    """The comparison without training at each factor, by range of positions."""
+    lines = []
+    for factor in extension.measured_factors(measured):
+        rows = extension.untrained(measured, factor).only(in_comparison(measured.scale))
+        if not rows:
+            continue
+        spans = ", ".join(extension.ranges(rows.first))
+        lines += ["", f"{measured.scale.title}, s = {factor:g}, without training, nats per token at {spans}:"]
+        for row in rows.rows:
+            scores = "  ".join(f"{number(s.mean, 3)} {interval(s, 3)}" for s in extension.ranges(row.first).values())
+            lines.append(f"  {row.setting.name:<22} {scores}")
+    return lines
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m report.summary")
+    cli.add_results_argument(parser)
+    print(build(parser.parse_args().results))
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,15 @@
+"""Ablation over b, the number of intervals, on LongBench-E."""
+
+from __future__ import annotations
+
+from analysis import metrics
+from analysis.results import Results
+from tables.kit.blocks import ablation
+from tables.kit.model import Table
+
+CAPTION = "Influence of the number of intervals b on LongBench-E. Measured rows: with 95 % intervals. Best in bold."
+
+
+def build(results: Results) -> Table:
+    """From DPRoPE's records of experiments.longbench_e."""
+    return ablation(results, "longbench_e", "intervals", metrics.longbench_e, "Table 6", CAPTION)

@@ -1,0 +1,38 @@
+"""A table as Markdown: a table for each block, its title above it."""
+
+from __future__ import annotations
+
+import re
+
+from tables.kit.model import Block, Cell, Table
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|])")
+
+
+def render(table: Table, caption: bool = True) -> str:
+    """Caption, blocks and notes."""
+    parts = [text(table.heading)] if caption else []
+    for block in table.blocks:
+        parts += [f"*{text(block.title)}*"] if block.title else []
+        parts += [_rows(block, table.words)] if block.rows else []
+    return "\n\n".join([*parts, *map(text, table.notes)])
+
+
+def _rows(block: Block, words: bool) -> str:
+    header = list(map(text, block.header))
+    if block.groups:
+        above = [title for title, span in block.groups for _ in range(span)]
+        header[1:] = [f"{text(group)}, {title}" if group else title for group, title in zip(above, header[1:])]
+    lines = [header, ["---", *["---" if words else "---:"] * (len(header) - 1)], *(list(map(_cell, row)) for row in block.rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(cell: Cell) -> str:
+    value = f"**{text(cell.text)}**" if cell.bold and cell.text else text(cell.text)
+    # Brackets of an interval are no link: nothing stands behind them.
+    return f"{value} {cell.small.replace('|', chr(92) + '|')}" if cell.small else value
+
+
+def text(plain: str) -> str:
+    """Escaped."""
+    return _SPECIAL.sub(r"\\\1", plain)

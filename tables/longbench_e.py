@@ -1,0 +1,25 @@
+"""LongBench-E: the mean over its tasks in each bucket of lengths."""
+
+from __future__ import annotations
+
+from analysis import metrics
+from analysis.results import Results
+from tables.kit.blocks import INTERVALS, Part, benchmark
+from tables.kit.model import Table
+
+CAPTION = (
+    f"LongBench-E, mean score over its tasks by length in words. Measured rows: {INTERVALS}. A miniature is "
+    "generated (eval/miniature) and cannot be compared with the benchmark. Best in bold."
+)
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.longbench_e."""
+    parts = (Part(extent=extent),)
+    return benchmark(results, "longbench_e", CAPTION, metrics.longbench_e, paper="Table 1", parts=parts)
+
+
+def extent(record: dict) -> str:
+    """The tasks, where they are not all 13."""
+    tasks = list(record["scores"].get("tasks", ()))
+    return f", {', '.join(tasks)} only" if 0 < len(tasks) < 13 else ""

@@ -1,0 +1,18 @@
+"""Ablation over n̂, the number of interpolated dimensions, on the Open LLM benchmarks."""
+
+from __future__ import annotations
+
+from analysis import metrics
+from analysis.results import Results
+from tables.kit.blocks import ablation
+from tables.kit.model import Table
+
+CAPTION = (
+    "Influence of the number of interpolated dimensions n̂ on the Open LLM benchmarks. Measured "
+    "rows: with 95 % intervals. Best in bold."
+)
+
+
+def build(results: Results) -> Table:
+    """From DPRoPE's records of experiments.open_llm."""
+    return ablation(results, "open_llm", "n_hat", metrics.open_llm, "Table 5", CAPTION)

@@ -1,0 +1,25 @@
+"""The Open LLM benchmarks."""
+
+from __future__ import annotations
+
+from analysis import metrics
+from analysis.results import Results
+from tables.kit.blocks import INTERVALS, Part, benchmark
+from tables.kit.model import Table
+
+CAPTION = (
+    "Open LLM benchmarks (%): TruthfulQA (mc2, 0-shot), HellaSwag (0-shot), MMLU (5-shot), ARC-c (25-shot). "
+    f"Measured rows: on the sample of documents that the record names, {INTERVALS}. A miniature is generated "
+    "(eval/miniature) and cannot be compared with the benchmarks. Best in bold."
+)
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.open_llm."""
+    parts = (Part(extent=extent),)
+    return benchmark(results, "open_llm", CAPTION, metrics.open_llm, paper="Table 2", parts=parts)
+
+
+def extent(record: dict) -> str:
+    """How many examples a prompt has at most, where that is not the benchmarks' own number."""
+    return f", at most {record['shots']} shots" if "shots" in record else ""

@@ -1,0 +1,39 @@
+"""Passkeys found by length, those behind the paper's Figure 4."""
+
+from __future__ import annotations
+
+from analysis import metrics, passkey
+from analysis.results import Results
+from analysis.rows import STATES, compared
+from tables.kit.blocks import titled
+from tables.kit.model import NO_RECORD, Block, Cell, Table, interval, noted, sentence_case
+
+CAPTION = (
+    "Passkeys found of those asked, by the text's length in tokens, of all training seeds together. In brackets: "
+    "the share in per cent, a 95 % interval for prompts (Wilson's) and, where there are several, training seeds "
+    "(Student's). The paper shows them as its Figure 4."
+)
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.passkey, every setting; those of the same pairs once."""
+    results.require("passkey")
+    blocks, left_out = [], []
+    for trained, state in STATES:
+        rows = compared(results, "passkey", trained, twins=False)
+        left_out += rows.left_out
+        if rows:
+            found = [(name, passkey.by_length(row)) for name, row in titled(rows, metrics.passkey)]
+            blocks.append(_block(f"{results.scale.title}, measured {state}", found))
+    return noted(Table("passkey", CAPTION, tuple(blocks)), left_out)
+
+
+def _block(title: str, rows: list[tuple[str, dict[str, passkey.Found]]]) -> Block:
+    every = dict.fromkeys(length for _, found in rows for length in found if length != passkey.ALL)
+    lengths = [*every, passkey.ALL]
+    made = tuple((Cell(sentence_case(name)), *(_cell(found.get(each)) for each in lengths)) for name, found in rows)
+    return Block(title, ("Method", *lengths), made)
+
+
+def _cell(keys: passkey.Found | None) -> Cell:
+    return Cell(f"{keys.found}/{keys.asked}", interval(keys.share, 0)) if keys else Cell(NO_RECORD)

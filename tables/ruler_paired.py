@@ -1,0 +1,74 @@
+"""RULER paired: what each method answers better and worse than the rival, and than itself untrained."""
+
+from __future__ import annotations
+
+from analysis import extension, paired
+from analysis.paired import Paired
+from analysis.results import NotMeasured, Results
+from analysis.rows import STATES, Comparison, compared, factors
+from core import rope
+from tables.kit.model import NONE, Block, Cell, Table, interval, noted, number, probability, sentence_case
+
+RIVAL = rope.METHODS[rope.RIVAL].title
+CAPTION = (
+    f"RULER's score (points) minus that of {RIVAL} and, fine-tuned, of the same untrained, over its tasks at every "
+    "length, of several prompts or seeds the mean of each. In brackets: bootstrap 95 % intervals. Better : worse: "
+    "how many tasks and lengths score more and less, with p of a two-sided sign test, not corrected for how many "
+    "are compared."
+)
+_PAIR = ("Δ", "better : worse", "p")
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.ruler."""
+    results.require("ruler")
+    blocks, left_out = [], []
+    for factor in factors(results, "ruler"):
+        both = [_rows(results, trained, factor) for trained, _ in STATES]
+        for (trained, state), rows in zip(STATES, both):
+            made = _block(results, rows, both[0] if trained else None, f"{state}, s = {factor:g}")
+            if made:
+                left_out += rows.left_out
+                blocks.append(made)
+    if not blocks:
+        raise NotMeasured(
+            f"RULER has no two settings to pair under {results.folder / results.scale.name}; measure {RIVAL} and "
+            "another with `python -m experiments.ruler`."
+        )
+    return noted(Table("ruler_paired", CAPTION, tuple(blocks)), left_out)
+
+
+def _rows(results: Results, trained: bool, factor: float) -> Comparison:
+    return compared(
+        results, "ruler", trained, lambda run: run["method"] and float(run["factor"]) == factor, twins=False
+    )
+
+
+def _block(results: Results, rows: Comparison, untrained: Comparison | None, state: str) -> Block | None:
+    rival, made = extension.reference(rows), []
+    for row in rows.rows:
+        found = [None if rival in (None, row) else paired.ruler(row, rival)]
+        if untrained is not None:
+            same = paired.untrained_of(row, untrained)
+            found.append(paired.ruler(row, same) if same else None)
+        made.append((row.setting.name, found))
+    if not any(pair for _, found in made for pair in found):
+        return None
+    groups = ((f"against {RIVAL}", 3), ("against the same untrained", 3))[: len(made[0][1])]
+    cells = tuple(
+        (Cell(sentence_case(name)), *(cell for pair in found for cell in _cells(pair))) for name, found in made
+    )
+    pairs = len(next(iter(rows.first["scores"]["tasks"].values()))) * len(rows.first["scores"]["tasks"])
+    title = f"{results.scale.title}, measured {state}, {pairs} tasks and lengths"
+    return Block(title, ("Method", *_PAIR * len(groups)), cells, groups)
+
+
+def _cells(pair: Paired | None) -> list[Cell]:
+    if pair is None:
+        return [Cell(NONE)] * len(_PAIR)
+    difference, test = pair.difference, pair.test
+    return [
+        Cell(number(difference.mean, 1, sign=True), interval(difference, 1)),
+        Cell(f"{test.better} : {test.worse}"),
+        Cell(probability(test.p)),
+    ]

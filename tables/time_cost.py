@@ -1,0 +1,26 @@
+"""Time of a training step and of a forward pass relative to PI."""
+
+from __future__ import annotations
+
+from analysis import time_cost
+from analysis.results import Results
+from core import rope
+from tables.kit.blocks import published_blocks
+from tables.kit.model import Table, score_block
+
+UNIT = rope.METHODS[rope.UNIT].title
+CAPTION = (
+    f"Time of a training step and of a forward pass relative to {UNIT}. Measured rows: median over rounds that time "
+    f"every method once, in an order of their own, with its 95 % interval in brackets. “{UNIT}, again” is {UNIT} "
+    "timed a second time in every round: what the clock makes of no difference."
+)
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.time_cost."""
+    blocks = []
+    for record in results.require("time_cost"):
+        rounds, factor = record["scores"][0]["rounds"], record["factor"]
+        title = f"{results.scale.title}, measured at {record['length']} tokens, {rounds} rounds, s = {factor:g}"
+        blocks.append(score_block(title, time_cost.rows(record), digits=3, best=None))
+    return Table("time_cost", CAPTION, (*published_blocks("time_cost"), *blocks), "Table 9")

@@ -1,0 +1,108 @@
+"""Hand-made records of a scale that no list knows."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.results import Results
+
+TASKS = ("truthfulqa", "hellaswag", "mmlu", "arc_challenge")
+LENGTH = 8192  # L of the scale
+
+
+def score(mean: float, width: float = 1.0, n: int = 5) -> dict:
+    """As records hold one."""
+    return {"mean": mean, "low": mean - width, "high": mean + width, "n": n}
+
+
+class Made:
+    """Records in memory; :meth:`results` writes all that there are into a folder of its own."""
+
+    def __init__(self, folder: Path, **facts):
+        self.folder, self.records, self._count = folder, {}, itertools.count()
+        self.facts = {
+            "title": "A Model",
+            "geometry": {"head_dim": 64, "base": 100000.0, "context_length": LENGTH},
+            "n_hat": {"2": 28},
+            "ablated": ["n_hat", "intervals", "attention_factor"],
+        } | facts
+
+    def add(self, experiment, method, scores=None, factor=2, options=None, seed=None, file=None, **fields) -> dict:
+        """A record; of a fine-tuned model where there is a seed."""
+        made = {"method": method, "factor": factor, "options": options or {}, **fields}
+        if scores is not None:
+            made["scores"] = scores
+        if seed is not None:
+            made["training"] = {"seed": seed} | fields.get("training", {})
+        file = file or f"{len(self.records):03d}_{method}"
+        self.records[f"{experiment}/{file}.json"] = made
+        return made
+
+    def results(self, name: str = "mine") -> Results:
+        """What is in memory, written out."""
+        folder = self.folder / str(next(self._count))
+        (folder / name).mkdir(parents=True)
+        (folder / name / "scale.json").write_text(json.dumps(self.facts))
+        for file, record in self.records.items():
+            path = folder / name / file
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(record))
+        return Results.of(name, folder)
+
+    def everything(self, method, options=None, factor=2, seed=None, better=0.0) -> None:
+        """A record of each experiment; a method that is `better` scores more and loses less by that."""
+
+        def add(experiment, scores=None, **fields):
+            self.add(experiment, method, scores, factor, options, seed, **fields)
+
+        far = LENGTH * factor
+        ranges = [(0, LENGTH), (LENGTH, (LENGTH + far) // 2), ((LENGTH + far) // 2, far)]
+        add(
+            "extension",
+            data={"A Book": "hash"},
+            length=far,
+            block=1024,
+            blocks={"A Book": [3.0 - better] * (far // 1024)},
+            ranges=[{"start": start, "end": end} | score(3.0 - better) for start, end in ranges],
+        )
+        add(
+            "perplexity",
+            [
+                {"length": n, "token": score(20 - better), "window": score(21 - better), "windows": 2, "tokens": far}
+                for n in (LENGTH, far)
+            ],
+            tokens=None,
+            stride=[LENGTH // 2, LENGTH],
+            lengths=[LENGTH, far],
+            bucket=1024,
+            data={"A Book": "hash"},
+            by_position={f"A Book/{far}/{begin}": [3.0 - better] * (far // 1024) for begin in (0, LENGTH)},
+        )
+        lengths = {str(n): score(50 + better) for n in (LENGTH, far)}
+        tasks = {n: {task: score(50 + better) for task in ("vt", "cwe")} for n in lengths}
+        found = {"lengths": lengths, "average": score(50 + better), "tasks": tasks}
+        add("ruler", found, tasks=["vt", "cwe"], samples=3)
+        by_length = [{"length": n} | score(0.5, 0.5, 4) for n in (LENGTH, far)]
+        add("passkey", {"by_length": by_length})
+        names = {task: score(40 + better) for task in (*TASKS, "average")}
+        add("open_llm", names, by_document={task: [0.0, 1.0, min(better, 1.0)] for task in TASKS})
+        buckets = {bucket: score(30 + better) for bucket in ("0-4k", "4-8k", "8k+")}
+        add("longbench_e", {"buckets": buckets, "averages": {"Avg.": score(30 + better)}, "tasks": {"qasper": {}}})
+        add("previous_token", {"heads": [{}], "own": score(50), "scaled": score(5)})
+
+
+@pytest.fixture
+def made(tmp_path) -> Made:
+    return Made(tmp_path)
+
+
+def paired_bootstrap(gaps: np.ndarray, statistic=np.mean, resamples: int = 20000) -> tuple[float, float]:
+    """A 95 % interval, drawn another way than the one under test."""
+    rng = np.random.default_rng(123)
+    drawn = [statistic(rng.choice(gaps, len(gaps))) for _ in range(resamples)]
+    return tuple(np.percentile(drawn, [2.5, 97.5]))

@@ -1,0 +1,76 @@
+"""The registry is the only list of methods: no other file names one, and what is registered is known everywhere."""
+
+import argparse
+import ast
+
+import numpy as np
+import pytest
+import torch
+
+from core import rope
+from core.embedding import rope_geometry
+from core.extend import extend
+from core.rope import RopeScaling
+from experiments.lab import cli, scales
+from experiments.lab.records import ROOT
+from tests.models import random_model
+
+FOLDERS = ("core", "eval", "experiments", "analysis", "tables", "figures", "report", "bench")
+FILES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py") if file != ROOT / "core/rope.py")
+
+
+def test_no_other_file_holds_a_string_that_is_a_methods_name():
+    found = []
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and node.value in rope.METHODS:
+                found.append(f"{file.relative_to(ROOT)}:{node.lineno}: {node.value!r}")
+    assert not found and len(FILES) > 100, "\n".join(found)
+
+
+@pytest.fixture
+def halved(monkeypatch):
+    """A method that one decorated function adds."""
+    monkeypatch.setattr(rope, "METHODS", dict(rope.METHODS))
+
+    @rope.register("halved", "Halved from a pair on")
+    def halved(geometry, factor, *, first: int = 2, by: float | None = None):
+        """Divide the later pairs.
+
+        Args:
+            first: the first pair
+                that is divided.
+            by: the divisor, None for s.
+        """
+        chosen = np.arange(geometry.pairs) >= first
+        return RopeScaling(np.where(chosen, geometry.inv_freq / (by or factor), geometry.inv_freq), 1.0, chosen)
+
+    return halved
+
+
+def test_command_lines_offer_a_new_method_with_its_options(halved):
+    parser = argparse.ArgumentParser()
+    cli.add_method_arguments(parser, several=True)
+    arguments = parser.parse_args(["--method", "halved", rope.UNIT, "--first", "3", "--by", "2.5"])
+    assert cli.chosen_methods(arguments) == [("halved", {"first": 3, "by": 2.5}), (rope.UNIT, {})]
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--first", "3.5"])
+    text = " ".join(parser.format_help().split())
+    assert "halved: the first pair that is divided (default 2)" in text and "halved: the divisor, None for s" in text
+
+
+def test_a_new_method_extends_a_model(halved):
+    model = random_model()
+    geometry = rope_geometry(model)
+    extend(model, "halved", 4, first=5)
+    (rotary,) = [module for module in model.modules() if hasattr(module, "rope_type")]
+    cos, _ = rotary(torch.zeros(1), torch.tensor([[300]]))
+    expected = geometry.inv_freq / np.where(np.arange(8) < 5, 1, 4)
+    assert cos[0, 0, :8].numpy() == pytest.approx(np.cos(300 * expected), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", scales.SCALES)
+def test_a_new_method_is_compared_at_every_scale(halved, name):
+    before = [entry for entry in scales.get(name).comparison(2) if entry[0] != "halved"]
+    assert scales.get(name).comparison(2) == [*before, ("halved", {})]
+    assert ("halved", {}) not in scales.get(name).trained(2)  # which takes hours: a scale says so itself

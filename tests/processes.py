@@ -1,0 +1,49 @@
+"""Processes that begin as copies of this one, which saves them Python's start and the imports."""
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+from accelerate.state import AcceleratorState
+
+from experiments.lab import cli
+
+
+def fork(work: Callable[[], object]) -> int:
+    """Call `work` in a copy of this process, which ends with it; the copy's id.
+
+    Its exit status is 0, that of a SystemExit, or 1 for any other exception, whose traceback goes to stderr.
+    """
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        work()
+        status = 0
+    except SystemExit as stop:
+        status = stop.code or 0
+    except BaseException:
+        traceback.print_exc(file=sys.__stderr__)
+    finally:
+        sys.__stderr__.flush()
+        os._exit(status)
+
+
+def command(module: str, *arguments, environment: dict[str, str] | None = None) -> int:
+    """`python -m module arguments…` in a forked process with these variables added to its own; the process's id."""
+
+    def work() -> None:
+        os.environ |= environment or {}
+        AcceleratorState._reset_state(reset_partial_state=True)  # of what this process has run before
+        sys.argv = [module, *map(str, arguments)]
+        cli.run(importlib.import_module(module).main)
+
+    return fork(work)
+
+
+def wait(child: int) -> int:
+    """The exit status of a forked process; of one that a signal killed, the signal's number below zero."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

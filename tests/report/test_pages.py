@@ -1,0 +1,104 @@
+"""The committed pages are what the templates and the records make, and any scale has one."""
+
+import json
+import re
+
+import pytest
+
+from analysis import results
+from core.errors import InputError
+from experiments.lab.records import RESULTS, ROOT
+from report import language, pages
+from tests.report.conftest import score
+
+
+@pytest.fixture(scope="module")
+def rendered():
+    return pages.pages(RESULTS)
+
+
+def test_the_committed_pages_are_what_is_rendered(rendered):
+    assert {ROOT / "README.md", *(RESULTS / scale / "README.md" for scale in results.scales())} <= rendered.keys()
+    for file, text in rendered.items():
+        assert file.read_text() == text, f"{file} is not what `make pages` writes"
+
+
+def test_what_a_page_links_to_is_there(rendered):
+    for file, text in rendered.items():
+        for target in re.findall(r"\]\(([^)#]+)\)", text):
+            assert (file.parent / target).exists(), f"{file} links to {target}"
+
+
+def test_no_line_ends_in_a_space_and_no_paragraph_is_apart_by_more_than_a_line(rendered):
+    for text in rendered.values():
+        assert not re.search(r"[ \t]$|\n\n\n", text, re.MULTILINE) and text.endswith("\n")
+
+
+HOSTILE = "my | *model* <b>"
+
+
+@pytest.fixture
+def stranger(folder):
+    folder.scale("mine", title=HOSTILE, n_hat={})
+    for method, found in (("original", 0.0), ("linear-ramp", 1.0)):
+        rows = [{"length": length, "mean": found, "low": 0, "high": 1, "n": 10} for length in (8192, 16384)]
+        depths = [row | {"depth": 0.5} for row in rows]
+        folder.save("passkey", "mine", method=method, scores={"by_length": rows, "by_depth": depths})
+        folder.save("perplexity_of_code", "mine", method=method, scores={"bits per byte": score(0.8, 0.1)})
+    return folder.path
+
+
+def test_a_strangers_scale_has_a_page(stranger):
+    ((file, text),) = pages.pages(stranger).items()
+    assert file == stranger / "mine" / "README.md"
+    assert text.startswith("# my \\| \\*model\\* \\<b\\>")
+    assert "linear-ramp" in text.lower() and "10/10" in text.replace(" of ", "/")
+    assert "0.8 [0.7, 0.9]" in text  # a benchmark that has no table of its own
+    assert "](" not in text  # no figure was rendered
+
+
+def test_a_figure_that_was_rendered_is_linked(stranger):
+    figure = stranger.parent / "figures" / "mine" / "passkey.png"
+    figure.parent.mkdir(parents=True)
+    figure.write_bytes(b"")
+    ((_, text),) = pages.pages(stranger).items()
+    assert "](../../figures/mine/passkey.png)" in text
+
+
+def test_records_of_another_folder_have_a_page_without_the_prose_about_ours(folder):
+    folder.copy("tiny", "passkey")
+    ((_, text),) = pages.pages(folder.path).items()
+    assert "28 of 30" in text.replace("/", " of ") and "trained here" not in text
+
+
+def test_a_sentence_that_no_longer_holds_is_an_error():
+    assert language.holds(True, "it holds") == ""
+    with pytest.raises(InputError, match="no longer say that one is two"):
+        language.holds(1 == 2, "one is two")
+
+
+def test_a_row_that_is_not_there_is_an_error():
+    view = language.View(results.Results.of("tiny"), RESULTS / "tiny")
+    with pytest.raises(InputError, match="no row 'YaRM' of passkey"):
+        view.found("YaRM")
+
+
+def test_numbers_of_the_language_are_those_of_the_records():
+    view = language.View(results.Results.of("smollm2"), RESULTS / "smollm2")
+    runs = [
+        json.loads((RESULTS / "smollm2" / "extension" / f"{name}_s=2_books=3.json").read_text())
+        for name in ("dprope_n-hat=28", "yarn")
+    ]
+    beyond = [
+        sum(span["mean"] * span["n"] for span in run["ranges"][1:]) / sum(span["n"] for span in run["ranges"][1:])
+        for run in runs
+    ]
+    assert view.loss("DPRoPE (n̂ = 28)").mean == pytest.approx(beyond[0] - beyond[1], abs=1e-5)
+    assert view.found("YaRN", 16384) == "1 of 3"
+
+
+def test_the_command_line_refuses_a_scale_that_is_not_there(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["report.pages", "--scale", "nowhere"])
+    with pytest.raises(SystemExit) as stopped:
+        pages.cli.run(pages.main)
+    assert stopped.value.code == 2 and capsys.readouterr().err.startswith("error: no scale 'nowhere'")

@@ -1,0 +1,178 @@
+"""The back ends: whatever stands in a cell, a title or a name is text in all three, and the same text."""
+
+import re
+import shutil
+import subprocess
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+
+from analysis.rows import LeftOut
+from analysis.scores import Score
+from tables.kit import html, latex, markdown
+from tables.kit.model import NO_RECORD, NONE, Block, Cell, Table, noted, number, probability, score_block
+
+HOSTILE = (
+    r"\input{/etc/passwd}",
+    "my_book_&_50%",
+    "<script>alert(1)</script>",
+    "a|b",
+    "$x^2$ #1 ~ {y}",
+    "*bold* [link](x) `code`",
+    "n̂ = 28, s·k, L' → 10⁻³ “…” λ θ ρ ‖",
+)
+
+
+def table(*texts, **more):
+    rows = tuple((Cell(text), Cell(text, f"[{text}]", bold=True), Cell(text)) for text in texts)
+    blocks = (Block(texts[0], ("Method", texts[-1], "x"), rows, ((texts[0], 2),)),)
+    return Table("hostile", texts[0], blocks, notes=(texts[0],), **more)
+
+
+class Cells(HTMLParser):
+    """The texts of a page's cells and headings, and the tags that it has."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.tags, self.inside = [], set(), False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+            self.inside = True
+
+    def handle_endtag(self, tag):
+        self.inside &= tag not in ("td", "th")
+
+    def handle_data(self, data):
+        if self.inside:
+            self.rows[-1][-1] += data
+
+
+def in_latex(text):
+    """The cells of a table's rows, their markup taken away."""
+    found = []
+    for line in text[text.index("\\toprule") : text.index("\\bottomrule")].splitlines():
+        if "&" in line and "\\multicolumn" not in line:
+            line = re.sub(r"\\textbf\{(.*?)\}(?= )", r"\1", line.removesuffix(r" \\"))
+            found.append([re.sub(r"\{\\scriptsize (.*?)\}$", r"\1", cell.strip()) for cell in line.split(" & ")])
+    return found
+
+
+def test_the_same_cells_in_all_three():
+    scores = {"x": Score(1.25, 1.0, 1.5), "y": Score(-2.0, -3.0, -1.0), "z": None}
+    block = score_block("A block", [("one", scores), ("two", {"x": Score(0.5, 0.25, 0.75)})], digits=2, signed=["y"])
+    made = Table("a", "A caption.", (block,))
+    expected = [
+        ["Method", "x", "y", "z"],
+        ["One", "1.25 [1.00, 1.50]", "−2.00 [−3.00, −1.00]", NONE],
+        ["Two", "0.50 [0.25, 0.75]", NO_RECORD, NO_RECORD],
+    ]
+    assert [row for row in Cells(html.render(made)).rows if len(row) > 1] == expected
+    lines = [line for line in markdown.render(made).splitlines() if line.startswith("| ") and "---" not in line]
+    assert [[cell.strip().replace("**", "") for cell in line.strip("|").split("|")] for line in lines] == expected
+    plain = [[cell.replace("$-$", "−").replace("--", "–") for cell in row] for row in in_latex(latex.render(made))]
+    plain = [[re.sub(r"\\textbf\{(.*?)\}", r"\1", cell) for cell in row] for row in plain]
+    assert plain == expected
+    bold = [cell.bold for row in block.rows for cell in row]
+    assert bold == [False, True, True, False, False, False, False, False]  # the best of each column
+    assert (
+        html.render(made).count("<b>")
+        == latex.render(made).count("textbf")
+        == markdown.render(made).count("**") / 2
+        == 2
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_html_says_it_and_runs_nothing(text):
+    page = Cells(html.render(table(text)))
+    assert page.tags <= {"table", "caption", "tbody", "tr", "th", "td", "b", "small", "p"}
+    assert page.rows[-1] == [text, f"{text} [{text}]", text]
+    assert unescape(html.render(table(text))).count(text) > 4
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markdown_keeps_its_columns_and_marks_nothing_up(text):
+    for line in markdown.render(table(text)).splitlines():
+        if line.startswith("| ") and "---" not in line:
+            assert len(re.findall(r"(?<!\\)\|", line)) == 4
+    assert not re.search(r"(?<!\\)[<`]", markdown.text(text))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_latex_has_no_command_but_its_own(text):
+    made = latex.render(table(text))
+    commands = set(re.findall(r"\\([a-zA-Z]+)", latex.text(text)))
+    assert not commands & {"input", "etc"} and "\\input" not in made
+    for line in made.splitlines():
+        if line.endswith(r"\\") and "multicolumn" not in line:
+            assert len(re.findall(r"(?<!\\)&", line)) == 2
+    assert not re.search(r"(?<!\\)[%#_]", latex.text(text).replace("P_L", ""))
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs a LaTeX installation")
+def test_hostile_text_compiles(tmp_path):
+    compiled(tmp_path, [latex.render(table(text)) for text in HOSTILE] + [latex.render(table(*HOSTILE, words=True))])
+
+
+def compiled(folder, texts):
+    """What pdflatex says of tables as the README has them included."""
+    document = (
+        r"\documentclass[10pt,twocolumn]{article}\usepackage[a4paper,margin=2cm]{geometry}"
+        r"\usepackage[utf8]{inputenc}\usepackage{booktabs,amsmath}\begin{document}"
+        + "\n".join(text + r"\clearpage" for text in texts)
+        + r"\end{document}"
+    )
+    (folder / "all.tex").write_text(document)
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    return done.stdout
+
+
+def test_the_papers_symbols_are_mathematics_where_they_stand_alone():
+    assert latex.text("n̂ = 28 at s, L' and k") == r"$\hat n$ = 28 at $s$, $L'$ and $k$"
+    assert latex.text("16k tokens, Student's, 2L+") == r"16k tokens, Student's, 2$L$+"
+
+
+def test_numbers_of_every_kind():
+    assert number(-0.5, 1) == "−0.5" and number(2, 1, sign=True) == "+2.0"
+    assert [probability(p) for p in (1, 0.125, 0.005, 0.004, 3.05e-5)] == ["1.00", "0.12", "0.01", "4·10⁻³", "3·10⁻⁵"]
+
+
+def test_published_numbers_keep_their_two_decimals_and_have_no_interval():
+    block = score_block("", [("a", {"x": Score(1.5)}), ("b", {"x": Score(2.25, 2.0, 2.5)})], digits=1, best=min)
+    assert [(row[1].text, row[1].small, row[1].bold) for row in block.rows] == [
+        ("1.50", "", True),
+        ("2.2", "[2.0, 2.5]", False),
+    ]
+
+
+def test_a_row_alone_is_not_the_best():
+    (row,) = score_block("", [("a", {"x": Score(1.0, 0.0, 2.0)})]).rows
+    assert not row[1].bold
+
+
+def test_what_is_left_out_is_named_once_with_its_reason():
+    records = [LeftOut("ruler", name, "samples 1") for name in ("a", "b", "a")] + [LeftOut("ruler", "c", "dtype x")]
+    (note,) = noted(table("x"), records).notes[1:]
+    assert note.count("samples 1") == note.count("dtype x") == 1 and re.search(r"\ba, b\b", note)
+    assert noted(table("x"), []) == table("x")
+
+
+@pytest.mark.parametrize(("digits", "stacked"), ((1, False), (60, True)))
+def test_wide_tables_have_their_intervals_below_the_values(digits, stacked):
+    block = score_block("", [("a", {"x": Score(1.0, 0.5, 1.5)})], digits=digits)
+    assert ("[t]" in latex.render(Table("a", "", (block,)))) == stacked
