@@ -64,10 +64,13 @@ class Results:
         if not file.is_file():
             known = ", ".join(scales(folder)) or "none"
             raise InputError(f"no scale {name!r} under {folder} (there is {known}); measure something of it first.")
-        facts = json.loads(file.read_text())
-        n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
-        geometry = RopeGeometry(**facts["geometry"])
-        return cls(Path(folder), Scale(name, facts["title"], geometry, n_hat, tuple(facts["ablated"])))
+        facts = read_json(file)
+        try:
+            n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
+            scale = Scale(name, facts["title"], RopeGeometry(**facts["geometry"]), n_hat, tuple(facts["ablated"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{file} does not say what the scale is ({error!r}); measure it again.") from error
+        return cls(Path(folder), scale)
 
     def records(self, experiment: str) -> list[dict]:
         """All of an experiment, in the order of their files' names; each says under "file" which one it is."""
@@ -103,6 +106,21 @@ def root(folder: Path) -> Path:
     return Path(folder).resolve().parent
 
 
+def read_json(file: Path) -> dict:
+    """An object of JSON, or InputError: a torn file, no object, or a number that is none, which no score may be."""
+
+    def refuse(constant: str) -> float:
+        raise ValueError(f"it holds {constant}")
+
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"), parse_constant=refuse)
+        if not isinstance(found, dict):
+            raise ValueError("it is no object")
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {file} ({error}); remove it and measure again.") from error
+    return found
+
+
 @functools.lru_cache(maxsize=256)
 def _read(folder: Path) -> list[dict]:
-    return [json.loads(file.read_text()) | {"file": file.stem} for file in sorted(folder.glob("*.json"))]
+    return [read_json(file) | {"file": file.stem} for file in sorted(folder.glob("*.json"))]

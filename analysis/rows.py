@@ -247,7 +247,7 @@ def _key(record: dict) -> str:
 def _differs(record: dict, other: dict) -> str:
     names = dict.fromkeys([*record.get("comparable", ()), *other.get("comparable", ())])
     found = [f"{name} {_short(record.get(name))}" for name in names if record.get(name) != other.get(name)]
-    return ", ".join(found)
+    return ", ".join(found) or "it does not say what it may be compared with"
 
 
 def _short(value: object) -> str:

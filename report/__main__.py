@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from analysis.results import root
 from experiments.lab import cli
 from experiments.lab.records import RESULTS, ROOT
 from report import page

@@ -60,6 +60,8 @@ class Evaluation:
 
     def __init__(self, arguments: argparse.Namespace, experiment: str) -> None:
         self.arguments, self.experiment = arguments, experiment
+        if arguments.model is not None:
+            source.scale_name(arguments.model)  # refuses an empty name, which would stand for the scale's own model
         self.name = arguments.model or arguments.scale
         self.training = None if arguments.method else _training(arguments.model)
         self.factor = arguments.factor

@@ -28,8 +28,8 @@ class Source:
 
     def __init__(self, scale: str, model: str | None = None) -> None:
         self.name = model or scale
-        self.scale = scale_name(model) if model else scale
-        self.preset: Scale | None = None if model else scales.get(scale)
+        self.scale = scale if model is None else scale_name(model)
+        self.preset: Scale | None = scales.get(scale) if model is None else None
 
     @property
     def geometry(self) -> RopeGeometry:

@@ -124,3 +124,21 @@ def test_a_scale_is_its_folder(made):
 def test_every_registered_method_has_a_name_of_its_own():
     names = {Setting(method, (), 2.0).name for method in rope.METHODS}
     assert len(names) == len(rope.METHODS)
+
+
+@pytest.mark.parametrize("content", ['{"a":', "[]", '{"scores": {"mean": NaN}}', '{"scores": Infinity}', "\x00"])
+@pytest.mark.parametrize("name", ["passkey/run.json", "scale.json"])
+def test_a_broken_file_is_refused_by_its_name(made, name, content):
+    made.add("passkey", "pi", {})
+    results = made.results()
+    file = results.folder / results.scale.name / name
+    file.write_text(content)
+    with pytest.raises(InputError, match=file.name):
+        Results.of(results.scale.name, results.folder).records("passkey")
+
+
+def test_a_scale_that_does_not_say_what_it_is_is_refused(made):
+    results = made.results()
+    (results.folder / results.scale.name / "scale.json").write_text("{}")
+    with pytest.raises(InputError, match="scale.json"):
+        Results.of(results.scale.name, results.folder)

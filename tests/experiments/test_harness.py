@@ -142,3 +142,9 @@ def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_a
     tokens = torch.tensor([byte_tokenizer()(sample.prompt, add_special_tokens=False).input_ids])
     made = extended.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, max_new_tokens=12)
     assert part["value"]["prediction"] == byte_tokenizer().decode(made[0, tokens.shape[1] :], skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("script", ["passkey", "disturbance", "finetune"])
+def test_an_empty_model_does_not_stand_for_the_scales_own(script, call, tmp_path):
+    status, _, err = call(script, "--model", "", "--results", tmp_path / "results")
+    assert status == 2 and "--model" in err and not (tmp_path / "results").exists()

@@ -1,5 +1,6 @@
 """The HTML report is one page that needs nothing else, well formed, with everything that it inserts escaped."""
 
+import importlib
 import re
 from html.parser import HTMLParser
 
@@ -108,3 +109,12 @@ def test_the_verdicts_that_are_counted_are_those_shown(whole):
     shown = re.findall(r"<td class='v \w+'>([^<]*)</td>", whole)
     counted = re.findall(r"(\d+) ([a-z ]+)[;.]", whole.split("brackets are 95 % intervals.")[1].split("</p>")[0])
     assert {verdict: int(count) for count, verdict in counted} == {verdict: shown.count(verdict) for verdict in shown}
+
+
+def test_the_command_writes_beside_other_records(tmp_path, monkeypatch, capsys):
+    module = importlib.import_module("report.__main__")
+    monkeypatch.setattr(page, "build", lambda results: "<!doctype html>")
+    monkeypatch.setattr("sys.argv", ["report", "--results", str(tmp_path / "elsewhere" / "results")])
+    module.main()
+    assert (tmp_path / "elsewhere" / "report" / "index.html").read_text() == "<!doctype html>"
+    assert "index.html" in capsys.readouterr().out
