@@ -10,6 +10,7 @@ QUICK   ?=
 BOOKS   ?=
 BENCHMARKS ?=
 CORPUS  ?=
+REPLACE ?=
 RESULTS ?= results
 PY      := $(VENV)/bin/python
 # One word to the shell, whatever a value holds.
@@ -28,14 +29,14 @@ FIGURES := $(filter-out __%,$(patsubst figures/%.py,%,$(wildcard figures/*.py)))
 MEASURED = $(if $(MODEL),$(call option,--model,$(MODEL)) --factor $(call quote,$(FACTOR)),--scale $(call quote,$(or $(SCALE),tiny)))
 NAMED    = $(if $(MODEL),$(notdir $(MODEL:/=)),$(or $(SCALE),tiny))
 RERUN    = $(if $(filter command,$(word 1,$(origin RESULTS))),$(RESULTS),build/rerun/$(NAMED)$(if $(QUICK),-quick)/results)
-GIVEN    = $(if $(QUICK),--quick) $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) \
+GIVEN    = $(if $(QUICK),--quick) $(if $(REPLACE),--replace) $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) \
   $(call option,--corpus,$(CORPUS)) $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) \
   --results $(call quote,$(RERUN))
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test env env-gpu lock tables figures pages audit verify pretrain train rerun ablations report bench \
-  summary clean $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
+  summary clean env-serving serving $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 help: ## This list
 	@echo "make TARGET [SCALE=NAME] [RESULTS=DIR]   (SCALE: tiny, smollm2, llama2-7b, llama2-13b, or a model you measured)"; echo
@@ -108,3 +109,16 @@ summary: env ## What was made, and where
 	@$(PY) -m report.summary --results $(call quote,$(RESULTS))
 clean: ## Remove what was measured and rendered into build/ and runs/ (not the environment, not results/)
 	rm -rf build runs
+
+# An environment for each lock: the engines' packages contradict each other and this project's own.
+ENGINES := $(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock))
+env-serving: $(ENGINES:%=build/engines/%/.installed) ## Install the inference engines, each in build/engines/ (ENGINES=vllm for one)
+build/engines/%/.installed: requirements-serving/%.lock
+	@echo "installing $* into build/engines/$* (llama.cpp is compiled: ten minutes) ..."
+	@$(PYTHON) -m venv --clear build/engines/$*
+	@build/engines/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@# What vLLM on a CPU wants of these is built for another torch, and importing it fails.
+	@build/engines/$*/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $@
+serving: env ## Compare what is exported with what the installed engines compute (SCALE=, default smollm2: an hour)
+	$(PY) -m experiments.served --scale $(call quote,$(or $(SCALE),smollm2)) --results $(call quote,$(RESULTS))

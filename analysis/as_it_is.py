@@ -48,7 +48,7 @@ def _open_llm(run: dict) -> Iterator[Line]:
     start = f"{run['benchmark']}, " if "benchmark" in run else ""
     for name, score in run["scores"].items():
         if name != "average":
-            yield Line(start + OPEN_LLM[name], f"{score['n']} items", Score.of(score))
+            yield Line(start + OPEN_LLM.get(name, name), f"{score['n']} items", Score.of(score))
 
 
 def _longbench_e(run: dict) -> Iterator[Line]:

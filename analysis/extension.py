@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.results import Results
 from analysis.rows import Comparison, Row, compared, factors, span
-from analysis.scores import Score, Scores
+from analysis.scores import Score, Scores, stacked
 from core import disturbance as kl
 from core import rope
 from core.angles import angle_distribution
@@ -63,9 +63,14 @@ def buckets(run: dict) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 def paired(run: dict, reference: dict, beyond: bool = True) -> Score:
     """Loss minus the reference's on the same tokens, beyond L or within it, with a bootstrap interval over blocks."""
     edge = run["ranges"][1]["start"] // run["block"]
-    blocks = [np.array(list(record["blocks"].values())) for record in (run, reference)]
-    gaps = blocks[0] - blocks[1]
+    losses = blocks(run, reference)
+    gaps = losses[0] - losses[1]
     return Score.of(mean_interval((gaps[:, edge:] if beyond else gaps[:, :edge]).ravel()))
+
+
+def blocks(*runs: dict) -> np.ndarray:
+    """The losses of records of the same texts, [records, texts, blocks], the texts in the order of the first."""
+    return stacked([[run["blocks"][title] for title in runs[0]["blocks"]] for run in runs])
 
 
 def gap(row: Row, reference: Row, beyond: bool = True) -> Score:
@@ -74,8 +79,8 @@ def gap(row: Row, reference: Row, beyond: bool = True) -> Score:
 
 
 def _over_seeds(row: Row) -> dict:
-    blocks = {title: np.mean([run["blocks"][title] for run in row.runs], axis=0) for title in row.first["blocks"]}
-    return row.first | {"blocks": blocks}
+    means = blocks(*row.runs).mean(axis=0)
+    return row.first | {"blocks": dict(zip(row.first["blocks"], means))}
 
 
 def disturbance(results: Results, row: Row) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from analysis import extension
 from analysis.rows import tokens
 from analysis.scores import Score, Scores
 from eval.intervals import accuracy_interval, mean_interval
@@ -23,12 +24,12 @@ def longbench_e(record: dict) -> Scores:
     """The buckets, and the averages that all of their buckets were measured for."""
     found = record["scores"]["buckets"] | record["scores"]["averages"]
     names = _MINIATURE if "benchmark" in record else {name: name for name in found}
-    return {names[name]: Score.of(score) for name, score in found.items()}
+    return {names.get(name, name): Score.of(score) for name, score in found.items()}
 
 
 def open_llm(record: dict) -> Scores:
     """Each benchmark, and their mean where all four were measured."""
-    return {OPEN_LLM[name]: Score.of(score) for name, score in record["scores"].items()}
+    return {OPEN_LLM.get(name, name): Score.of(score) for name, score in record["scores"].items()}
 
 
 def ruler(record: dict) -> Scores:
@@ -62,7 +63,7 @@ def previous_token(record: dict) -> Scores:
 def beyond(record: dict) -> Scores:
     """Of a record of experiments.extension, the mean loss over all positions beyond L."""
     first = record["ranges"][1]["start"] // record["block"]
-    return {"beyond": Score.of(mean_interval(np.array(list(record["blocks"].values()))[:, first:].ravel()))}
+    return {"beyond": Score.of(mean_interval(extension.blocks(record)[0, :, first:].ravel()))}
 
 
 def generic(record: dict) -> Scores:

@@ -10,7 +10,7 @@ from analysis import extension, whole_texts
 from analysis.metrics import OPEN_LLM
 from analysis.results import Results
 from analysis.rows import Comparison, LeftOut, Row, Setting, agree, compared, factors
-from analysis.scores import Score, Scores, SignTest, sign_test
+from analysis.scores import Score, Scores, SignTest, sign_test, stacked
 from eval.intervals import mean_interval, mean_of_means
 
 
@@ -37,15 +37,12 @@ def ruler(ours: Row, other: Row) -> Paired:
 
 def _by_task(row: Row) -> dict[tuple[str, str], float]:
     """In per cent, by length and task."""
-    by_run = [
-        {
-            (length, task): score["mean"]
-            for length, tasks in run["scores"]["tasks"].items()
-            for task, score in tasks.items()
-        }
-        for run in row.runs
-    ]
-    return {key: float(np.mean([found[key] for found in by_run])) for key in by_run[0]}
+    by_run = [run["scores"]["tasks"] for run in row.runs]
+    return {
+        (length, task): float(np.mean([tasks[length][task]["mean"] for tasks in by_run]))
+        for length, found in by_run[0].items()
+        for task in found
+    }
 
 
 def untrained_of(row: Row, untrained: Comparison) -> Row | None:
@@ -114,8 +111,8 @@ def _average(row: Row, same: Row) -> Score | None:
     runs = [*row.runs, *same.runs]
     if not all(run.get("by_document", {}).keys() == set(OPEN_LLM) - {"average"} for run in runs):
         return None
-    scores = [
-        {task: np.mean([run["by_document"][task] for run in own.runs], axis=0) for task in row.first["by_document"]}
-        for own in (row, same)
-    ]
-    return Score.of(mean_of_means([100 * (scores[0][task] - scores[1][task]) for task in scores[0]]))
+    changes = []
+    for task in row.first["by_document"]:
+        scores = stacked([run["by_document"][task] for run in runs])
+        changes.append(100 * (scores[: len(row.runs)].mean(axis=0) - scores[len(row.runs) :].mean(axis=0)))
+    return Score.of(mean_of_means(changes))

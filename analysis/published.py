@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import functools
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.scores import Score, Scores
 from core import rope
+from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.lab.records import RESULTS
 
@@ -18,6 +20,15 @@ if TYPE_CHECKING:
 
 # The column of numbers, and that of what they are of.
 _METRICS = {"score": "metric", "perplexity": "context_length", "relative_to_pi": "phase"}
+_WORDS = {"model", "method", "metric", "phase", "printed_label", "context_window", "context_length"}
+_COLUMNS = {
+    ("longbench_e", "open_llm", "ruler"): "model method factor context_window metric score bold",
+    ("perplexity",): "model printed_label method context_length perplexity bold",
+    ("disturbance",): "method factor context_length disturbance_e3 bold",
+    ("n_hat_longbench_e", "n_hat_open_llm"): "n_hat metric score bold",
+    ("intervals_longbench_e", "intervals_open_llm"): "intervals metric score bold",
+    ("time_cost",): "model method phase relative_to_pi",
+}
 # Of the paper's models; all that its table of disturbances depends on.
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 
@@ -35,6 +46,7 @@ def table(name: str) -> pd.DataFrame:
     """The numbers of one table, one a line."""
     import pandas as pd  # takes long to load, and printing rows needs none of it
 
+    _lines(name)  # refuses what is broken
     return pd.read_csv(_file(name))
 
 
@@ -58,9 +70,30 @@ def disturbance() -> dict[tuple[str, float], float]:
     return {(line["method"], float(line["factor"])): float(line["disturbance_e3"]) for line in lines}
 
 
+@functools.cache
 def _lines(name: str) -> list[dict[str, str]]:
-    with _file(name).open(newline="") as file:
-        return list(csv.DictReader(file))
+    """The lines by column; InputError names one that was broken."""
+    file, wanted = _file(name), next(columns for names, columns in _COLUMNS.items() if name in names)
+    try:
+        with file.open(newline="", encoding="utf-8") as handle:
+            found = list(csv.DictReader(handle))
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(f"cannot read {file} ({error}); take it from the repository again.") from error
+    for number, line in enumerate(found, 2):
+        if list(line) != wanted.split() or not all(_fits(*entry) for entry in line.items()):
+            raise InputError(f"line {number} of {file} is not what was published; take it from the repository again.")
+    if not found:
+        raise InputError(f"{file} holds no numbers; take it from the repository again.")
+    return found
+
+
+def _fits(column: str, value: str | None) -> bool:
+    if column in _WORDS:
+        return bool(value)
+    try:
+        return column == "factor" and value == "" or math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False
 
 
 def _file(name: str) -> Path:

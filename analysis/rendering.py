@@ -12,6 +12,7 @@ from pathlib import Path
 
 from analysis import results
 from analysis.results import NotMeasured, Results, root
+from core import files
 from core.errors import InputError
 from experiments.lab import cli
 from experiments.lab.records import RESULTS
@@ -64,7 +65,7 @@ def run(doc: str, kind: str, known: list[str], make: Make, sources: list[Path] |
         print(os.path.relpath(file))
     for scale in now.keys() - set(same):
         if (beside / scale).is_dir():
-            cli.write_whole(beside / scale / INPUTS, now[scale] + "\n")
+            files.write(beside / scale / INPUTS, now[scale] + "\n")
 
 
 def _inputs(records: Path, sources: list[Path]) -> str:
@@ -77,7 +78,7 @@ def _inputs(records: Path, sources: list[Path]) -> str:
 
 def _last(folder: Path) -> str | None:
     file = folder / INPUTS
-    return file.read_text().strip() if file.is_file() else None
+    return file.read_bytes().decode(errors="replace").strip() if file.is_file() else None
 
 
 def _each(jobs: list[tuple]) -> list[list[Path] | NotMeasured]:
@@ -85,7 +86,7 @@ def _each(jobs: list[tuple]) -> list[list[Path] | NotMeasured]:
     workers = min(os.cpu_count() or 1, len(jobs) // 4)
     if workers < 2:
         return [_one(*job) for job in jobs]
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), cli.end_with_parent) as pool:
         return list(pool.map(_one, *zip(*jobs)))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from analysis import shapes
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.lab.records import RESULTS, SCALE
@@ -58,19 +58,16 @@ class Results:
         """Those of the scale of that name.
 
         Raises:
-            InputError: there is no such scale under `folder`.
+            InputError: there is no such scale under `folder`, or its file does not say what it is.
         """
         file = Path(folder) / name / SCALE
         if not file.is_file():
             known = ", ".join(scales(folder)) or "none"
             raise InputError(f"no scale {name!r} under {folder} (there is {known}); measure something of it first.")
-        facts = read_json(file)
-        try:
-            n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
-            scale = Scale(name, facts["title"], RopeGeometry(**facts["geometry"]), n_hat, tuple(facts["ablated"]))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{file} does not say what the scale is ({error!r}); measure it again.") from error
-        return cls(Path(folder), scale)
+        facts = shapes.read(file, SCALE)
+        n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
+        geometry = RopeGeometry(*(facts["geometry"][key.name] for key in fields(RopeGeometry)))
+        return cls(Path(folder), Scale(name, facts["title"], geometry, n_hat, tuple(facts["ablated"])))
 
     def records(self, experiment: str) -> list[dict]:
         """All of an experiment, in the order of their files' names; each says under "file" which one it is."""
@@ -106,21 +103,6 @@ def root(folder: Path) -> Path:
     return Path(folder).resolve().parent
 
 
-def read_json(file: Path) -> dict:
-    """An object of JSON, or InputError: a torn file, no object, or a number that is none, which no score may be."""
-
-    def refuse(constant: str) -> float:
-        raise ValueError(f"it holds {constant}")
-
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"), parse_constant=refuse)
-        if not isinstance(found, dict):
-            raise ValueError("it is no object")
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {file} ({error}); remove it and measure again.") from error
-    return found
-
-
 @functools.lru_cache(maxsize=256)
 def _read(folder: Path) -> list[dict]:
-    return [read_json(file) | {"file": file.stem} for file in sorted(folder.glob("*.json"))]
+    return [shapes.read(file, folder.name) | {"file": file.stem} for file in sorted(folder.glob("*.json"))]

@@ -11,6 +11,7 @@ import numpy as np
 from analysis.results import Results, Scale
 from analysis.scores import Score, Scores, difference, over_seeds
 from core import rope
+from core.errors import InputError
 
 STATES = ((False, "without training"), (True, "fine-tuned"))
 SYMBOLS = {"n_hat": "n̂", "intervals": "b", "threshold": "t"}
@@ -93,7 +94,11 @@ class Row:
 
     def by_seed(self, metrics: Metrics, metric: str) -> dict[int | None, Score]:
         """One metric of each run."""
-        return {run.get("training", {}).get("seed"): metrics(run)[metric] for run in self.runs}
+        return {_seed(run): stated(metrics(run), metric, run) for run in self.runs}
+
+
+def _seed(run: dict) -> int | None:
+    return run["training"]["seed"] if "training" in run else None
 
 
 def gap(ours: Row, other: Row, metrics: Metrics, metric: str) -> Score:
@@ -165,10 +170,21 @@ def compared(
     grouped: dict[Setting, list[dict]] = {}
     for record in chosen:
         grouped.setdefault(Setting.of(record), []).append(record)
+    for own in grouped.values():
+        _check_once(own, experiment)
     rows = sorted((Row(setting, tuple(own)) for setting, own in grouped.items()), key=lambda row: row.setting.order)
     others = [record for own in sets.values() if own is not chosen for record in own]
     left_out = tuple(LeftOut(experiment, other["file"], _differs(other, chosen[0])) for other in others)
     return Comparison(tuple(rows), left_out)
+
+
+def _check_once(own: list[dict], experiment: str) -> None:
+    """A copied record would count as one more seed."""
+    files = {}
+    for record in own:
+        first = files.setdefault(_seed(record), record["file"])
+        if first != record["file"]:
+            raise InputError(f"{experiment}/{first}.json and {record['file']}.json record the same run; remove one.")
 
 
 def in_comparison(scale: Scale) -> Callable[[Row], bool]:
@@ -260,7 +276,14 @@ def _short(value: object) -> str:
 
 def mean_of(row: Row, metrics: Metrics, metric: str) -> float:
     """Of a metric, over the runs."""
-    return float(np.mean([metrics(run)[metric].mean for run in row.runs]))
+    return float(np.mean([stated(metrics(run), metric, run).mean for run in row.runs]))
+
+
+def stated(scores: Scores, metric: str, run: dict) -> Score:
+    """One of a record's scores, or InputError where it has none of that name."""
+    if scores.get(metric) is None:
+        raise InputError(f"the record {run.get('file')} has no score {metric!r}; measure it again.")
+    return scores[metric]
 
 
 def tokens(length: int) -> str:

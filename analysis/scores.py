@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy.special import bdtr, stdtrit
+
+from core.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -16,12 +20,20 @@ class Score:
     Attributes:
         mean, low, high: in the metric's unit; a published number has no interval.
         n: of samples, or of seeds.
+
+    Raises:
+        InputError: one of them is no finite number.
     """
 
     mean: float
     low: float | None = None
     high: float | None = None
     n: int | None = None
+
+    def __post_init__(self) -> None:
+        for value in (self.mean, self.low, self.high):
+            if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
+                raise InputError(f"the records give a score of {value!r}; one of them is incomplete: measure it again.")
 
     @classmethod
     def of(cls, record: Mapping, times: float = 1.0) -> Score:
@@ -38,6 +50,21 @@ class Score:
 Scores = Mapping[str, Score | None]  # by metric; None where there is nothing to compare with
 
 
+def stacked(rows: Sequence) -> np.ndarray:
+    """Lists of numbers, of samples that stand in one order, as one array [rows, …].
+
+    Raises:
+        InputError: they differ in length, so they cannot be of the same samples; or there is none.
+    """
+    try:
+        found = np.array(rows, dtype=np.float64)
+    except ValueError as error:
+        raise InputError("the records that are compared hold unequally many samples; measure them again.") from error
+    if not found.size:
+        raise InputError("a record that is compared holds no samples; measure it again.")
+    return found
+
+
 def over_seeds(runs: Sequence[Scores]) -> Scores:
     """One run's scores as they are; of several seeds, their mean with a 95 % interval for seeds and samples together.
 
@@ -48,6 +75,9 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
     if len(runs) == 1:
         return runs[0]
     found = {}
+    for other in runs:
+        if differing := sorted(other.keys() ^ runs[0].keys()):
+            raise InputError(f"not every seed of a setting has the score {differing[0]!r}; measure the rest again.")
     for metric in runs[0]:
         own = [run[metric] for run in runs]
         means = np.array([score.mean for score in own])

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from analysis import extension
 from analysis.metrics import OPEN_LLM
 from analysis.results import Results
 from analysis.rows import LeftOut, Row, Setting, compared
-from analysis.scores import Score, Scores
+from analysis.scores import Score, Scores, stacked
 from core import rope
 from eval.intervals import mean_interval, mean_of_means
 
@@ -57,8 +58,8 @@ def left_out(results: Results, factor: float, trained: bool) -> list[LeftOut]:
 def _perplexity(row: Row, original: dict) -> Scores:
     """In per cent, over the blocks below L."""
     within = original["ranges"][0]["end"] // original["block"]
-    losses = [np.array(list(run["blocks"].values()))[:, :within] for run in [original, *row.runs]]
-    change = mean_interval((np.mean(losses[1:], axis=0) - losses[0]).ravel())
+    losses = extension.blocks(original, *row.runs)[:, :, :within]
+    change = mean_interval((losses[1:].mean(axis=0) - losses[0]).ravel())
     return {PERPLEXITY: Score.of(change | {end: 100 * float(np.expm1(change[end])) for end in ("mean", "low", "high")})}
 
 
@@ -68,9 +69,9 @@ def _benchmarks(row: Row, original: dict) -> Scores:
         return {}
     changes = {}
     for task, scores in original["by_document"].items():
-        own = np.mean([run["by_document"][task] for run in row.runs], axis=0)
-        changes[task] = 100 * (own - np.array(scores))
-    found = {OPEN_LLM[task]: Score.of(mean_interval(change)) for task, change in changes.items()}
+        found = stacked([scores, *(run["by_document"][task] for run in row.runs)])
+        changes[task] = 100 * (found[1:].mean(axis=0) - found[0])
+    found = {OPEN_LLM.get(task, task): Score.of(mean_interval(change)) for task, change in changes.items()}
     if set(changes) == set(OPEN_LLM) - {"average"}:
         found[OPEN_LLM["average"]] = Score.of(mean_of_means(list(changes.values())))
     return found

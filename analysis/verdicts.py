@@ -94,7 +94,7 @@ def disturbance_orders_loss(results: Results) -> Iterator[Finding]:
         rows = extension.untrained(results, factor).only(in_comparison(results.scale)).rows
         moved = [(extension.disturbance(results, row), row) for row in rows]
         pairs = [(average, row.first["ranges"][-1]["mean"]) for average, row in moved if average is not None]
-        if len(pairs) < 4:
+        if len(pairs) < 4 or any(len(set(values)) == 1 for values in zip(*pairs)):  # nothing to order
             continue
         from scipy.stats import spearmanr  # a second to import, and nothing else needs it
 

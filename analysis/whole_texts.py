@@ -8,7 +8,8 @@ import numpy as np
 
 from analysis.results import Results
 from analysis.rows import Comparison, Row, compared, span, tokens
-from analysis.scores import Score, Scores
+from analysis.scores import Score, Scores, stacked
+from core.errors import InputError
 from eval.intervals import resampled_interval, resampled_ratio
 
 
@@ -39,20 +40,20 @@ def _by_position(run: dict) -> bool:
 def scores(row: Row, reference: Row | None, context_length: int) -> Scores:
     """Losses within and beyond L, their differences to the reference's, and what more context gives."""
     own, edge = over_seeds(row), context_length // row.first["bucket"]
+    gaps = None if reference is None or reference is row else differences(row, reference)
     parts = {"within L": slice(edge), "beyond L": slice(edge, None)}
     found: dict[str, Score | None] = {title: average(own[:, part]) for title, part in parts.items()}
     for title, part in parts.items():
-        same = reference is None or reference is row
-        found[f"Δ {title}"] = None if same else average((own - over_seeds(reference))[:, part])
-    more = np.mean([more_context(run) for run in row.runs], axis=0)
-    found[f"{tokens(stride(row.first))} more before"] = average(more[:, 1:])
+        found[f"Δ {title}"] = None if gaps is None else average(gaps[:, part])
+    more = [more_context(run) for run in row.runs]
+    alone = not all(map(len, more))  # no text is longer than a window
+    found[f"{tokens(stride(row.first))} more before"] = None if alone else average(stacked(more).mean(axis=0)[:, 1:])
     return found
 
 
 def gap_beyond(row: Row, reference: Row, context_length: int) -> Score:
     """A row's loss beyond L minus another's, paired by window."""
-    gaps = over_seeds(row) - over_seeds(reference)
-    return average(gaps[:, context_length // row.first["bucket"] :])
+    return average(differences(row, reference)[:, context_length // row.first["bucket"] :])
 
 
 def by_span(row: Row, reference: Row, context_length: int) -> Scores:
@@ -61,7 +62,7 @@ def by_span(row: Row, reference: Row, context_length: int) -> Scores:
     Their edges are at 0, 1/8, 1/4, 1/2, 3/4, 1, 1.5, 2, 3, 4, 6, 8, … times L, up to a window's end; edges that fall
     into one bucket are one.
     """
-    gaps, bucket = over_seeds(row) - over_seeds(reference), row.first["bucket"]
+    gaps, bucket = differences(row, reference), row.first["bucket"]
     edges = [0, 1 / 8, 1 / 4, 1 / 2, 3 / 4]
     while edges[-1] < gaps.shape[1] * bucket / context_length:
         edges.append(1.0 if edges[-1] < 1 else _next(edges[-1]))
@@ -77,7 +78,21 @@ def _next(edge: float) -> float:
 
 def over_seeds(row: Row) -> np.ndarray:
     """A row's losses, of several seeds their mean: [windows, buckets]."""
-    return np.mean([losses(run) for run in row.runs], axis=0)
+    _check_same_windows(*row.runs)
+    return stacked([losses(run) for run in row.runs]).mean(axis=0)
+
+
+def differences(row: Row, reference: Row) -> np.ndarray:
+    """A row's losses minus another's, window by window: [windows, buckets]."""
+    _check_same_windows(row.first, reference.first)
+    found = stacked([over_seeds(row), over_seeds(reference)])
+    return found[0] - found[1]
+
+
+def _check_same_windows(first: dict, *others: dict) -> None:
+    for other in others:
+        if windows(first).keys() != windows(other).keys():
+            raise InputError(f"{first['file']} and {other['file']} are not of the same windows; measure one again.")
 
 
 def windows(run: dict) -> dict[tuple[str, int], np.ndarray]:
@@ -90,6 +105,8 @@ def windows(run: dict) -> dict[tuple[str, int], np.ndarray]:
         title, length, begin = key.rsplit("/", 2)
         if int(length) == longest:
             found[title, int(begin)] = values
+    if not found:
+        raise InputError(f"{run['file']} has no loss by position in windows of {longest} tokens; measure it again.")
     buckets = max(map(len, found.values()))
     for place, values in found.items():
         full = len(values) if len(values) == buckets else len(values) - 1
@@ -110,17 +127,22 @@ def more_context(run: dict) -> np.ndarray:
     found, step = windows(run), stride(run)
     shared = next(iter(found.values())).size - step // run["bucket"]
     pairs = [(window, found.get((title, begin + step))) for (title, begin), window in found.items()]
-    return np.array([earlier[-shared:] - later[:shared] for earlier, later in pairs if later is not None])
+    found = [earlier[-shared:] - later[:shared] for earlier, later in pairs if later is not None and shared > 0]
+    return np.array(found).reshape(len(found), max(shared, 0))
 
 
 def average(values: np.ndarray) -> Score:
     """The mean over windows and buckets [windows, buckets], NaN aside, with a bootstrap interval over windows."""
     sums, counts = np.nansum(values, axis=1), np.count_nonzero(~np.isnan(values), axis=1)
     sums, counts = sums[counts > 0], counts[counts > 0]
+    if not len(sums):
+        raise InputError("a text was not scored at the positions that are compared; measure it in longer windows.")
     return Score.of(resampled_interval(sums.sum() / counts.sum(), resampled_ratio(sums, counts), len(sums)))
 
 
 def stride(run: dict) -> int:
     """Tokens between two of the longest windows."""
     strides = run["stride"] if isinstance(run["stride"], list) else [run["stride"]] * len(run["lengths"])
+    if len(strides) != len(run["lengths"]):
+        raise InputError(f"{run['file']} has not one stride for each length; measure it again.")
     return strides[int(np.argmax(run["lengths"]))]

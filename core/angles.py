@@ -28,6 +28,7 @@ _PI_DIGITS = (
 _PI_LOW = Fraction(_PI_DIGITS)
 _PI_HIGH = _PI_LOW + Fraction(1, 10 ** (len(_PI_DIGITS) - 2))
 MAX_LENGTH = 2**60
+MAX_INTERVALS = 10**6  # each is a column of the result
 MAX_INV_FREQ = 1e15  # radians a position; π is known well enough for far more
 
 
@@ -53,7 +54,7 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
 
     Arguments and errors as in :func:`angle_distribution`. The counts are exact for any length up to 2^60.
     """
-    inv_freq = np.asarray(inv_freq, dtype=np.float64)
+    inv_freq = real_array(inv_freq, "the inverse frequencies")
     _check(inv_freq, length, intervals)
     length, intervals = int(length), int(intervals)  # NumPy's integers overflow
     if inv_freq.size == 0:
@@ -72,13 +73,26 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
     return np.diff(below, axis=1, append=length).astype(np.int64)
 
 
+def real_array(values: ArrayLike, name: str) -> np.ndarray:
+    """As float64, if all are finite real numbers; else InputError names them so."""
+    try:
+        found = np.asarray(values)
+    except ValueError:  # rows of unequal length
+        found = np.array(None)
+    if found.dtype.kind not in "iuf" and found.size or not np.isfinite(found).all():
+        raise InputError(f"{name} are not all finite numbers; give an array of such.")
+    return found.astype(np.float64)
+
+
 def _check(inv_freq: np.ndarray, length: int, intervals: int) -> None:
     if inv_freq.ndim != 1 or not np.all((inv_freq >= 0) & (inv_freq <= MAX_INV_FREQ)):
-        raise InputError(f"the inverse frequencies must be a one-dimensional array of numbers from 0 to {MAX_INV_FREQ:g}.")
+        raise InputError(f"the inverse frequencies must be an array [pairs] of numbers from 0 to {MAX_INV_FREQ:g}.")
     if not is_whole(length) or not 1 <= length <= MAX_LENGTH:
         raise InputError(f"the context length is {length}; give a whole number of positions from 1 to 2^60.")
-    if not is_whole(intervals) or intervals < 2:
-        raise InputError(f"the number of intervals b is {intervals}; a distribution needs a whole number b ≥ 2.")
+    if not is_whole(intervals) or not 2 <= intervals <= MAX_INTERVALS:
+        raise InputError(
+            f"the number of intervals b is {intervals}; a distribution needs a whole number b ≥ 2, {MAX_INTERVALS} at most."
+        )
 
 
 def _floor_equivalent(theta: float, length: int, intervals: int) -> tuple[int, int]:

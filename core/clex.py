@@ -22,10 +22,11 @@ from pathlib import Path
 
 import safetensors
 import torch
-from safetensors.torch import save_file
+import safetensors.torch
 from torch import nn
 from transformers import PreTrainedModel
 
+from core import files
 from core.clex_rotary import MAX_FACTOR, ClexRotaryEmbedding, cos_sin
 from core.embedding import apply_scaling, rope_geometry, rotary_modules
 from core.errors import InputError
@@ -145,13 +146,9 @@ def save(model: nn.Module, directory: str | os.PathLike) -> Path:
     """Write the matrices, and what they were trained for, to `directory`/clex.safetensors, atomically."""
     rotary = _place(model)[2]
     tensors = {name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")}
-    metadata = {"max_factor": str(rotary.max_factor), "geometry": json.dumps(asdict(rotary.geometry))}
-    file = Path(directory) / FILE
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial_file = file.with_name(f".{FILE}.{os.getpid()}")
-    save_file(tensors, partial_file, metadata)
-    os.replace(partial_file, file)
-    return file
+    # One entry, as safetensors writes several in an order of no meaning, and equal weights should be equal files.
+    trained_for = {"max_factor": rotary.max_factor, "geometry": asdict(rotary.geometry)}
+    return files.write(Path(directory) / FILE, safetensors.torch.save(tensors, {"trained_for": json.dumps(trained_for)}))
 
 
 def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedding:
@@ -166,7 +163,8 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
     try:
         with safetensors.safe_open(file, "pt") as held:
             up, down, metadata = held.get_tensor("up"), held.get_tensor("down"), held.metadata()
-        trained, max_factor = RopeGeometry(**json.loads(metadata["geometry"])), int(metadata["max_factor"])
+        trained_for = json.loads(metadata["trained_for"])
+        trained, max_factor = RopeGeometry(**trained_for["geometry"]), int(trained_for["max_factor"])
     except (safetensors.SafetensorError, TypeError, KeyError, ValueError) as error:
         raise InputError(f"{file} does not hold CLEX weights as core.clex.save writes them ({error}).") from error
     if trained != geometry:

@@ -20,7 +20,7 @@ import math
 import numpy as np
 import torch
 
-from core.errors import InputError
+from core.errors import InputError, check_number
 from core.geometry import RopeGeometry
 
 STEP = 0.01
@@ -39,10 +39,15 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
         t: the scaling factor, at least 1; at 1 the result is the pre-trained θ.
 
     Raises:
-        InputError: a geometry of a single pair, for which NTK-aware scaling is not defined.
+        InputError: a geometry of a single pair, for which NTK-aware scaling is not defined, matrices that are not
+            its, or no such t.
     """
+    check_number(t, "the scaling factor t", 1)
     if geometry.pairs < 2:
         raise InputError("CLEX needs at least two pairs; this model rotates one. Use another method.")
+    if up.ndim != 2 or up.shape[1] != geometry.pairs or down.shape != up.shape[::-1]:
+        shapes = f"{tuple(up.shape)} and {tuple(down.shape)}"
+        raise InputError(f"the matrices have the shapes {shapes}; a model of {geometry.pairs} pairs has others.")
     up, down = up.cpu().double(), down.cpu().double()
     start = torch.from_numpy(np.log(geometry.inv_freq))
     slope = -2 * torch.arange(geometry.pairs, dtype=torch.float64) / (geometry.head_dim - 2)

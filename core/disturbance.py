@@ -12,13 +12,11 @@ Both are in nats, one value per dimension pair; the averaged disturbance D(P_L',
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.angles import angle_distribution
-from core.errors import InputError, is_whole
+from core.angles import angle_distribution, real_array
+from core.errors import InputError, check_number, is_whole
 
 CONVENTIONS = ("released", "equation")
 EPSILON = 1e-8
@@ -39,11 +37,14 @@ def disturbance(
         float64 array [pairs].
 
     Raises:
-        InputError: unknown convention, or shapes that differ.
+        InputError: unknown convention, shapes that differ, or what is no frequency or no ε.
     """
-    extended, pretrained = (np.asarray(x, dtype=np.float64) for x in (extended, pretrained))
-    if extended.shape != pretrained.shape:
+    extended, pretrained = (real_array(x, "the distributions") for x in (extended, pretrained))
+    if extended.shape != pretrained.shape or not extended.ndim:
         raise InputError(f"the distributions differ in shape ({extended.shape} and {pretrained.shape}); use one b.")
+    if (extended < 0).any() or (pretrained < 0).any():
+        raise InputError("a distribution holds a negative frequency; give what core.angles counts.")
+    check_number(epsilon, "ε", 0)
     if convention not in CONVENTIONS:
         raise InputError(f"unknown convention {convention!r}; choose one of {', '.join(CONVENTIONS)}.")
     first, second = (pretrained, extended) if convention == "released" else (extended, pretrained)
@@ -69,7 +70,8 @@ def strategy_disturbance(
     Returns:
         two float64 arrays [pairs].
     """
-    inv_freq = np.asarray(inv_freq, dtype=np.float64)
+    inv_freq = real_array(inv_freq, "the inverse frequencies")
+    check_number(factor, "the scaling factor", 1)
     pretrained = angle_distribution(inv_freq, length, intervals)
     longer = round(length * factor)
     interpolated = angle_distribution(inv_freq / factor, longer, intervals)
@@ -93,11 +95,14 @@ def select_interpolated(
         bool array [pairs], True where the pair is interpolated.
 
     Raises:
-        InputError: n̂ odd or outside 0 … 2·pairs, both n̂ and t given, or a threshold that is not a number.
+        InputError: n̂ odd or outside 0 … 2·pairs, both n̂ and t given, or what is not a number.
     """
-    margin = np.asarray(extrapolation, dtype=np.float64) - np.asarray(interpolation, dtype=np.float64)
-    if not isinstance(threshold, Real) or not np.isfinite(threshold):
-        raise InputError(f"the threshold t is {threshold}; give a finite number.")
+    extrapolation, interpolation = (real_array(x, "the disturbances") for x in (extrapolation, interpolation))
+    if extrapolation.shape != interpolation.shape or extrapolation.ndim != 1:
+        shapes = f"{interpolation.shape} and {extrapolation.shape}"
+        raise InputError(f"D_I and D_E have the shapes {shapes}; give one number for each pair of both.")
+    margin = extrapolation - interpolation
+    check_number(threshold, "the threshold t")
     if n_hat is None:
         return margin > threshold
     if threshold != 0.0:

@@ -1,26 +1,30 @@
-"""Apply a RoPE scaling to a loaded Hugging Face model, and export it as a stock checkpoint."""
+"""Apply a RoPE scaling to a loaded Hugging Face model or to a checkpoint on disk; either becomes a stock checkpoint."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
-import torch
 from transformers import AutoConfig, PreTrainedModel
 
-from core import clex
-from core.embedding import apply_scaling, rope_geometry, rotary_modules, text_config
+from core import checkpoint, clex, configuration, files, rope
+from core.configuration import text_config
+from core.embedding import apply_scaling, differences, rope_geometry, rotary_modules
 from core.errors import InputError
 from core.rope import scale
+
+_IN_MEMORY = " (extended in memory: load its export instead)"
 
 
 def extend(model: PreTrainedModel, method: str, factor: float, **options) -> PreTrainedModel:
     """Scale the model's RoPE by `method` for a context `factor` times as long, in place.
 
     A model that was extended before starts again from its pre-training geometry. The inverse frequencies stay
-    float32 whatever the model is cast to afterwards.
+    float32 whatever this model in memory is cast to. A stock load of its export is like any other model in that:
+    give it the dtype (``from_pretrained(..., dtype=...)``), because ``.bfloat16()`` afterwards casts them too.
+
+    An adapter (LoRA) names the model that it was trained on by ``name_or_path``, which would be the one that is not
+    extended. After this call that name loads nothing, and after :func:`export` it is the export's.
 
     Args:
         model: a causal language model with a stock rotary embedding (Llama, Mistral, Qwen, GPT-NeoX, …).
@@ -36,58 +40,94 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     scaling = scale(geometry, method, factor, **options)
     clex.remove(model)
     if scaling.install:
-        return scaling.install(model, geometry, factor)
-    return apply_scaling(model, geometry, scaling, factor)
+        scaling.install(model, geometry, factor)
+    else:
+        apply_scaling(model, geometry, scaling, factor)
+    model.name_or_path = f"{model.name_or_path.removesuffix(_IN_MEMORY)}{_IN_MEMORY}"
+    return model
+
+
+def extend_checkpoint(
+    source: str | os.PathLike,
+    directory: str | os.PathLike,
+    method: str,
+    factor: float,
+    *,
+    link: bool = False,
+    progress: bool = False,
+    **options,
+) -> Path:
+    """Write the checkpoint `source`, scaled by `method` for a context `factor` times as long, to `directory`.
+
+    The weights are not read: they and all other files come along byte for byte, whatever their dtype, shards or
+    quantisation. Rewritten are the keys of ``config.json`` that say the scaling, and in ``generation_config.json``
+    and ``tokenizer_config.json`` a maximum length below L' and a tokenizer's class that transformers 4 does not know.
+    A checkpoint that was extended before starts again from its pre-training geometry.
+
+    Args:
+        source: the directory of a Hugging Face checkpoint.
+        directory: must not exist; an interruption leaves nothing there.
+        method, factor, options: see :func:`core.rope.scale`.
+        link: hard-link the weights, which takes no time and no space and needs one file system.
+        progress: show a bar while copying.
+
+    Returns:
+        `directory`.
+
+    Raises:
+        InputError: no complete checkpoint, one that cannot be extended, a bad option, a method that is learned (a
+            model that is extended by it in memory can be exported), or something at `directory`.
+    """
+    source, directory = Path(source), Path(directory)
+    if rope.get(method).start:
+        raise InputError(
+            f"the method {method!r} needs trained weights in memory; load the model, extend it and export it."
+        )
+    if directory.resolve().is_relative_to(source.resolve()):
+        raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
+    files.check_new(directory)
+    config = checkpoint.read_config(source)
+    model = extend(checkpoint.skeleton(config), method, factor, **options)
+    with files.new(directory) as partial:
+        checkpoint.copy(source, partial, link, progress)
+        configuration.write(partial, model.config, before=config)
+        _verify(model, partial)
+    return directory
 
 
 def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None) -> Path:
     """Write a checkpoint that plain ``AutoModelForCausalLM.from_pretrained`` loads, with identical logits.
 
+    For a model that was changed in memory; :func:`extend_checkpoint` extends one on disk without reading its weights.
     Of a CLEX model that is the fixed scale of its context length; the trained ODE lies beside it, for
     :func:`core.clex.restore`.
 
-    Written beside its final place and renamed, so that an interrupted export leaves nothing under `directory`.
-
     Args:
         model: a model, extended or not.
-        directory: must not exist.
+        directory: must not exist; an interruption leaves nothing there.
         tokenizer: saved alongside, its maximum length set to the model's.
 
     Raises:
-        InputError: the directory exists.
+        InputError: there is something at `directory`.
     """
     directory = Path(directory)
-    check_new_directory(directory)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
-    try:
+    with files.new(directory) as partial:
         with clex.fixed(model):
             model.save_pretrained(partial)
-            _verify_config(model, partial)
+            if tokenizer is not None:
+                tokenizer.model_max_length = text_config(model.config).max_position_embeddings
+                tokenizer.save_pretrained(partial)
+            configuration.write(partial, model.config)
+            _verify(model, partial)
         if clex.is_installed(model):
             clex.save(model, partial)
-        if tokenizer is not None:
-            tokenizer.model_max_length = text_config(model.config).max_position_embeddings
-            tokenizer.save_pretrained(partial)
-        partial.chmod(0o755)  # mkdtemp's directories are private
-        partial.rename(directory)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    model.name_or_path = str(directory)
     return directory
 
 
-def check_new_directory(directory: str | os.PathLike) -> None:
-    """Raise InputError if `directory` exists."""
-    if Path(directory).exists():
-        raise InputError(f"{directory} exists already; give a new directory, or remove it first.")
-
-
-def _verify_config(model: PreTrainedModel, directory: Path) -> None:
+def _verify(model: PreTrainedModel, directory: Path) -> None:
     """Fail now rather than at the user's next load: the written configuration must rebuild the same embedding."""
-    config = text_config(AutoConfig.from_pretrained(directory))
+    config = text_config(AutoConfig.from_pretrained(directory, trust_remote_code=False))
     for _, _, rotary in rotary_modules(model):
-        rebuilt = type(rotary)(config)
-        for name, buffer in rotary.named_buffers(recurse=False):
-            if not torch.equal(buffer.cpu().float(), rebuilt.get_buffer(name).float()):
-                raise RuntimeError(f"the exported configuration does not reproduce {type(rotary).__name__}.{name}")
+        if found := differences(rotary, type(rotary)(config)):
+            raise RuntimeError(f"the written configuration does not reproduce {type(rotary).__name__}: {found}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
-from core.errors import InputError, is_whole
+from core.errors import InputError, check_number, is_whole
+
+
+LARGEST = 2**16  # dimensions of a head, many times those of any model
 
 
 @dataclass(frozen=True)
@@ -28,14 +30,17 @@ class RopeGeometry:
     def __post_init__(self) -> None:
         for name in ("head_dim", "base", "context_length"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
-                raise InputError(f"the RoPE geometry's {name} is {value!r}; give a finite number.")
-        if not is_whole(self.head_dim) or self.head_dim < 2 or self.head_dim % 2:
-            raise InputError(f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even.")
-        if not np.isfinite(self.base) or self.base <= 1:
+            check_number(value, f"the RoPE geometry's {name}")
+        if not is_whole(self.head_dim) or not 2 <= self.head_dim <= LARGEST or self.head_dim % 2:
+            raise InputError(
+                f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even, up to {LARGEST}."
+            )
+        if self.base <= 1:
             raise InputError(f"the RoPE base is {self.base}; give a finite number above 1, such as 10000.")
         if not is_whole(self.context_length) or self.context_length < 1:
             raise InputError(f"the context length is {self.context_length}; give a positive whole number of tokens.")
+        for name in ("head_dim", "context_length"):  # 64.0 would be no number of dimensions to NumPy
+            object.__setattr__(self, name, int(getattr(self, name)))
 
     @property
     def pairs(self) -> int:
@@ -62,9 +67,12 @@ class RopeScaling:
         attention_factor: multiplies cos and sin alike (YaRN's temperature; 1 elsewhere).
         interpolated: bool [pairs], True where θ̂_i = θ_i/s.
         install: (model, geometry, factor) → the model, for a method that puts more than fixed frequencies into it.
+        stock: the ``rope_type`` of Hugging Face configurations that says all of this, with that type's other keys;
+            None where only a factor for every pair does.
     """
 
     inv_freq: np.ndarray
     attention_factor: float
     interpolated: np.ndarray
     install: Callable | None = None
+    stock: dict | None = None

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.angles import real_array
+from core.errors import InputError, check_whole, is_whole
 from core.rope import RopeGeometry
 
+MAX_LENGTH = 2**24  # beyond it float32 does not hold every position
 COUNT_OFFSET = np.float32(np.finfo(np.float16).tiny)
 
 
@@ -29,7 +32,15 @@ def angle_distribution_float32(inv_freq: np.ndarray, length: int, intervals: int
     """P_L^i with float32 rounding and the offset in every count: float32 array [pairs, intervals].
 
     Rows sum to slightly more than 1, as in the released code, and hold no zero: use epsilon = 0 with them.
+
+    Raises:
+        InputError: no array of frequencies, or a length or number of intervals that cannot be counted so.
     """
+    inv_freq = real_array(inv_freq, "the inverse frequencies")
+    if inv_freq.ndim != 1 or not is_whole(length) or not 1 <= length <= MAX_LENGTH:
+        raise InputError(f"{length} positions cannot be counted in float32; give a whole number of them up to 2^24.")
+    check_whole(intervals, "the number of intervals b", 2)
+    length, intervals = int(length), int(intervals)
     two_pi = np.float32(2 * np.pi)
     angles = np.arange(length, dtype=np.float32) * np.asarray(inv_freq, dtype=np.float32)[:, None]
     interval = np.floor(np.float32(intervals / (2 * np.pi)) * np.mod(angles, two_pi)).astype(np.int64)

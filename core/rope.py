@@ -20,7 +20,7 @@ from scipy.special import ndtri
 
 from core.angles import angle_distribution
 from core.disturbance import margin_noise, select_interpolated, strategy_disturbance
-from core.errors import InputError
+from core.errors import InputError, check_number, is_finite
 from core.geometry import RopeGeometry, RopeScaling
 
 Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
@@ -76,7 +76,7 @@ def register(
 
 def get(name: str) -> Method:
     """The method of that name, or InputError."""
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise InputError(f"unknown method {name!r}; choose one of {', '.join(METHODS)}.")
     return METHODS[name]
 
@@ -93,13 +93,15 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
     Raises:
         InputError: an unknown method or option, or a factor that extends nothing.
     """
+    if not isinstance(geometry, RopeGeometry):
+        raise InputError(f"the geometry is {geometry!r}; give a RopeGeometry.")
     known = method_options(method)
     for option, value in options.items():
         if option not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
             raise InputError(f"the method {method!r} has no option {option!r}; {takes}.")
         _check_type(method, option, value)
-    if not isinstance(factor, Real) or not np.isfinite(factor) or factor <= 1:
+    if not is_finite(factor) or factor <= 1:
         raise InputError(f"the scaling factor is {factor!r}; to extend the context give a number above 1, such as 2.")
     if round(geometry.context_length * factor) == geometry.context_length:
         raise InputError(f"a factor of {factor} adds no token to {geometry.context_length}; give a larger one.")
@@ -113,6 +115,8 @@ def _check_type(method: str, option: str, value: object) -> None:
     if len(plain) == len(allowed) and (isinstance(value, bool) or not isinstance(value, tuple(plain))):
         names = " or ".join(sorted({Real: "a number", Integral: "a whole number"}.get(k, k.__name__) for k in plain))
         raise InputError(f"{option} of the method {method!r} is {value!r}; give {names.replace('NoneType', 'None')}.")
+    if isinstance(value, Real):
+        check_number(value, f"{option} of the method {method!r}")
 
 
 def method_options(method: str) -> dict[str, object]:
@@ -160,15 +164,19 @@ def _text(function: Callable, argument: str) -> str:
 
 
 def _interpolate(
-    geometry: RopeGeometry, factor: float, chosen: np.ndarray, attention_factor: float = 1.0
+    geometry: RopeGeometry,
+    factor: float,
+    chosen: np.ndarray,
+    attention_factor: float = 1.0,
+    stock: dict | None = None,
 ) -> RopeScaling:
     """θ/s where chosen, θ elsewhere; attention untouched unless asked for."""
     inv_freq = np.where(chosen, geometry.inv_freq / factor, geometry.inv_freq)
-    return RopeScaling(inv_freq, _positive(attention_factor), chosen)
+    return RopeScaling(inv_freq, _positive(attention_factor), chosen, stock=stock)
 
 
 def _positive(attention_factor: float) -> float:
-    if not np.isfinite(attention_factor) or attention_factor <= 0:
+    if not is_finite(attention_factor) or attention_factor <= 0:
         raise InputError(f"the attention factor is {attention_factor}; give a positive number, such as 1.07.")
     return float(attention_factor)
 
@@ -176,13 +184,14 @@ def _positive(attention_factor: float) -> float:
 @register(ORIGINAL, "original", styles=(("#000000", (0, (1, 1))),))
 def original(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """No scaling: plain extrapolation to L'."""
-    return _interpolate(geometry, factor, np.zeros(geometry.pairs, dtype=bool))
+    return _interpolate(geometry, factor, np.zeros(geometry.pairs, dtype=bool), stock={"rope_type": "default"})
 
 
 @register(UNIT, "PI", published=True, styles=(("#E69F00", "--"),))
 def position_interpolation(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """Position interpolation, θ/s for every pair (Chen et al. 2023; paper, section 2.2)."""
-    return _interpolate(geometry, factor, np.ones(geometry.pairs, dtype=bool))
+    stock = {"rope_type": "linear", "factor": factor}
+    return _interpolate(geometry, factor, np.ones(geometry.pairs, dtype=bool), stock=stock)
 
 
 @register("ntk", "NTK-aware", styles=(("#009E73", (0, (5, 1, 1, 1))),))
@@ -192,7 +201,8 @@ def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
         raise InputError("NTK-aware scaling needs at least two pairs; this model rotates one. Use another method.")
     base = geometry.base * factor ** (geometry.head_dim / (geometry.head_dim - 2))
     inv_freq = RopeGeometry(geometry.head_dim, base, geometry.context_length).inv_freq
-    return RopeScaling(inv_freq, 1.0, np.arange(geometry.pairs) == geometry.pairs - 1)
+    stock = {"rope_type": "default", "rope_theta": float(base)}
+    return RopeScaling(inv_freq, 1.0, np.arange(geometry.pairs) == geometry.pairs - 1, stock=stock)
 
 
 @register(RIVAL, "YaRN", published=True, styles=(("#0072B2", "-."),))
@@ -236,9 +246,20 @@ def yarn(
         raise InputError(f"unknown YaRN ramp {ramp!r}; choose index or rotations.")
     weight = np.clip(weight, 0, 1)
     inv_freq = geometry.inv_freq * (1 - weight) + geometry.inv_freq / factor * weight
+    # Readers of the stock type find s as L'/L and choose the attention factor themselves; it has no other ramp.
+    longer = geometry.context_length * factor
+    stock = None
+    if ramp == "index" and attention_factor is None and longer.is_integer():
+        stock = {
+            "rope_type": "yarn",
+            "factor": factor,
+            "original_max_position_embeddings": int(geometry.context_length),
+            "beta_fast": float(beta_fast),
+            "beta_slow": float(beta_slow),
+        }
     if attention_factor is None:
         attention_factor = 0.1 * float(np.log(factor)) + 1
-    return RopeScaling(inv_freq, _positive(attention_factor), weight == 1)
+    return RopeScaling(inv_freq, _positive(attention_factor), weight == 1, stock=stock)
 
 
 def _start_clex(model, geometry: RopeGeometry, factor: float):

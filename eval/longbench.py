@@ -10,16 +10,15 @@ import functools
 import hashlib
 import importlib.util
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import yaml
 
-from core.errors import InputError
+from core.errors import InputError, check_number
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 from eval.longbench_metrics import METRICS
 
@@ -90,7 +89,7 @@ _TEMPLATE_SHA256 = {
 
 
 def _task(name: str) -> Task:
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         raise InputError(f"unknown LongBench-E task {name!r}; choose one of {', '.join(TASKS)}.")
     return TASKS[name]
 
@@ -127,7 +126,10 @@ def _template(task: str) -> str:
 
 def prompt(task: str, sample: dict) -> str:
     """The benchmark's prompt for a sample, to the byte, neither truncated nor in a chat template."""
-    return _template(_task(task).name).format(context=sample["context"], input=sample["input"])
+    parts = {key: sample.get(key) for key in ("context", "input")} if isinstance(sample, dict) else {}
+    if not parts or not all(isinstance(part, str) for part in parts.values()):
+        raise InputError("a sample has a context and an input, both text; give one as load returns them.")
+    return _template(_task(task).name).format(**parts)
 
 
 def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
@@ -153,7 +155,17 @@ def score(task: str, prediction: str, answers: Iterable[str], all_classes: list[
         prediction: the generated text as decoded, white space included.
         answers: the references.
         all_classes: the class names; only trec needs them.
+
+    Raises:
+        InputError: an unknown task, or arguments that are not text and lists of text.
     """
+    if not isinstance(prediction, str) or isinstance(answers, str) or not isinstance(answers, Iterable):
+        raise InputError("a score is that of one text against a list of references; give those.")
+    answers = list(answers)
+    if not _is_texts(answers) or not (all_classes is None or _is_texts(all_classes)):
+        raise InputError("a reference or a class is not text; give lists of text.")
+    if all_classes is None and _task(task).metric == "classification":
+        raise InputError(f"{task} is scored against its classes; give the sample's all_classes.")
     metric = METRICS[_task(task).metric]
     if TASKS[task].first_line:
         prediction = prediction.lstrip("\n").split("\n")[0]
@@ -163,13 +175,22 @@ def score(task: str, prediction: str, answers: Iterable[str], all_classes: list[
 # ---- samples
 
 
-_SCHEMA = {
-    "input": str,
-    "context": str,
-    "answers": list,
-    "length": int,
-    "all_classes": (list, NoneType),
-    "_id": str,
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+def _is_answers(value: object) -> bool:
+    """Scores compare text; a count may stand there as a number."""
+    return isinstance(value, list) and all(type(one) in (str, int, float) for one in value)
+
+
+_SCHEMA: dict[str, tuple[Callable[[object], bool], str]] = {
+    "input": (lambda value: isinstance(value, str), "text"),
+    "context": (lambda value: isinstance(value, str), "text"),
+    "answers": (_is_answers, "a list of references"),
+    "length": (lambda value: type(value) is int and value >= 0, "a whole number of words"),
+    "all_classes": (lambda value: value is None or _is_texts(value), "a list of text, or null"),
+    "_id": (lambda value: isinstance(value, str), "text"),
 }
 
 
@@ -185,7 +206,13 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
         InputError: no directory, file or hub; a line that is not a sample, by file and line number.
     """
     rows = _hub_rows(_task(task).name) if data is None else _file_rows(task, Path(data))
-    samples = [_checked(row, where) for where, row in rows]
+    samples, places = [], {}
+    for where, row in rows:
+        sample = _checked(task, row, where)
+        first = places.setdefault((sample["_id"], sample["context"], sample["input"]), where)
+        if first != where:
+            raise InputError(f"{where} is the same sample as {first}; remove one, or it would count twice.")
+        samples.append(sample)
     if not samples:
         raise InputError(f"there are no samples of {task} in {data or HUB}; a sample is one JSON object per line.")
     return samples
@@ -208,7 +235,7 @@ def _file_rows(task: str, directory: Path) -> Iterator[tuple[str, dict]]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InputError(f"{file}, line {number} is not JSON ({error}); mend or remove it.") from error
             yield f"{file}, line {number}", row
 
@@ -253,18 +280,20 @@ def _unformatted(task: str, row: dict) -> dict:
     )
 
 
-def _checked(row: dict, where: str) -> dict:
+def _checked(task: str, row: dict, where: str) -> dict:
     """The keys of the schema alone."""
     if not isinstance(row, dict):
         raise InputError(f"{where} is not a JSON object; a sample is one with the keys {', '.join(_SCHEMA)}.")
-    for key, kind in _SCHEMA.items():
+    for key, (fits, wanted) in _SCHEMA.items():
         if key not in row:
             raise InputError(f"{where} has no {key!r}; a sample has the keys {', '.join(_SCHEMA)}.")
-        if not isinstance(row[key], kind):
-            raise InputError(f"{where} has a {key!r} of type {type(row[key]).__name__}; see LongBench's schema.")
+        if not fits(row[key]):
+            kind = type(row[key]).__name__
+            raise InputError(f"{where} has a {key!r} of type {kind} that is not {wanted}; see LongBench's schema.")
     if not row["answers"]:
         raise InputError(f"{where} has no answers; give at least one reference.")
-    # Scores compare text; a count may stand there as a number.
+    if TASKS[task].metric == "classification" and not row["all_classes"]:
+        raise InputError(f"{where} has no 'all_classes'; {task} is scored against them.")
     return {**{key: row[key] for key in _SCHEMA}, "answers": [str(answer) for answer in row["answers"]]}
 
 
@@ -273,6 +302,7 @@ def _checked(row: dict, where: str) -> dict:
 
 def bucket(length: int) -> str:
     """The length bucket of a sample whose `length` field says so many words (words, not tokens)."""
+    check_number(length, "the length in words", 0)
     return BUCKETS[(length >= 4000) + (length >= 8000)]
 
 

@@ -41,6 +41,36 @@ logging.getLogger("lm_eval").setLevel(logging.ERROR)
 CHUNK = 16  # documents whose requests are looked at together, and the most that a kill makes a run repeat
 
 
+def _text(value: object, row: dict) -> bool:
+    return isinstance(value, str)
+
+
+def _texts(value: object, row: dict) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+
+
+def _four_texts(value: object, row: dict) -> bool:
+    return _texts(value, row) and len(value) == 4
+
+
+def _targets(value: object, row: dict) -> bool:
+    """Answers, some of them true (1) and some false (0)."""
+    labels = value.get("labels") if isinstance(value, dict) and _texts(value.get("choices"), row) else None
+    return isinstance(labels, list) and len(labels) == len(value["choices"]) and {*map(str, labels)} == {"0", "1"}
+
+
+def _place(value: object, row: dict) -> bool:
+    """Of the right one among four."""
+    return type(value) in (int, str) and str(value) in ("0", "1", "2", "3")
+
+
+def _labelled(value: object, row: dict) -> bool:
+    """Answers and their labels, the right one's among them."""
+    if not isinstance(value, dict) or not _texts(value.get("text"), row) or not _texts(value.get("label"), row):
+        return False
+    return len(value["text"]) == len(value["label"]) and row["answerKey"] in value["label"]
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """One column of the paper's table.
@@ -52,7 +82,7 @@ class Benchmark:
         shots: few-shot examples in the prompt.
         metric: lm-eval's name of the reported metric.
         files: local file of every split that is read.
-        columns: what the files must hold.
+        columns: what the files must hold: whether a value, given its row, is what lm-eval's task reads there.
     """
 
     title: str
@@ -61,7 +91,7 @@ class Benchmark:
     shots: int
     metric: str
     files: dict[str, str]
-    columns: tuple[str, ...]
+    columns: dict[str, Callable[[object, dict], bool]]
 
 
 TASKS: dict[str, Benchmark] = {
@@ -72,7 +102,7 @@ TASKS: dict[str, Benchmark] = {
         shots=0,  # six questions and answers are part of the task's own prompt
         metric="acc",  # the probability mass of the true answers (mc2)
         files={"validation": "truthfulqa/multiple_choice/validation.parquet"},
-        columns=("question", "mc2_targets"),
+        columns={"question": _text, "mc2_targets": _targets},
     ),
     "hellaswag": Benchmark(
         title="HellaSwag",
@@ -81,7 +111,7 @@ TASKS: dict[str, Benchmark] = {
         shots=0,
         metric="acc_norm",
         files={"validation": "hellaswag/validation.parquet"},
-        columns=("activity_label", "ctx_a", "ctx_b", "endings", "label"),
+        columns={"activity_label": _text, "ctx_a": _text, "ctx_b": _text, "endings": _four_texts, "label": _place},
     ),
     "mmlu": Benchmark(
         title="MMLU",
@@ -90,7 +120,7 @@ TASKS: dict[str, Benchmark] = {
         shots=5,
         metric="acc",
         files={"dev": "mmlu/dev.parquet", "test": "mmlu/test.parquet"},
-        columns=("subject", "question", "choices", "answer"),
+        columns={"subject": _text, "question": _text, "choices": _four_texts, "answer": _place},
     ),
     "arc_challenge": Benchmark(
         title="ARC-c",
@@ -99,7 +129,7 @@ TASKS: dict[str, Benchmark] = {
         shots=25,
         metric="acc_norm",
         files={"train": "arc_challenge/train.parquet", "test": "arc_challenge/test.parquet"},
-        columns=("question", "choices", "answerKey"),
+        columns={"question": _text, "choices": _labelled, "answerKey": _text},
     ),
 }
 
@@ -117,7 +147,7 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
     Raises:
         InputError: an unknown name, too many shots, or documents that cannot be had or read.
     """
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         raise InputError(f"unknown benchmark {name!r}; choose one of {', '.join(TASKS)}.")
     benchmark = TASKS[name]
     shots = benchmark.shots if shots is None else shots
@@ -276,17 +306,20 @@ def _source(tables: dict[str, pyarrow.Table]) -> Callable[..., dict[str, Dataset
     return lambda **_: splits
 
 
-def _read(file: Path, columns: tuple[str, ...]) -> pyarrow.Table:
+def _read(file: Path, columns: dict[str, Callable[[object, dict], bool]]) -> pyarrow.Table:
     if not file.is_file():
         raise InputError(f"no file {file}; put a parquet copy of the benchmark's split there.")
     try:
-        table = pyarrow.parquet.read_table(file)
+        table = pyarrow.parquet.ParquetFile(file).read()  # read_table would make a column of a folder named a=b
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{file} cannot be read as parquet; put a sound copy there ({error}).") from error
     if missing := [column for column in columns if column not in table.column_names]:
         raise InputError(f"{file} has no column {missing[0]!r}; it needs {', '.join(columns)}.")
     if not table.num_rows:
         raise InputError(f"{file} has no rows; put a complete copy there.")
+    for number, row in enumerate(table.select(list(columns)).to_pylist()):
+        if wrong := [column for column, fits in columns.items() if not fits(row[column], row)]:
+            raise InputError(f"{file}, row {number} has a {wrong[0]!r} unlike the benchmark's; put a sound copy there.")
     return table
 
 

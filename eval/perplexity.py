@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from core.errors import InputError, NonFiniteError
+from core.errors import InputError, NonFiniteError, check_whole
 from eval.position_loss import CHUNK, position_losses, token_losses
 
 CONVENTIONS = ("token", "window")
@@ -32,6 +32,8 @@ def windows(tokens: int, length: int, stride: int) -> list[tuple[int, int, int]]
     Raises:
         InputError: a stride that is not below the window's length.
     """
+    for value, name in ((tokens, "the text's tokens"), (length, "the window's tokens"), (stride, "the stride")):
+        check_whole(value, name, 1)
     if not 1 <= stride < length:
         raise InputError(f"the stride is {stride} and the window {length} tokens; the stride must be shorter.")
     made, scored = [], 1
@@ -88,7 +90,11 @@ def _head_is_last(model: PreTrainedModel) -> bool:
 
 
 def perplexity(losses: list[np.ndarray], convention: str = "token") -> float:
-    """The perplexity of some windows' losses under a convention."""
+    """The perplexity of some windows' losses under a convention; InputError of an unknown one, or without losses."""
+    if convention not in CONVENTIONS:
+        raise InputError(f"unknown convention {convention!r}; choose one of {', '.join(CONVENTIONS)}.")
+    if not len(losses) or not all(map(len, losses)):
+        raise InputError("a window has no losses, so it has no perplexity; give windows that score a token.")
     if convention == "window":
         return float(np.exp(np.mean([np.mean(loss, dtype=np.float64) for loss in losses])))
     return float(np.exp(np.mean(np.concatenate(losses), dtype=np.float64)))

@@ -9,7 +9,7 @@ import torch
 from transformers import DynamicCache, PreTrainedModel
 
 from core.clex import at_length
-from core.errors import NonFiniteError
+from core.errors import InputError, NonFiniteError
 
 CHUNK = 1024
 
@@ -32,8 +32,11 @@ def position_losses(
         float64 array [length].
 
     Raises:
+        InputError: no such array.
         NonFiniteError: naming the first position.
     """
+    if not isinstance(tokens, torch.Tensor) or tokens.ndim != 1 or len(tokens) < 2 or tokens.dtype != torch.int64:
+        raise InputError("a text is scored from its second token on; give an int64 tensor of at least two token ids.")
     tokens = tokens.to(model.device)
     cache = DynamicCache(config=model.config)
     losses = []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from core.errors import InputError
+from core.errors import InputError, check_whole, is_whole
 from eval import ruler_scripts as scripts
 from eval.intervals import accuracy_interval
 
@@ -74,8 +74,11 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
             task with this tokenizer.
     """
     spec = _task(task)
-    if count < 1:
+    if not is_whole(count) or count < 1:
         raise InputError(f"{count} samples were asked of RULER's {task}; ask for at least 1.")
+    check_whole(length, "the length in tokens", 1)
+    check_whole(seed, "the seed", 0)
+    length, count, seed = int(length), int(count), int(seed)
     if isinstance(tokenizer, str | Path):
         from transformers import AutoTokenizer  # scoring and aggregation do without
 
@@ -97,10 +100,14 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
 def score(task: str, prediction: str, references: list[str]) -> float:
     """The package's metric for one sample, 0 … 1; upper and lower case are the same."""
     _task(task)
+    if not isinstance(prediction, str) or not isinstance(references, list | tuple) or not references:
+        raise InputError("a score is that of one text against a list of references; give those.")
+    if not all(isinstance(reference, str) for reference in references):
+        raise InputError("a reference is not text; give a list of text.")
     metrics = scripts.module("eval.synthetic.constants").TASKS[scripts.recipes()[task]["task"]]
     # Like the package, before it scores: control characters become line ends.
     printable = "".join("\n" if character < " " else character for character in prediction.strip()).strip()
-    return metrics["metric_fn_per_sample"]([printable], [references])[0] / 100
+    return metrics["metric_fn_per_sample"]([printable], [list(references)])[0] / 100
 
 
 def aggregate(rows: Iterable[dict]) -> dict:
@@ -160,7 +167,7 @@ def _percent(scores: list[list[np.ndarray]]) -> dict:
 
 
 def _task(name: str) -> Task:
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         raise InputError(f"unknown RULER task {name!r}; choose from {', '.join(TASKS)}.")
     return TASKS[name]
 

@@ -19,10 +19,10 @@ PAIRS = (6, 22, 50)
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.angle_distribution")
     source.add_arguments(parser, "llama2-7b")
-    parser.add_argument("--factor", type=float, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
-    parser.add_argument("--pairs", type=int, nargs="+", metavar="I", help="0-based pair indices (default: those of the paper's figures that there are)")
-    parser.add_argument("--intervals", type=int, default=360, metavar="B", help="b (default 360)")
-    cli.add_results_argument(parser)
+    parser.add_argument("--factor", type=cli.number, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
+    parser.add_argument("--pairs", type=cli.none_or_more, nargs="+", metavar="I", help="0-based pair indices (default: those of the paper's figures that there are)")
+    parser.add_argument("--intervals", type=cli.count, default=360, metavar="B", help="b (default 360)")
+    cli.add_records_arguments(parser)
     arguments = parser.parse_args()
 
     measured = source.Source(arguments.scale, arguments.model)
@@ -41,7 +41,7 @@ def main() -> None:
     }
     run["identity"] = records.identity(**run)
     file = records.path(arguments.results, measured.scale, "angle_distribution", f"s={arguments.factor:g}")
-    if records.is_done(file, run["identity"]):
+    if records.is_done(file, run, arguments.replace):
         print(f"done already: {file}")
         return
     records.state_scale(arguments.results, measured.scale, measured.facts(arguments.factor))

@@ -24,8 +24,8 @@ SETTINGS = (("float32", "released"), ("float64", "released"), ("float64", "equat
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.disturbance")
     source.add_arguments(parser, "llama2-7b")
-    parser.add_argument("--factor", type=float, nargs="+", metavar="S", help="default: every factor of the scale")
-    cli.add_results_argument(parser)
+    parser.add_argument("--factor", type=cli.number, nargs="+", metavar="S", help="default: every factor of the scale")
+    cli.add_records_arguments(parser)
     arguments = parser.parse_args()
 
     measured = source.Source(arguments.scale, arguments.model)
@@ -44,7 +44,7 @@ def main() -> None:
         }
         run["identity"] = records.identity(**run)
         file = records.path(arguments.results, measured.scale, "disturbance", f"s={factor:g}")
-        if records.is_done(file, run["identity"]):
+        if records.is_done(file, run, arguments.replace):
             print(f"done already: {file}")
             continue
         records.state_scale(arguments.results, measured.scale, measured.facts(factor))

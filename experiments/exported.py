@@ -42,7 +42,7 @@ print(torch.nn.functional.cross_entropy(logits, tokens[0, -scored:]).exp().item(
 
 def main() -> None:
     parser = harness.parser(__doc__, "exported")
-    parser.add_argument("--tokens", type=int, metavar="N", help="of the text (default: L and an eighth)")
+    parser.add_argument("--tokens", type=cli.count, metavar="N", help="of the text (default: L and an eighth)")
     parser.add_argument("--text", type=Path, metavar="FILE", help="read this file instead of the first book")
     arguments = parser.parse_args()
     arguments.method = arguments.method or [rope.OURS]

@@ -1,24 +1,35 @@
-"""Extend a model of your own, without training, and export it as a stock Hugging Face checkpoint.
+"""Extend a model of your own, without training, into a stock Hugging Face checkpoint.
 
     python -m experiments.extend --model PATH_OR_NAME --method dprope --factor 2 --output DIR
 
 prints what was decided for every dimension pair (its wavelength in tokens, the disturbance D_I that
 interpolating it by s would cause, the disturbance D_E of keeping it, both in units of 0.001 nat) and the averaged
 disturbance. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is
-written and no weights are read.
+written.
+
+The weights of a checkpoint are copied, or with --link linked, unread and byte for byte. A GGUF file (--model FILE.gguf
+--output NEW.gguf) stays one, quantised or not. A model is loaded only where there is no checkpoint to copy, or where
+the method is one that is learned.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
 
-from core import rope
+import numpy as np
+from huggingface_hub import snapshot_download
+
+from core import files, rope
 from core.angles import angle_distribution
 from core.disturbance import disturbance, strategy_disturbance
 from core.embedding import config_geometry
-from core.extend import check_new_directory, export, extend
+from core.errors import InputError
+from core.extend import export, extend, extend_checkpoint
 from core.rope import RopeGeometry, RopeScaling, scale
 from experiments.lab import cli, models, scales
+
+# Of a repository on the hub, weights in other formats than the one that is used.
+OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 
 
 def main() -> None:
@@ -27,26 +38,63 @@ def main() -> None:
         "--model",
         required=True,
         metavar="PATH_OR_NAME",
-        help=f"a checkpoint's directory, a name on the hub, or one of {', '.join(scales.SCALES)}",
+        help=f"a checkpoint's directory, a name on the hub, a GGUF file, or one of {', '.join(scales.SCALES)}",
     )
     cli.add_method_arguments(parser, method=rope.OURS)
     parser.add_argument(
-        "--output", type=cli.directory, metavar="DIR", help="where to export the extended model; must be new"
+        "--output", type=cli.directory, metavar="DIR", help="where the extended model goes; must be new"
     )
-    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help="of the export")
+    parser.add_argument("--link", action="store_true", help="hard-link a checkpoint's weights instead of copying them")
+    parser.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16", "float16"),
+        help="of the weights, where a model has to be loaded (default float32); a checkpoint keeps its own",
+    )
     arguments = parser.parse_args()
 
     if arguments.output:
-        check_new_directory(arguments.output)
+        files.check_new(arguments.output)
     options = cli.method_options(arguments)
+    method = (arguments.method, arguments.factor)
+    if arguments.model.endswith(".gguf"):
+        print(f"written: {extended_gguf(arguments, *method, **options)}")
+        return
     geometry = config_geometry(models.check_config(arguments.model))
-    scaling = scale(geometry, arguments.method, arguments.factor, **options)
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
-    print(decision_table(geometry, scaling, arguments.factor, **settings))
+    print(decision_table(geometry, scale(geometry, *method, **options), arguments.factor, **settings))
     if arguments.output:
-        loaded = models.load(arguments.model, arguments.dtype)
-        model = extend(loaded.model, arguments.method, arguments.factor, **options)
-        print(f"\nwritten: {export(model, arguments.output, loaded.tokenizer)}")
+        print(f"\nwritten: {extended(arguments, *method, **options)}")
+
+
+def extended(arguments, method: str, factor: float, **options) -> Path:
+    """The checkpoint under --output, from the one under --model where there is one and the method is not learned."""
+    source, loaded_from = models._resolve(arguments.model)
+    if loaded_from or source == "random" or rope.get(method).start:
+        if arguments.link:
+            raise InputError("--link needs a checkpoint and a method that is not learned; leave it out.")
+        loaded = models.load(arguments.model, arguments.dtype or "float32")
+        return export(extend(loaded.model, method, factor, **options), arguments.output, loaded.tokenizer)
+    if arguments.dtype:
+        raise InputError("a checkpoint's weights are not read and keep their dtype; leave --dtype out.")
+    directory = Path(source) if Path(source).is_dir() else snapshot(source)
+    return extend_checkpoint(directory, arguments.output, method, factor, link=arguments.link, progress=True, **options)
+
+
+def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
+    """The GGUF file under --output."""
+    from core.gguf_file import extend_gguf
+
+    if not arguments.output or arguments.link or arguments.dtype:
+        raise InputError("a GGUF file is written to --output NEW.gguf; --link and --dtype do not apply to it.")
+    return extend_gguf(arguments.model, arguments.output, method, factor, **options)
+
+
+def snapshot(name: str) -> Path:
+    """The directory of a repository on the hub, downloaded where it is not here yet."""
+    directory = Path(snapshot_download(name, ignore_patterns=[*OTHER_FORMATS, "*.bin", "*.bin.index.json"]))
+    if not any(directory.glob("*.safetensors")):
+        directory = Path(snapshot_download(name, ignore_patterns=OTHER_FORMATS))
+    return directory
 
 
 def decision_table(

@@ -31,7 +31,7 @@ BLOCK, SHORTEST_BLOCK = 128, 16
 def main() -> None:
     parser = harness.parser(__doc__, "extension")
     parser.add_argument(
-        "--books", type=int, default=1, metavar="N", help=f"the first N of {texts.AVAILABLE} books (default 1)"
+        "--books", type=cli.count, default=1, metavar="N", help=f"the first N of {texts.AVAILABLE} books (default 1)"
     )
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these text files instead")
     arguments = parser.parse_args()

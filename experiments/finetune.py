@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from core import rope
+from core import files, rope
 from core.embedding import rope_geometry
 from core.errors import InputError
 from core.extend import extend
@@ -30,9 +30,10 @@ from experiments.lab.training import budget, launch
 from experiments.lab.training.corpus import NAMED, Corpus
 from experiments.lab.training.packing import pack
 from experiments.lab.training.run import Run
-from experiments.lab.training.trainer import Trainer, bfloat16_on_gpu, default_dtype, training_arguments
+from experiments.lab.training.trainer import Trainer, bfloat16_on_gpu, default_dtype, device_batch, training_arguments
 
 CHECKPOINTS = records.ROOT / "checkpoints"
+PROGRAM = "experiments.finetune"
 
 
 def main() -> None:
@@ -44,22 +45,24 @@ def main() -> None:
     if rope.get(arguments.method).start:  # learns its scaling
         if options:
             raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")
+        rope.scale(geometry, rope.UNIT, factor)  # refuses a bad factor
     else:
         rope.scale(geometry, arguments.method, factor, **options)  # refuses a bad method, factor or option
     length = arguments.length or round(geometry.context_length * factor)
     steps = arguments.steps or settings.steps.get(factor)
     if not steps:
         raise InputError(f"no number of steps is set for s = {factor:g}; give --steps.")
-    if length < 2 or steps < 1 or settings.batch < 1 or settings.device_batch < 1:
-        raise InputError("give at least one step, one sequence a batch and two tokens a sequence.")
+    if length < 2:
+        raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
 
     if arguments.dry_run:
         plan = budget.Plan(length, steps, settings, arguments.gpus, arguments.memory, arguments.mfu)
         print(budget.report(models.architecture(name), plan))
         return
 
+    device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
     measured = source.Source(arguments.scale, arguments.model)
-    folder = measured.scale
+    folder, corpus = measured.scale, Corpus(settings.data)
     run_name = records.run_name(arguments.method, factor, options, arguments.seed)
     run = Run(
         arguments.output or CHECKPOINTS / folder / run_name,
@@ -73,23 +76,29 @@ def main() -> None:
             "length": length,
             "steps": steps,
             **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
-            "data": _data(settings.data),
+            "data": corpus.source if corpus.source in NAMED else corpus.fingerprint,  # and not where it lies
             "model": models.provenance(name),
         },
     )
     record = records.path(arguments.results, folder, "finetune", run_name)
+    is_recorded = records.is_done(record, run.settings, arguments.replace)
+    facts = measured.facts(factor)
+    records.check_scale(arguments.results, folder, facts)
     if run.is_done:
+        if launch.processes()[0] == 0:
+            run.sweep()
         print(f"done already: {run.output}")
     else:
-        records.state_scale(arguments.results, folder, measured.facts(factor))
-        launch.on_every_gpu("experiments.finetune")
-        with run.reporting_a_full_disk():
-            train(run, name, settings, cache=arguments.results.resolve().parent / "runs" / "data")
-    if launch.processes()[0] == 0 and not records.is_done(record, run.settings["identity"]):
+        files.check_writable(run.output.parent)
+        launch.on_every_gpu(PROGRAM)
+        with run.saying_what_is_kept():
+            train(run, name, settings, corpus, cache=arguments.results.resolve().parent / "runs" / "data")
+    if launch.processes()[0] == 0 and not is_recorded:
+        records.state_scale(arguments.results, folder, facts)
         print(f"{run.output}\n{_record(run, record)}")
 
 
-def train(run: Run, name: str, settings: Training, cache: Path) -> None:
+def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) -> None:
     """Train from where the run stands to its end.
 
     Args:
@@ -98,36 +107,24 @@ def train(run: Run, name: str, settings: Training, cache: Path) -> None:
     """
     what = run.settings
     arguments = training_arguments(settings, what["steps"], what["seed"], run.folder)
-    sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
-    loaded = models.load(name, "bfloat16" if sharded_bf16 else "float32")
-    with arguments.main_process_first(desc="tokenise"):
-        data = pack(
-            Corpus(settings.data),
-            loaded.tokenizer,
-            what["length"],
-            settings.batch,
-            what["steps"],
-            what["seed"],
-            cache,
-        )
-    if arguments.process_index == 0:
-        run.begin(arguments.world_size)
-    model = _extended(loaded.model, what)
-    model.set_attn_implementation(_attention(arguments.bf16))
-    trainer = Trainer(model, arguments, data)
-    trainer.resume_or_train()
-    facts = {
-        "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
-        "tokens": what["length"] * what["batch"] * what["steps"],
-        "epochs": round(what["batch"] * what["steps"] / data.facts["sequences"], 3),
-        "data_facts": data.facts,
-    }
-    run.finish(trainer, loaded.tokenizer, facts)
-
-
-def _data(source: str) -> str | list:
-    """The corpus by name; a directory by its files' names and sizes, wherever it lies."""
-    return source if source in NAMED else Corpus(source).fingerprint()
+    with run.held():
+        if run.is_done:  # by another command, since this one looked
+            return
+        tokenizer = models.tokenizer(name)
+        data = pack(corpus, tokenizer, what["length"], settings.batch, what["steps"], what["seed"], cache)
+        manifest = run.begin(arguments.world_size, data.facts["sha256"])
+        sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
+        model = _extended(models.load(name, "bfloat16" if sharded_bf16 else "float32").model, what)
+        model.set_attn_implementation(_attention(arguments.bf16))
+        trainer = Trainer(model, arguments, data, manifest)
+        trainer.resume_or_train()
+        facts = {
+            "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
+            "tokens": what["length"] * what["batch"] * what["steps"],
+            "epochs": round(what["batch"] * what["steps"] / data.facts["sequences"], 3),
+            "data_facts": data.facts,
+        }
+        run.finish(trainer, tokenizer, facts)
 
 
 def _extended(model, what: dict):
@@ -188,7 +185,7 @@ def _parse() -> argparse.Namespace:
         "--model", metavar="PATH_OR_NAME", help="start from this checkpoint instead of the scale's model"
     )
     cli.add_method_arguments(parser, method=rope.OURS)
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the data's order (default 0)")
+    parser.add_argument("--seed", type=cli.seed, default=0, metavar="N", help="of the data's order (default 0)")
     parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default checkpoints/SCALE/RUN")
     parser.add_argument(
         "--data",
@@ -196,11 +193,11 @@ def _parse() -> argparse.Namespace:
         help="of .txt or .parquet files; or `hub` (PG19), or `books` (a package's; default: the scale's)",
     )
     group = parser.add_argument_group("settings (default: the scale's)")
-    group.add_argument("--steps", type=int, metavar="N", help="of the optimizer")
-    group.add_argument("--length", type=int, metavar="TOKENS", help="of a sequence (default L' = s·L)")
-    group.add_argument("--batch", type=int, metavar="N", help="sequences of a step, on all devices together")
-    group.add_argument("--device-batch", type=int, metavar="N", help="sequences that a device takes at a time")
-    group.add_argument("--learning-rate", type=float, metavar="RATE", help="constant, without warm-up")
+    group.add_argument("--steps", type=cli.count, metavar="N", help="of the optimizer")
+    group.add_argument("--length", type=cli.count, metavar="TOKENS", help="of a sequence (default L' = s·L)")
+    group.add_argument("--batch", type=cli.count, metavar="N", help="sequences of a step, on all devices together")
+    group.add_argument("--device-batch", type=cli.count, metavar="N", help="sequences that a device takes at a time")
+    group.add_argument("--learning-rate", type=cli.number, metavar="RATE", help="constant, without warm-up")
     group.add_argument(
         "--dtype",
         choices=("float32", "bfloat16"),
@@ -209,15 +206,19 @@ def _parse() -> argparse.Namespace:
     group.add_argument(
         "--checkpointing", action=argparse.BooleanOptionalAction, help="recompute activations to save memory"
     )
-    group.add_argument("--save-every", type=int, metavar="STEPS", help="from a checkpoint to go on from to the next")
+    group.add_argument("--save-every", type=cli.count, metavar="STEPS", help="between checkpoints to go on from")
     group = parser.add_argument_group("planning")
     group.add_argument("--dry-run", action="store_true", help="print what the run needs, touching nothing")
-    group.add_argument("--gpus", type=int, default=8, metavar="N", help="of the machine to plan for (default 8)")
-    group.add_argument("--memory", type=float, default=80, metavar="GB", help="of each GPU (default 80)")
+    group.add_argument("--gpus", type=cli.count, default=8, metavar="N", help="of the machine to plan for (default 8)")
+    group.add_argument("--memory", type=cli.number, default=80, metavar="GB", help="of each GPU (default 80)")
     group.add_argument(
-        "--mfu", type=float, default=budget.MFU, metavar="SHARE", help=f"of an A100's peak speed (default {budget.MFU})"
+        "--mfu",
+        type=cli.number,
+        default=budget.MFU,
+        metavar="SHARE",
+        help=f"of an A100's peak speed (default {budget.MFU})",
     )
-    cli.add_results_argument(parser)
+    cli.add_records_arguments(parser)
     return parser.parse_args()
 
 

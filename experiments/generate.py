@@ -23,7 +23,7 @@ def main() -> None:
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("--prompt", metavar="TEXT")
     prompt.add_argument("--prompt-file", type=Path, metavar="FILE", help="its whole text is the prompt")
-    parser.add_argument("--tokens", type=int, default=60, metavar="N", help="how many to generate (default 60)")
+    parser.add_argument("--tokens", type=cli.count, default=60, metavar="N", help="how many to generate (default 60)")
     arguments = parser.parse_args()
 
     if arguments.tokens < 1:

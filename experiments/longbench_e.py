@@ -22,14 +22,14 @@ MARGIN = 500  # tokens that the benchmark leaves below the window
 
 def main() -> None:
     parser = harness.parser(__doc__, "longbench_e")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="JSONL files in the benchmark's schema")
+    parser.add_argument("--data", type=cli.existing_directory, metavar="DIR", help="JSONL files in the benchmark's schema")
     parser.add_argument("--tasks", nargs="+", default=list(longbench.TASKS), metavar="TASK", help="default: all 13")
-    parser.add_argument("--limit", type=int, metavar="N", help="the first N samples of each task")
-    parser.add_argument("--window", type=int, metavar="TOKENS", help="default: the (extended) model's context length")
+    parser.add_argument("--limit", type=cli.count, metavar="N", help="the first N samples of each task")
+    parser.add_argument("--window", type=cli.count, metavar="TOKENS", help="default: the (extended) model's context length")
     parser.add_argument(
-        "--margin", type=int, default=MARGIN, metavar="TOKENS", help=f"of the window, left free (default {MARGIN})"
+        "--margin", type=cli.none_or_more, default=MARGIN, metavar="TOKENS", help=f"of the window, left free (default {MARGIN})"
     )
-    parser.add_argument("--new-tokens", type=int, metavar="N", help="generate at most N (default: the task's number)")
+    parser.add_argument("--new-tokens", type=cli.count, metavar="N", help="generate at most N (default: the task's number)")
     arguments = parser.parse_args()
 
     samples = {}

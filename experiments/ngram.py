@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from core import files
 from eval import perplexity
 from eval.intervals import RESAMPLES, resampled_interval
 from experiments.lab import cli, harness, models, texts
@@ -26,18 +27,21 @@ STRIDE = 256
 
 def main() -> None:
     parser = harness.parser(__doc__, "ngram")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="the training books")
-    parser.add_argument("--unseen", type=Path, nargs="+", metavar="FILE", help="as in experiments.pretrain")
-    parser.add_argument("--train-tokens", type=int, nargs="+", default=[10_000_000], metavar="N", help="default 10 M")
-    parser.add_argument("--books", type=int, default=2, metavar="N", help=f"1 to {texts.AVAILABLE} (default 2)")
+    parser.add_argument("--data", type=cli.existing_directory, metavar="DIR", help="the training books")
+    parser.add_argument("--unseen", type=cli.existing_file, nargs="+", metavar="FILE", help="as in experiments.pretrain")
+    parser.add_argument("--train-tokens", type=cli.count, nargs="+", default=[10_000_000], metavar="N", help="default 10 M")
+    parser.add_argument("--books", type=cli.count, default=2, metavar="N", help=f"1 to {texts.AVAILABLE} (default 2)")
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these files instead")
-    parser.add_argument("--tokens", type=int, default=50_000, metavar="N", help="the first N of each (default 50000)")
+    parser.add_argument("--tokens", type=cli.count, default=50_000, metavar="N", help="the first N of each (default 50000)")
     arguments = parser.parse_args()
 
     evaluation = harness.Evaluation(arguments, "ngram")
     length = models.geometry(evaluation.name).context_length
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
     settings = {"train_tokens": arguments.train_tokens, "tokens": arguments.tokens, "length": length}
+    if arguments.data:  # else the registry's books
+        read = [*(file for file in sorted(arguments.data.iterdir()) if file.is_file()), *(arguments.unseen or [])]
+        settings["read"] = {file.name: files.sha256(file) for file in read}
     keys = ["model", *(f"{order}-gram/{count}" for count in arguments.train_tokens for order in ORDERS)]
 
     for run, file in evaluation.runs({book.title: book.sha256 for book in library}, **settings):

@@ -19,11 +19,11 @@ from experiments.lab import cli, harness, records
 
 def main() -> None:
     parser = harness.parser(__doc__, "open_llm")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="parquet files in the hub's schema")
+    parser.add_argument("--data", type=cli.existing_directory, metavar="DIR", help="parquet files in the hub's schema")
     parser.add_argument("--tasks", nargs="+", default=list(open_llm.TASKS), metavar="TASK", help="default: all four")
-    parser.add_argument("--limit", type=int, metavar="N", help="a seeded sample of N documents of each")
-    parser.add_argument("--shots", type=int, metavar="N", help="at most N examples a prompt (default: the paper's)")
-    parser.add_argument("--batch-size", type=int, default=8, metavar="N", help="answers read side by side (default 8)")
+    parser.add_argument("--limit", type=cli.count, metavar="N", help="a seeded sample of N documents of each")
+    parser.add_argument("--shots", type=cli.none_or_more, metavar="N", help="at most N examples a prompt (default: the paper's)")
+    parser.add_argument("--batch-size", type=cli.count, default=8, metavar="N", help="answers read side by side (default 8)")
     arguments = parser.parse_args()
     for task in arguments.tasks:
         if task not in open_llm.TASKS:

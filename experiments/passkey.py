@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from core.errors import InputError
 from eval import passkey
 from eval.generation import Request, generate
 from eval.intervals import accuracy_interval
@@ -20,15 +19,13 @@ from experiments.lab import cli, harness, models
 def main() -> None:
     parser = harness.parser(__doc__, "passkey")
     parser.add_argument(
-        "--lengths", type=int, nargs="+", metavar="TOKENS", help="of prompts (default: five up to 1.25 L')"
+        "--lengths", type=cli.count, nargs="+", metavar="TOKENS", help="of prompts (default: five up to 1.25 L')"
     )
     parser.add_argument(
-        "--depths", type=int, default=5, metavar="N", help="places of the key, evenly spaced (default 5)"
+        "--depths", type=cli.count, default=5, metavar="N", help="places of the key, evenly spaced (default 5)"
     )
-    parser.add_argument("--keys", type=int, default=3, metavar="N", help="prompts of each length and depth (default 3)")
+    parser.add_argument("--keys", type=cli.count, default=3, metavar="N", help="prompts of each length and depth (default 3)")
     arguments = parser.parse_args()
-    if arguments.depths < 1 or arguments.keys < 1:
-        raise InputError("give at least one depth and one key.")
 
     evaluation = harness.Evaluation(arguments, "passkey")
     longest = models.geometry(evaluation.name).context_length * evaluation.factor

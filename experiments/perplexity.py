@@ -24,20 +24,20 @@ from experiments.extension import BUCKET
 
 def main() -> None:
     parser = harness.parser(__doc__, "perplexity")
-    parser.add_argument("--lengths", type=int, nargs="+", metavar="TOKENS", help="of windows (default: L and L')")
+    parser.add_argument("--lengths", type=cli.count, nargs="+", metavar="TOKENS", help="of windows (default: L and L')")
     parser.add_argument(
         "--stride",
-        type=int,
+        type=cli.count,
         nargs="+",
         default=[256],
         metavar="S",
         help="tokens from a window to the next: one number, or one for each length (default 256)",
     )
     parser.add_argument(
-        "--books", type=int, default=1, metavar="N", help=f"the first N of {texts.AVAILABLE} books (default 1)"
+        "--books", type=cli.count, default=1, metavar="N", help=f"the first N of {texts.AVAILABLE} books (default 1)"
     )
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these text files instead")
-    parser.add_argument("--tokens", type=int, metavar="N", help="score the first N of each text (default: all)")
+    parser.add_argument("--tokens", type=cli.count, metavar="N", help="score the first N of each text (default: all)")
     parser.add_argument(
         "--by-position", action="store_true", help=f"record each window's mean loss by steps of {BUCKET} positions, too"
     )
@@ -51,6 +51,8 @@ def main() -> None:
         raise InputError(f"{len(strides)} strides for {len(lengths)} windows; give one for all or one for each.")
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
     evaluation.refuse_training_text({book.sha256 for book in library})
+    for length, step in zip(lengths, strides):
+        perplexity.windows(length + 1, length, step)  # refuses what cannot be, before any work
     data = {book.title: book.sha256 for book in library}
     stride = strides if len(set(strides)) > 1 else strides[0]
     settings = {"lengths": lengths, "stride": stride, "tokens": arguments.tokens}

@@ -13,24 +13,30 @@ that was killed goes on from its last checkpoint when it is started again; a fin
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import json
 import math
 import random
-import shutil
 import time
 from collections import defaultdict
 from pathlib import Path
 
 import torch
-from transformers import LlamaConfig, PreTrainedTokenizerFast, Trainer, TrainerCallback, TrainingArguments
+from transformers import LlamaConfig, PreTrainedTokenizerFast, TrainerCallback, TrainingArguments
 
+from core import files
 from core.errors import InputError
 from eval.miniature import Setting
-from experiments.lab import cli, harness, journal, records
+from experiments.lab import cli, journal, records
 from experiments.lab.pretraining import corpus, curriculum, network, tokenizer
 from experiments.lab.pretraining.muon import Muon
 from experiments.lab.pretraining.recipes import RECIPES, Recipe
+from experiments.lab.training import checkpoint, launch
 
 BETAS = 0.9, 0.95  # AdamW's
+_LAB = "experiments/lab/pretraining/*", "experiments/lab/training/*"
+TRAINED_BY = "experiments/pretrain.py", *_LAB, "eval/miniature/*"
 
 
 def main() -> None:
@@ -39,81 +45,90 @@ def main() -> None:
     if (arguments.output / "model.safetensors").exists():
         print(f"done already: {arguments.output}; remove it to train it again.")
         return
+    files.check_new(arguments.output)
     torch.set_num_threads(arguments.threads or torch.get_num_threads())
     if arguments.export:
         _export(recipe, arguments)
-        return
+    else:
+        _train(recipe, arguments)
+
+
+def _train(recipe: Recipe, arguments) -> None:
     books = corpus.load(arguments.data, arguments.hub, arguments.unseen)
     tokens = tokenizer.train(books.train, recipe.vocabulary, recipe.length, arguments.seed)
-    if harness.rank()[0] == 0:
-        tokens.save_pretrained(arguments.work / "tokenizer")
     train = Setting("train", tokens, books.train)
     held_out = Setting("eval", tokens, books.held_out)
     model = network.build(architecture(recipe, tokens), recipe.looking_back, arguments.seed)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters; {books.source}", flush=True)
 
-    log = journal.Journal(arguments.work / "journal.jsonl")
-    last = last_checkpoint(arguments.work)
-    batches = curriculum.Batches(recipe.stages, train, arguments.seed, start=_step(last) if last else 0)
-    settings = _training_arguments(recipe, arguments)
-    trainer = Trainer(
-        model=model,
-        args=settings,
-        train_dataset=batches,
-        data_collator=batches.collate,
-        callbacks=[_Journal(recipe, held_out, log, arguments.seed)],
-        optimizers=(Muon(model, settings.learning_rate, BETAS, settings.weight_decay), None),
-    )
-    trainer.train(resume_from_checkpoint=str(last) if last else None)
-    if harness.rank()[0] == 0:
-        _save(network.plain(model).to(torch.bfloat16), tokens, arguments.output)
+    settings = launch.join(_training_arguments(recipe, arguments))
+    first, processes = launch.processes()[0] == 0, launch.processes()[1]
+    run = {"scale": arguments.scale, "seed": arguments.seed, "data_sha256": books.sha256, "processes": processes}
+    facts = checkpoint.facts(run | json.loads(json.dumps(dataclasses.asdict(recipe))), *TRAINED_BY)
+    made = log = None  # the first process's alone
+    with contextlib.ExitStack() as held:
+
+        def begin() -> None:
+            nonlocal made, log
+            held.enter_context(files.lock(arguments.work))
+            made = held.enter_context(files.new(arguments.output))
+            checkpoint.to_go_on_from(arguments.work, facts)
+            log = held.enter_context(journal.Journal(arguments.work / "journal.jsonl"))
+            tokens.save_pretrained(arguments.work / "tokenizer")
+
+        launch.once(begin, first)
+        last = checkpoint.last(arguments.work)
+        start = checkpoint.step(last) if last else 0
+        batches = curriculum.Batches(recipe.stages, train, arguments.seed, start)
+        trainer = Trainer(
+            model=model,
+            args=settings,
+            train_dataset=batches,
+            data_collator=batches.collate,
+            callbacks=[_Journal(recipe, held_out, log, arguments.seed)],
+            optimizers=(Muon(model, settings.learning_rate, BETAS, settings.weight_decay), None),
+        )
+        trainer.facts = facts
+        trainer.train(resume_from_checkpoint=str(last) if last else None)
+        if first:
+            _save(model, tokens, made)
+
+
+class Trainer(checkpoint.SavesWhole):
+    """Keeps the checkpoint before the last, which an export may be reading."""
+
+    kept = 2
 
 
 def _export(recipe: Recipe, arguments) -> None:
     """The weights of the last checkpoint, which training may go on from."""
-    last = last_checkpoint(arguments.work)
+    last = checkpoint.whole(arguments.work)
     if last is None:
         raise InputError(f"there is no checkpoint under {arguments.work}; train first, or name the place with --work.")
     tokens = PreTrainedTokenizerFast.from_pretrained(arguments.work / "tokenizer")
     model = network.Weighted.from_pretrained(last, dtype=torch.float32)
-    _save(network.plain(model).to(torch.bfloat16), tokens, arguments.output)
-    print(f"step {_step(last)} of {curriculum.steps(recipe.stages)}: {arguments.output}")
+    with files.new(arguments.output) as made:
+        _save(model, tokens, made)
+    print(f"step {checkpoint.step(last)} of {curriculum.steps(recipe.stages)}: {arguments.output}")
 
 
-def _save(model, tokens, directory: Path) -> None:
-    """All files or none."""
-    partial = directory.with_name(f".{directory.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    model.save_pretrained(partial)
-    tokens.save_pretrained(partial)
-    directory.mkdir(parents=True, exist_ok=True)
-    for file in sorted(partial.iterdir(), key=lambda file: file.suffix == ".safetensors"):  # the weights last
-        file.replace(directory / file.name)
-    partial.rmdir()
-
-
-def last_checkpoint(work: Path) -> Path | None:
-    """The newest checkpoint that was saved whole; what a kill tore is removed."""
-    found = sorted(work.glob("checkpoint-*"), key=_step)
-    while found and not (found[-1] / "trainer_state.json").exists():  # the Trainer writes it last
-        shutil.rmtree(found.pop(), ignore_errors=True)
-    return found[-1] if found else None
-
-
-def _step(checkpoint: Path) -> int:
-    return int(checkpoint.name.rsplit("-", 1)[1])
+def _save(model: network.Weighted, tokens: PreTrainedTokenizerFast, directory: Path) -> None:
+    network.plain(model).to(torch.bfloat16).save_pretrained(directory)
+    tokens.save_pretrained(directory)
 
 
 def _arguments():
     parser = cli.parser(__doc__, prog="python -m experiments.pretrain")
     parser.add_argument("--scale", default="tiny", help=f"one of {', '.join(RECIPES)} (default tiny)")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="parquet or text files")
-    parser.add_argument("--hub", type=int, default=0, metavar="N", help="books of PG19 to stream instead")
-    parser.add_argument("--unseen", type=Path, nargs="+", metavar="FILE", help="leave out what shares text with these")
+    parser.add_argument("--data", type=cli.existing_directory, metavar="DIR", help="parquet or text files")
+    parser.add_argument("--hub", type=cli.none_or_more, default=0, metavar="N", help="books of PG19 to stream instead")
+    parser.add_argument(
+        "--unseen", type=cli.existing_file, nargs="+", metavar="FILE", help="leave out what shares text with these"
+    )
     parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default models/SCALE")
     parser.add_argument("--work", type=cli.directory, metavar="DIR", help="checkpoints (default runs/SCALE/pretrain)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, help="default: as many as torch takes")
+    parser.add_argument("--seed", type=cli.seed, default=0)
+    parser.add_argument("--threads", type=cli.count, help="default: as many as torch takes")
     parser.add_argument(
         "--export", action="store_true", help="write the last checkpoint's weights to --output, no more"
     )
@@ -152,9 +167,9 @@ def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
         output_dir=str(arguments.work),
         max_steps=total,
         per_device_train_batch_size=1,  # one of the dataset's items is a part of a batch
-        gradient_accumulation_steps=max(curriculum.PARTS // harness.rank()[1], 1),
+        gradient_accumulation_steps=max(curriculum.PARTS // launch.processes()[1], 1),
         accelerator_config={"dispatch_batches": False},  # each process makes its own part
-        ddp_backend="gloo" if harness.rank()[1] > 1 and not torch.cuda.is_available() else None,
+        ddp_backend="gloo" if launch.processes()[1] > 1 and not torch.cuda.is_available() else None,
         ddp_find_unused_parameters=False,
         learning_rate=recipe.learning_rate,
         lr_scheduler_type="warmup_stable_decay",
@@ -165,7 +180,6 @@ def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
         logging_steps=recipe.log_every,
         logging_nan_inf_filter=False,
         save_steps=recipe.save_every,
-        save_total_limit=2,
         report_to=[],
         disable_tqdm=True,
         remove_unused_columns=False,
@@ -178,7 +192,7 @@ def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
 class _Journal(TrainerCallback):
     """Writes the loss, and with each checkpoint the held-out scores, to the journal."""
 
-    def __init__(self, recipe: Recipe, held_out: Setting, log: journal.Journal, seed: int) -> None:
+    def __init__(self, recipe: Recipe, held_out: Setting, log: journal.Journal | None, seed: int) -> None:
         self.recipe, self.held_out, self.log, self.seed = recipe, held_out, log, seed
         self.started = time.time()
 

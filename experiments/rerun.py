@@ -15,18 +15,16 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import multiprocessing
 import os
 import shlex
 import sys
-import threading
 from multiprocessing import connection
 from pathlib import Path
 
 from tqdm import tqdm
 
-from core import rope
+from core import files, rope
 from core.errors import InputError
 from experiments.lab import cli, own, records, scales, source
 from experiments.lab.plan import Chain, Command, Plan
@@ -35,11 +33,11 @@ from experiments.lab.scale import Scale
 # What the commands import, seven seconds a process if each did it anew.
 LIBRARIES = ("transformers.models.llama.modeling_llama", "experiments.finetune", "experiments.passkey", "lm_eval.tasks")
 
+FAILED = 3  # exit status of a command that did not end for want of a fitting model or data, which can be passed over
+
 
 def main() -> None:
     arguments = _parse()
-    if arguments.workers is not None and arguments.workers < 1:
-        raise InputError("give at least one worker.")
     model = _local(arguments.model) if arguments.model is not None else None
     name = source.scale_name(model) if model is not None else arguments.scale
     preset = _of_model(name, model, arguments.factor) if model is not None else _of_scale(name, arguments.factor)
@@ -57,6 +55,7 @@ def main() -> None:
         _corpus(arguments.corpus),
         _experiments(arguments.experiments, name, preset),
         arguments.methods and [rope.get(method).name for method in arguments.methods],
+        arguments.replace,
     )
     miniature, chains = plan.miniature(), plan.chains(arguments.only)
     timing = [] if arguments.only or arguments.experiments or arguments.methods else plan.timing()
@@ -67,14 +66,17 @@ def main() -> None:
         for command in (command for chain in miniature + chains + timing for command in chain.commands):
             print(f"python -m {shlex.join(command)}")
         return
+    files.check_writable(plan.output)
+    files.check_writable(results)
     if model is not None:
         _state(plan)
     logs, workers = plan.output / "logs", arguments.workers or _workers()
-    run(miniature, 1, logs)
-    skipped = run(chains, workers, logs, lenient=model is not None)
-    for chain in chains:
-        share(chain, results / name)
-    run(timing, 1, logs)
+    with files.lock(plan.output):
+        run(miniature, 1, logs)
+        skipped = run(chains, workers, logs, lenient=model is not None)
+        for chain in chains:
+            share(chain, results / name)
+        run(timing, 1, logs)
     for experiment, reason in dict.fromkeys(skipped):
         print(f"skipped {experiment}: {reason}")
     if len(skipped) == sum(len(chain.commands) for chain in chains):
@@ -115,8 +117,9 @@ def _parse() -> argparse.Namespace:
     where = parser.add_argument_group("where and how")
     where.add_argument("--output", type=cli.directory, metavar="DIR", help="default build/rerun/SCALE, or …-quick")
     where.add_argument("--results", type=cli.directory, metavar="DIR", help="for records (default OUTPUT/results)")
+    where.add_argument("--replace", action="store_true", help="replace records that are of other settings")
     where.add_argument(
-        "--workers", type=int, metavar="N", help="commands at a time (default: one a core; with a GPU, 1)"
+        "--workers", type=cli.count, metavar="N", help="commands at a time (default: one a core; with a GPU, 1)"
     )
     return parser.parse_args()
 
@@ -232,7 +235,7 @@ def run(chains: list[Chain], workers: int, logs: Path, lenient: bool = False) ->
                     process, log, chain, (command, *rest) = running.pop(sentinel)
                     process.join()
                     if process.exitcode:
-                        *_, last = ["no output", *log.read_text().strip().splitlines()]
+                        *_, last = ["no output", *log.read_text(encoding="utf-8", errors="replace").strip().splitlines()]
                         reason = last.removeprefix("error: ")
                         if not (lenient and process.exitcode == 2 and reason != last):
                             raise InputError(f"{command[0]} failed ({reason}); see {log}.")
@@ -249,8 +252,8 @@ def run(chains: list[Chain], workers: int, logs: Path, lenient: bool = False) ->
 
 def _command(command: Command, log: Path, threads: int) -> None:
     """What `python -m COMMAND` does, in this process; it ends when the rerun does."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with open(log, "a") as out:
+    cli.end_with_parent()
+    with open(log, "a", encoding="utf-8") as out:
         for stream in (1, 2):
             os.dup2(out.fileno(), stream)
     import torch
@@ -260,12 +263,7 @@ def _command(command: Command, log: Path, threads: int) -> None:
     module, *arguments = command
     sys.argv = [module, *arguments]
     os.chdir(records.ROOT)
-    cli.run(importlib.import_module(module).main)
-
-
-def _end_with_parent() -> None:
-    multiprocessing.parent_process().join()
-    os._exit(1)  # as good as a kill, which every command stands
+    cli.run(importlib.import_module(module).main, otherwise=FAILED)
 
 
 def share(chain: Chain, folder: Path) -> None:
@@ -276,12 +274,12 @@ def share(chain: Chain, folder: Path) -> None:
     """
     for experiment, (method, options) in chain.twins:
         for file in sorted((folder / experiment).glob("*.json")):
-            record = json.loads(file.read_text()) if file.stem.startswith(chain.name) else {}
+            record = records.read(file) if file.stem.startswith(chain.name) else {}
             if not record or records.run_of(record) != chain.name:
                 continue
             same = {"method": method, "options": options, "same_selection_as": file.stem}
             twin = records.run_of(record | same) + file.stem.removeprefix(chain.name)
-            records.put(file.with_name(f"{twin}.json"), record | same)
+            files.write_json(file.with_name(f"{twin}.json"), record | same)
 
 
 if __name__ == "__main__":

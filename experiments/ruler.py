@@ -17,10 +17,10 @@ from experiments.lab import cli, harness, models
 
 def main() -> None:
     parser = harness.parser(__doc__, "ruler")
-    parser.add_argument("--lengths", type=int, nargs="+", metavar="TOKENS", help="default: L, 2L and 4L")
+    parser.add_argument("--lengths", type=cli.count, nargs="+", metavar="TOKENS", help="default: L, 2L and 4L")
     parser.add_argument("--tasks", nargs="+", default=list(ruler.TASKS), metavar="TASK", help="default: all 13")
-    parser.add_argument("--samples", type=int, default=500, metavar="N", help="per task and length (default 500)")
-    parser.add_argument("--seed", type=int, default=42, help="of the generator (default 42)")
+    parser.add_argument("--samples", type=cli.count, default=500, metavar="N", help="per task and length (default 500)")
+    parser.add_argument("--seed", type=cli.seed, default=42, help="of the generator (default 42)")
     arguments = parser.parse_args()
     for task in arguments.tasks:
         if task not in ruler.TASKS:

@@ -31,9 +31,9 @@ def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.selections")
     source.add_arguments(parser, "tiny")
     parser.add_argument("--factor", type=cli.factor, default=2, metavar="S", help="scaling factor s (default 2)")
-    parser.add_argument("--every", type=int, default=2, metavar="N", help="n̂ goes in steps of N (default 2)")
+    parser.add_argument("--every", type=cli.count, default=2, metavar="N", help="n̂ goes in steps of N (default 2)")
     parser.add_argument("--text", type=Path, metavar="FILE", help="score this file instead of the first book")
-    cli.add_results_argument(parser)
+    cli.add_records_arguments(parser)
     arguments = parser.parse_args()
     if arguments.every < 2 or arguments.every % 2:
         raise InputError("n̂ counts two dimensions a pair; give an even --every.")
@@ -56,7 +56,7 @@ def main() -> None:
     run["selections"] = list(chosen)
     run["identity"] = records.identity(**run)
     file = records.path(arguments.results, measured.scale, "selections", f"s={factor:g}")
-    if records.is_done(file, run["identity"]):
+    if records.is_done(file, run, arguments.replace):
         print(f"done already: {file}")
         return
     records.state_scale(arguments.results, measured.scale, measured.facts(factor))

@@ -28,18 +28,18 @@ LEAST = 10  # rounds, before an interval is believed
 
 def main() -> None:
     parser = harness.parser(__doc__, "time_cost")
-    parser.add_argument("--length", type=int, default=2048, metavar="TOKENS", help="of a sequence (default 2048)")
-    parser.add_argument("--repeats", type=int, default=1000, metavar="N", help="the most rounds (default 1000)")
+    parser.add_argument("--length", type=cli.count, default=2048, metavar="TOKENS", help="of a sequence (default 2048)")
+    parser.add_argument("--repeats", type=cli.count, default=1000, metavar="N", help="the most rounds (default 1000)")
     parser.add_argument(
         "--precision",
-        type=float,
+        type=cli.number,
         default=0.01,
         metavar="P",
         help="of PI against itself, at which to end (default 0.01)",
     )
     arguments = parser.parse_args()
-    if arguments.repeats < 1 or arguments.length < 2 or not arguments.precision > 0:
-        raise InputError("give at least one repeat and two tokens, and a precision above 0.")
+    if arguments.length < 2:
+        raise InputError("give a --length of at least two tokens.")
 
     evaluation = harness.Evaluation(arguments, "time_cost")
     comparison = evaluation.comparison()
@@ -60,13 +60,14 @@ def main() -> None:
         run |= harness.weights(options)
     run["identity"] = records.identity(**run)
     file = records.path(arguments.results, evaluation.scale, "time_cost", f"s={evaluation.factor:g}")
-    if records.is_done(file, run["identity"]):
+    if records.is_done(file, run, arguments.replace):
         print(f"done already: {file}")
         return
     records.state_scale(arguments.results, evaluation.scale, evaluation.facts())
-    rounds = journal.Journal(journal.path(arguments.results, evaluation.scale, "time_cost", run["identity"]))
-    measured = Rounds(comparison, evaluation.factor, rounds)
-    done = measured.run(evaluation.loaded.model, arguments.length, arguments.repeats, arguments.precision)
+    place = harness.journal_place(file, "time_cost", run["identity"])
+    with journal.Journal(place.with_name(f"{place.name}.0.jsonl")) as rounds:
+        measured = Rounds(comparison, evaluation.factor, rounds)
+        done = measured.run(evaluation.loaded.model, arguments.length, arguments.repeats, arguments.precision)
     print(records.write(file, run | {"scores": measured.scores(done), "seconds": round(measured.seconds(done), 1)}))
 
 

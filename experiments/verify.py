@@ -9,7 +9,6 @@ the tolerance.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Iterator
@@ -41,11 +40,11 @@ def main() -> None:
             print(f"{'new':>12}  {name}")
             new += 1
             continue
-        difference = largest_difference(json.loads(file.read_text()), json.loads(committed.read_text()))
+        difference = largest_difference(records.read(file), records.read(committed))
         differing += not difference <= arguments.tolerance  # NaN agrees with nothing
         print(f"{difference:12.1e}  {name}")
     if new == len(files):
-        raise InputError(f"none of these {new} records has a counterpart under {arguments.results}; nothing was compared.")
+        raise InputError(f"none of these {new} records has a counterpart under {arguments.results}; give --results.")
     verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
     alone = f", {new} new" if new else ""
     print(f"{len(files) - new} records{alone}; {verdict} the committed ones (tolerance {arguments.tolerance:g}).")
@@ -63,11 +62,13 @@ def largest_difference(first: dict, second: dict) -> float:
 
 def _difference(a: object, b: object) -> float:
     numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (a, b))
-    return abs(a - b) if numbers else 0.0 if a == b else float("inf")
+    return abs(a - b) if numbers else 0.0 if (type(a), a) == (type(b), b) else float("inf")
 
 
 def _leaves(node: object, key: tuple = ()) -> Iterator[tuple[tuple, object]]:
-    if isinstance(node, dict):
+    if not node:  # an empty list is no empty object, and neither is nothing
+        yield key, node
+    elif isinstance(node, dict):
         for name, value in node.items():
             if name not in _NOT_COMPARED:
                 yield from _leaves(value, (*key, name))

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from analysis.results import NotMeasured, Results
 from analysis.rows import Row, compared, in_comparison
+from analysis.scores import stacked
 from core import rope
 from figures.kit import style
 
@@ -71,9 +72,8 @@ def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int, facto
         step = 0.006 * max(cell["length"] for cell in seeds[0]) / 1024  # side by side, or the intervals hide each other
         length = [cell["length"] / 1024 + step * (index - (len(rows) - 1) / 2) for cell in seeds[0]]
         # Prompts are the same for every seed, so their intervals do not pool: the bar spans all of them.
-        mean = np.mean([[cell["mean"] for cell in cells] for cells in seeds], axis=0)
-        low = np.min([[cell["low"] for cell in cells] for cells in seeds], axis=0)
-        high = np.max([[cell["high"] for cell in cells] for cells in seeds], axis=0)
+        mean, low, high = (stacked([[c[end] for c in cells] for cells in seeds]) for end in ("mean", "low", "high"))
+        mean, low, high = mean.mean(axis=0), low.min(axis=0), high.max(axis=0)
         axes.errorbar(
             length,
             mean,

@@ -46,7 +46,7 @@ def build(results: Results) -> Figure:
             losses = whole_texts.over_seeds(row)
             _draw(line[0], losses, row, drawn)
             if rival:
-                _draw(line[1], losses - whole_texts.over_seeds(rival), row, drawn)
+                _draw(line[1], whole_texts.differences(row, rival), row, drawn)
         line[1].set_yscale("symlog", linthresh=0.1)
         line[1].yaxis.set_major_locator(FixedLocator(TICKS))
         line[1].yaxis.set_major_formatter("{x:g}")

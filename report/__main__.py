@@ -11,7 +11,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from analysis import results
 from analysis.results import root
+from core import files
+from core.errors import InputError
 from experiments.lab import cli
 from experiments.lab.records import RESULTS, ROOT
 from report import page
@@ -22,8 +25,10 @@ def main() -> None:
     parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default build/report/")
     cli.add_results_argument(parser)
     arguments = parser.parse_args()
+    if not results.scales(arguments.results):
+        raise InputError(f"no records under {arguments.results}; measure something, or give --results.")
     output = arguments.output or default_output(arguments.results)
-    file = cli.write_whole(output / "index.html", page.build(arguments.results))
+    file = files.write(output / "index.html", page.build(arguments.results))
     print(os.path.relpath(file))
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis import published
-from core import rope
+from core import files, rope
+from core.errors import InputError
 from experiments.lab import cli
 from experiments.lab.records import ROOT
 from tables.kit import latex
@@ -56,8 +57,15 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """Every check, in the paper's order."""
-    return [*averages(), *bold_entries(), *repeated_rows(), *claims()]
+    """Every check, in the paper's order; InputError where a published number that one needs is gone."""
+    try:
+        return [*averages(), *bold_entries(), *repeated_rows(), *claims()]
+    except (LookupError, ValueError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"results/paper lacks numbers that the paper prints ({error}); take it from the repository again."
+        ) from error
 
 
 def averages() -> Iterator[Finding]:
@@ -324,7 +332,7 @@ def main() -> None:
             print(f"{mark} {finding.where}: {finding.what}: printed {finding.printed}, derived {finding.derived}")
     wrong = sum(not finding.holds for finding in checked)
     print(f"\n{len(checked)} checks, {len(checked) - wrong} agree, {wrong} do not.")
-    file = cli.write_whole(arguments.output / "audit.tex", latex.render(build(checked)))
+    file = files.write(arguments.output / "audit.tex", latex.render(build(checked)))
     print(os.path.relpath(file))
 
 

@@ -7,17 +7,16 @@ condition no longer holds: a page never says what its records do not.
 from __future__ import annotations
 
 import functools
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from analysis import cost, extension, metrics, published, short_text, whole_texts
+from analysis import cost, extension, metrics, published, shapes, short_text, whole_texts
 from analysis.results import NotMeasured, Results, root
 from analysis.rows import Comparison, Row, Setting, compared, gap, tokens
-from analysis.scores import Score, Scores, SignTest, sign_test
+from analysis.scores import Score, Scores, SignTest, sign_test, stacked
 from core import rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
@@ -107,9 +106,9 @@ class View:
     ) -> Score:
         """Over whole books, a row's loss minus another's at the positions from start to end, paired by window."""
         rows = whole_texts.runs(self.results, trained)
-        own, other = (whole_texts.over_seeds(_find(rows, "whole texts", each, None)) for each in (name, than))
+        gaps = whole_texts.differences(*(_find(rows, "whole texts", each, None) for each in (name, than)))
         bucket = rows.first["bucket"]
-        return whole_texts.average((own - other)[:, start // bucket : end and end // bucket])
+        return whole_texts.average(gaps[:, start // bucket : end and end // bucket])
 
     def more_context(self, trained: bool = False) -> dict[str, Score]:
         """By row, what a stride's tokens more before them change of the loss."""
@@ -178,9 +177,10 @@ class View:
         """How far fine-tunes that were run again part in their losses, the most and as a share: {learned: share}."""
         found: dict[bool, float] = {}
         for file in (self.results.folder / self.scale.name / folder / "finetune").glob("*.json"):
-            again, first = json.loads(file.read_text()), self.record("finetune", file.stem)
-            learned = rope.METHODS[again["method"]].start is not None
-            change = float(np.abs(np.array(again["losses"]) / first["losses"] - 1).max())
+            again, first = shapes.read(file, "finetune"), self.record("finetune", file.stem)
+            learned = rope.get(again["method"]).start is not None
+            losses = stacked([again["losses"], first["losses"]])
+            change = float(np.abs(losses[0] / losses[1] - 1).max())
             found[learned] = max(change, found.get(learned, 0.0))
         return found
 

@@ -17,7 +17,7 @@ import jinja2
 
 from analysis import results
 from analysis.results import Results
-from core import rope
+from core import files, rope
 from core.errors import InputError
 from experiments.lab import cli
 from experiments.lab.records import RESULTS, ROOT
@@ -31,6 +31,7 @@ OVERALL = {
     "README.md": ROOT / "README.md",
     "experiments.md": ROOT / "experiments" / "README.md",
     "paper.md": RESULTS / "paper" / "README.md",
+    "serving.md": RESULTS / "serving.md",
 }
 
 
@@ -86,7 +87,10 @@ def _render(template: str, names: dict) -> str:
         autoescape=False,  # Markdown: what is not the template's own words is escaped where it is inserted
     )
     engine.filters |= FILTERS
-    text = engine.get_template(template).render(names | {"holds": holds})
+    try:
+        text = engine.get_template(template).render(names | {"holds": holds})
+    except (jinja2.TemplateError, LookupError) as error:
+        raise InputError(f"the records do not hold what {template} asks for ({error}); change the template.") from error
     return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)).strip() + "\n"
 
 
@@ -97,7 +101,7 @@ def main() -> None:
     arguments = parser.parse_args()
     made = pages(arguments.results, arguments.scale)
     for file, text in made.items():
-        cli.write_whole(file, text)
+        files.write(file, text)
         print(os.path.relpath(file))
 
 

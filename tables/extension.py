@@ -38,7 +38,8 @@ def _block(results: Results, found: Comparison, factor: float) -> Block:
         scores |= row.scores(extension.ranges)
         scores[DIFFERENCE] = None if reference in (None, row) else extension.gap(row, reference)
         rows.append((row.setting.name, scores))
-    best = {metric: None if metric in (DISTURBANCE, DIFFERENCE) else min for metric in rows[0][1]}
+    metrics = dict.fromkeys(metric for _, scores in rows for metric in scores)
+    best = {metric: None if metric in (DISTURBANCE, DIFFERENCE) else min for metric in metrics}
     return score_block(
         _title(results, found, factor), rows, digits=dict.fromkeys(best, 3), best=best, signed=[DIFFERENCE]
     )

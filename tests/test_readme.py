@@ -2,7 +2,7 @@
 
 import re
 
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from experiments.lab.records import ROOT
 from tests.models import checkpoint
@@ -16,3 +16,4 @@ def test_the_three_lines_extend_and_export_a_model(tmp_path, monkeypatch):
     exec(lines.replace("Qwen/Qwen2.5-0.5B", str(tmp_path / "model")), {})  # noqa: S102 (the README is ours)
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "qwen-extended")
     assert loaded.config.max_position_embeddings == 256
+    assert AutoTokenizer.from_pretrained(tmp_path / "qwen-extended").model_max_length == 256

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import os
+import sys
 import time
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 
 from accelerate import PartialState
-from accelerate.utils.memory import should_reduce_batch_size
 from tqdm import tqdm
 
+from core import files, rope
 from core.errors import InputError
 from core.extend import extend
 from core.rope import scale
@@ -46,7 +46,7 @@ def parser(module_doc: str, experiment: str) -> argparse.ArgumentParser:
         "--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help="of the model (default float32)"
     )
     cli.add_method_arguments(made, several=True)
-    cli.add_results_argument(made)
+    cli.add_records_arguments(made)
     return made
 
 
@@ -133,7 +133,7 @@ class Evaluation:
             first, facts = rank()[0] == 0, self.facts()
             if first:
                 records.check_scale(self.arguments.results, self.scale, facts)
-            if not records.is_done(file, run["identity"]):
+            if not records.is_done(file, run, self.arguments.replace):
                 # What must agree between two records of one table, and how each of them has it.
                 agree = {"comparable": ["base", "dtype", *settings, "data"], "base": self.base()}
                 yield run | agree, file
@@ -177,38 +177,46 @@ def measure(
     """
     if len(set(keys)) != len(keys):
         raise InputError("two samples have the same name; give every sample its own.")
-    results = file.parents[2].resolve()
-    folder = results.parent / "runs" / run["scale"] / run["experiment"]
-    identity = journal_of or run["identity"]
     process, count = rank()
     state = PartialState(cpu=models.device() == "cpu") if count > 1 else None
+    place = journal_place(file, run["experiment"], journal_of or run["identity"])
 
     # Every process reads what all wrote before any of them writes more.
-    done = _read(folder, identity)
+    done = _read(place)
     if state:
         state.wait_for_everyone()
-    own = journal.Journal(folder / f"{identity}.{process}.jsonl")
-    todo = divided([key for key in keys if key not in done], together, count)[process]
-    with tqdm(total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0) as bar:
+    # What was begun together is done together, so that a kill changes no window that two parts share.
+    begun = {together(key) for key in keys if key not in done}
+    todo = divided([key for key in keys if together(key) in begun], together, count)[process]
+    with (
+        journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as own,
+        tqdm(total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0) as bar,
+    ):
         started = time.perf_counter()
-        try:
-            for key, value in evaluate(todo) if todo else ():
-                now = time.perf_counter()
-                own.add(key, {"value": value, "seconds": round(now - started, 3)})
-                started = now
-                bar.update(1)
-        except RuntimeError as error:
-            if not should_reduce_batch_size(error):
-                raise
-            raise InputError(
-                "out of memory with a single sample; take shorter samples, --dtype bfloat16, or a larger device."
-            ) from error
+        for key, value in evaluate(todo) if todo else ():
+            now = time.perf_counter()
+            own.add(key, {"value": value, "seconds": round(now - started, 3)})
+            started = now
+            bar.update(1)
     if state:
         state.wait_for_everyone()
     if process:
         return None
-    done = _read(folder, identity)
+    done = _read(place)
     return {key: done[key] for key in keys}
+
+
+def journal_place(record: Path, experiment: str, identity: str) -> Path:
+    """Where the journals of a run lie, but for the end of their names: beside the results, outside version control.
+
+    They are named by the code that scores as well; of parts that other code scored none is taken, and that is said.
+    """
+    scale = record.parents[1]
+    folder = scale.parent.resolve().parent / "runs" / scale.name / experiment
+    place = folder / f"{identity}.{records.scored_by(experiment)}"
+    if rank()[0] == 0 and any(folder.glob(f"{identity}.*.jsonl")) and not any(folder.glob(f"{place.name}.*")):
+        print(f"note: what was begun of {record.stem} other code scored; it begins anew.", file=sys.stderr)
+    return place
 
 
 def divided(keys: list[str], together: Callable[[str], Hashable], count: int) -> list[list[str]]:
@@ -229,14 +237,32 @@ def values(parts: dict) -> dict:
 
 
 def _training(model: str | None) -> dict | None:
-    """How experiments.finetune made a checkpoint, if it did."""
+    """How experiments.finetune made a checkpoint, if it did.
+
+    Raises:
+        InputError: its training.json is not what experiments.finetune writes.
+    """
     file = Path(model or "") / "training.json"
-    return json.loads(file.read_text()) if model and file.is_file() else None
+    if not (model and file.is_file()):
+        return None
+    found = files.read_json(file, "fine-tune again, or remove it to evaluate the checkpoint under its own name")
+    for key, kind in _TRAINING.items():
+        value = found.get(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(f"{file} states {key} as {value!r}, which no fine-tune here does; fine-tune again.")
+    files.component(found["scale"])
+    rope.get(found["method"])
+    return found
 
 
-def _read(folder: Path, identity: str) -> dict:
+# What an evaluation reads of training.json.
+_TRAINING = {"scale": str, "method": str, "factor": (int, float), "options": dict, "seed": int, "steps": int,
+             "length": int, "identity": str, "model": dict}  # fmt: skip
+
+
+def _read(place: Path) -> dict:
     """The union of all processes' journals."""
     parts: dict = {}
-    for file in sorted(folder.glob(f"{identity}.*.jsonl")):
+    for file in sorted(place.parent.glob(f"{place.name}.*.jsonl")):
         parts |= journal.read(file)
     return parts

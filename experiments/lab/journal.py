@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
 
-
-def path(results: Path, scale: str, experiment: str, run_identity: str) -> Path:
-    """Where a run's journal belongs: beside the results, outside version control."""
-    return Path(results).resolve().parent / "runs" / scale / experiment / f"{run_identity}.jsonl"
+from core import files
+from core.errors import InputError
 
 
-class Journal:
+class Journal(contextlib.AbstractContextManager):
     """A mapping from a part's key to its JSON value, kept on disk as one line per part.
 
-    The file is named after the run's identity, so a changed option or model opens another journal. A last line
-    that a kill tore is dropped.
+    The file is named after the run's identity and the code that scores it, so a changed option, model or program opens
+    another journal. A last line that a kill tore is dropped. One process at a time has it open.
+
+    Raises:
+        InputError: another process has it open, or a line in it is not what was written.
     """
 
     def __init__(self, file: Path) -> None:
         self.file = Path(file)
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.parts, whole = _read(self.file)
-        if self.file.exists():
-            os.truncate(self.file, whole)
+        self._open = contextlib.ExitStack()
+        self._open.enter_context(files.lock(self.file))
+        try:
+            self.parts, whole = _read(self.file)
+            if self.file.exists():
+                os.truncate(self.file, whole)
+        except BaseException:
+            self.close()
+            raise
 
     def __contains__(self, key: str) -> bool:
         return key in self.parts
@@ -32,9 +39,16 @@ class Journal:
     def __getitem__(self, key: str) -> object:
         return self.parts[key]
 
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let another process have it."""
+        self._open.close()
+
     def add(self, key: str, value: object) -> None:
         """Append a part; it is on disk when this returns."""
-        with open(self.file, "a") as handle:
+        with open(self.file, "a", encoding="utf-8") as handle:
             handle.write(json.dumps([key, value]) + "\n")
             handle.flush()
             os.fsync(handle.fileno())
@@ -52,10 +66,15 @@ def _read(file: Path) -> tuple[dict[str, object], int]:
     whole = 0
     if file.exists():
         with open(file, "rb") as handle:
-            for line in handle:
+            for number, line in enumerate(handle, 1):
                 if not line.endswith(b"\n"):
                     break
-                key, value = json.loads(line)
-                parts[key] = value
+                try:
+                    key, value = json.loads(line)
+                    parts[key] = value
+                except (ValueError, TypeError, RecursionError) as error:
+                    raise InputError(
+                        f"line {number} of {file} is not what was written there; remove the file to score its parts again."
+                    ) from error
                 whole += len(line)
     return parts, whole

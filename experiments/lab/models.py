@@ -27,11 +27,11 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from core import clex
+from core import clex, files
 from core.embedding import config_geometry
 from core.errors import InputError
 from core.rope import RopeGeometry
-from experiments.lab.records import ROOT, file_sha256
+from experiments.lab.records import ROOT
 from experiments.lab.scales import SCALES
 
 if not torch.cuda.is_available():  # else DeepSpeed, which transformers imports when saving, warns of its own guess
@@ -41,7 +41,7 @@ transformers.logging.set_verbosity_error()
 
 
 # What a checkpoint that is broken in one of many ways makes the libraries raise.
-_UNLOADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RuntimeError, SafetensorError,
+_UNLOADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, SafetensorError,
                pickle.UnpicklingError, StrictDataclassError)  # fmt: skip
 
 
@@ -100,7 +100,8 @@ def load(name: str, dtype: str = "float32") -> Loaded:
         raise InputError(f"cannot load the weights of {name}: {_first_line(error)}") from error
     # transformers fills what is missing with random numbers, and says so in a table that scrolls away.
     for what in ("missing", "unexpected", "mismatched"):
-        if keys := sorted(map(str, info[f"{what}_keys"])):
+        # Of a mismatched one its shapes are told as well.
+        if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{what}_keys"]):
             raise InputError(
                 f"the weights of {name} do not fit its configuration: {len(keys)} {what}, {keys[0]} for one; "
                 "give a complete checkpoint of this architecture."
@@ -125,11 +126,11 @@ def tokenizer(name: str) -> PreTrainedTokenizerBase:
 def provenance(name: str) -> dict:
     """What identifies the weights in a record; needs no loading. Of a local checkpoint, its directory's own name."""
     source, _ = _resolve(name)
-    files = sorted(p for p in Path(source).glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
-    named = Path(name).resolve().name if files else str(name)
+    weights = sorted(p for p in Path(source).glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
+    named = Path(name).resolve().name if weights else str(name)
     return {
         "source": SCALES[name].model if name in SCALES else named,
-        "sha256": {file.name: file_sha256(file) for file in files},
+        "sha256": {file.name: files.sha256(file) for file in weights},
     }
 
 

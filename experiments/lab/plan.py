@@ -46,6 +46,7 @@ class Plan:
         corpus: what to train on.
         experiments: of the suite's, these alone.
         methods: these alone, and nothing that goes through methods of its own.
+        replace: records of other settings may give way.
     """
 
     scale: str
@@ -59,6 +60,7 @@ class Plan:
     corpus: str | None = None
     experiments: Collection[str] | None = None
     methods: Collection[str] | None = None
+    replace: bool = False
 
     @property
     def suite(self) -> Suite:
@@ -212,7 +214,8 @@ class Plan:
         return asked and possible and not (self.quick and step.quick is None)
 
     def _command(self, step: Step, model: Command) -> Command:
-        arguments = [*self._data(step), *step.arguments(self.quick), "--results", str(self.results)]
+        records = ["--results", str(self.results), *(["--replace"] if self.replace else [])]
+        arguments = [*self._data(step), *step.arguments(self.quick), *records]
         return [f"experiments.{step.experiment}", *model, *arguments]
 
     def _data(self, step: Step) -> list[str]:

@@ -1,12 +1,14 @@
 """Records: one JSON file per finished run, under results/<scale>/<experiment>/<run>.json.
 
-A record says what was run, on what, what came out and how long it took. It is written once, atomically. Tables
-and figures read records through :func:`load` and nothing else; this module needs neither torch nor a model.
+A record says what was run, on what, what came out and how long it took. It is written once, atomically, and never
+replaced by another run's unasked. This module needs neither torch nor a model.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import platform
@@ -16,6 +18,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from core import files
 from core.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -23,6 +26,10 @@ RESULTS = ROOT / "results"
 SCALE = "scale.json"  # beside a scale's records, says what they are of
 MINIATURE = "miniature.json"  # beside generated samples, says what they are a miniature of
 _PACKAGES = ("torch", "transformers", "numpy")
+_SCORING = ("lm_eval", "tokenizers")
+
+
+REMEDY = "remove it and measure again"  # what to do about a record that cannot be read
 
 
 def run_name(method: str, factor: float, options: dict, seed: int | None = None) -> str:
@@ -46,27 +53,69 @@ def identity(**parts) -> str:
 
 
 def path(results: Path, scale: str, experiment: str, run: str) -> Path:
-    """Where a run's record belongs."""
-    return Path(results) / scale / experiment / f"{run}.json"
+    """Where a run's record belongs.
+
+    Raises:
+        InputError: a name that cannot be part of a path.
+    """
+    return Path(results) / files.component(scale) / files.component(experiment) / files.component(f"{run}.json")
 
 
-def is_done(file: Path, run_identity: str) -> bool:
-    """Whether `file` records this very run."""
-    return file.exists() and json.loads(file.read_text())["identity"] == run_identity
+def read(file: Path) -> dict:
+    """A record, or InputError where it is torn."""
+    return files.read_json(file, REMEDY)
+
+
+def is_done(file: Path, run: dict, replace: bool = False) -> bool:
+    """Whether `file` records this very run; False where nothing does.
+
+    Args:
+        run: what was asked for, its identity among it.
+        replace: another run's record there counts as none.
+
+    Raises:
+        InputError: there is another run's record, or nothing could be written there; found before any work.
+    """
+    if not file.exists():
+        files.check_writable(file.parent)
+        return False
+    there = read(file)
+    if there.get("identity") == run["identity"]:
+        return True
+    if not replace:
+        differing = [key for key in run if key != "identity" and there.get(key) != _plain(run[key])]
+        first = differing[0] if differing else "identity"
+        what = f"a run with {first} {_brief(there.get(first))}, not {_brief(run[first])}"
+        raise InputError(f"{file} records {what}; give another --results, or --replace to measure it anew.")
+    files.check_writable(file.parent)
+    return False
+
+
+def _plain(value: object) -> object:
+    """As it comes back from JSON."""
+    return json.loads(json.dumps(value))
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def scored_by(experiment: str) -> str:
+    """A hash of the code and the libraries that score an experiment's samples.
+
+    What a kill left half done is only gone on with by the same; else two versions' scores would be averaged.
+    """
+    lab = [ROOT / "experiments" / "lab" / f"{name}.py" for name in ("harness", "models", "texts")]
+    sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py"), *lab])
+    hashed = {str(file.relative_to(ROOT)): files.sha256(file) for file in sources}
+    own = files.sha256(Path(importlib.util.find_spec(f"experiments.{experiment}").origin))
+    return identity(sources=hashed, experiment=own, packages=_versions(*_PACKAGES, *_SCORING))
 
 
 def write(file: Path, record: dict) -> Path:
-    """Write a record and what it ran on, atomically: a reader sees all of it or nothing."""
-    return put(file, record | {"environment": environment()})
-
-
-def put(file: Path, record: dict) -> Path:
-    """Write a record as it is, atomically."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
-    partial.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    os.replace(partial, file)
-    return file
+    """Write a record and what it ran on, whole."""
+    return files.write_json(file, record | {"environment": environment()})
 
 
 def check_scale(results: Path, scale: str, facts: dict) -> dict:
@@ -78,12 +127,12 @@ def check_scale(results: Path, scale: str, facts: dict) -> dict:
     Raises:
         InputError: the records there are another model's.
     """
-    file = Path(results) / scale / SCALE
-    known = json.loads(file.read_text()) if file.is_file() else {}
+    file = Path(results) / files.component(scale) / SCALE
+    known = read(file) if file.is_file() else {}
     for fact in ("geometry", "sha256"):
         if known.get(fact) and facts.get(fact) and known[fact] != facts[fact]:
             raise InputError(
-                f"{file.parent} holds records of another model of that name ({known['model']}); give another "
+                f"{file.parent} holds records of another model of that name ({known.get('model')}); give another "
                 "--results, or rename the model's directory."
             )
     return known
@@ -103,45 +152,31 @@ def state_scale(results: Path, scale: str, facts: dict) -> Path:
     factors = sorted({*known.get("factors", []), *facts["factors"]})
     wanted = facts | known | {"factors": factors}
     file = Path(results) / scale / SCALE
-    return file if wanted == known else put(file, wanted)
-
-
-def load(results: Path, scale: str, experiment: str) -> list[dict]:
-    """All records of an experiment at a scale, in the order of their names.
-
-    Raises:
-        InputError: there are none, naming the command that makes them.
-    """
-    files = sorted((Path(results) / scale / experiment).glob("*.json"))
-    if not files:
-        raise InputError(
-            f"no records under {Path(results) / scale / experiment}; "
-            f"make them with `python -m experiments.{experiment} --scale {scale}`."
-        )
-    return [json.loads(file.read_text()) for file in files]
-
-
-def file_sha256(file: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal."""
-    with open(file, "rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+    return file if wanted == known else files.write_json(file, wanted)
 
 
 def benchmark(data: Path | None) -> dict:
     """What a record says of samples that are no benchmark's own; nothing of others."""
     file = Path(data or "") / MINIATURE
-    return json.loads(file.read_text()) if data and file.is_file() else {}
+    return files.read_json(file, "make the samples again") if data and file.is_file() else {}
 
 
 def environment() -> dict:
     """Versions, device and commit of this run."""
-    packages = {}
-    for name in _PACKAGES:
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            pass
-    return {"python": platform.python_version(), "packages": packages, "device": _device(), "commit": _commit()}
+    return {
+        "python": platform.python_version(),
+        "packages": _versions(*_PACKAGES),
+        "device": _device(),
+        "commit": commit(),
+    }
+
+
+def _versions(*names: str) -> dict[str, str]:
+    found = {}
+    for name in names:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _device() -> str:
@@ -154,16 +189,18 @@ def _device() -> str:
 def _processor() -> str:
     """As Linux names it, else the architecture (`platform.processor()` is empty under most distributions)."""
     file = Path("/proc/cpuinfo")
-    name = re.search(r"^model name\s*: (.+)$", file.read_text() if file.is_file() else "", re.MULTILINE)
+    name = re.search(r"^model name\s*: (.+)$", file.read_text(encoding="utf-8") if file.is_file() else "", re.MULTILINE)
     return " ".join(name[1].split()) if name else f"{platform.machine()} CPU"
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The commit of this checkout, and whether its code was changed since."""
+
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", "-C", str(ROOT), *arguments], check=False, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else ""
 
-    commit = git("rev-parse", "HEAD")
+    head = git("rev-parse", "HEAD")
     # Records and rendered artifacts may differ; changed code is what makes a commit not the one that ran.
     changed = git("status", "--porcelain", "--untracked-files=no", "--", "*.py", "*.lock")
-    return (commit or "unknown") + (" with changes" if changed else "")
+    return (head or "unknown") + (" with changes" if changed else "")

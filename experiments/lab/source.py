@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from core import files
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.lab import scales
@@ -59,4 +60,4 @@ def scale_name(model: str) -> str:
     if not model.strip():
         raise InputError("--model is empty; give a directory or a name on the Hugging Face hub.")
     path = Path(os.path.abspath(model)) if Path(model).is_dir() else Path(model)  # "." has a name, too
-    return path.name
+    return files.component(path.name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,7 +63,8 @@ def files(paths: list[Path]) -> list[Book]:
     """The user's own text files, one book each.
 
     Raises:
-        InputError: no such file, no UTF-8 in it, nothing in it, or two of the same name, which records could not tell apart.
+        InputError: no such file, no UTF-8 in it, nothing in it, or two of the same name, which no record could tell
+            apart.
     """
     found = [Book(path.stem, read(path)) for path in paths]
     titles = [book.title for book in found]
@@ -74,15 +76,32 @@ def files(paths: list[Path]) -> list[Book]:
 
 def read(path: Path) -> str:
     """A text file's content, or InputError."""
-    if not path.is_file():
-        raise InputError(f"no text file at {path}.")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path} as UTF-8 text ({error}); give a plain text file.") from error
+    text = content(path)
     if not text.strip():
         raise InputError(f"{path} is empty; give a text to read.")
     return text
+
+
+def content(path: Path) -> str:
+    """A text file's content, which may be empty; InputError where it is no file of UTF-8."""
+    check_file(path)
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path} as UTF-8 text ({error}); give a plain text file.") from error
+
+
+def check_file(path: Path) -> None:
+    """Raise InputError, saying what there is instead, unless this is a file or a link to one."""
+    if os.path.isfile(path):
+        return
+    if os.path.isdir(path):
+        what = "is a directory"
+    elif os.path.islink(path):
+        what = "is a link that leads to no file"
+    else:
+        what = "is something else" if os.path.lexists(path) else "is not there"
+    raise InputError(f"no text file at {path}, which {what}; give a file, or take it out.")
 
 
 def tokens(tokenizer, text: str, most: int | None = None) -> torch.Tensor:

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 import figures
 from analysis import rendering
 from analysis.results import Results
+from core import files
 from core.errors import InputError
 from experiments.lab import cli
 from figures.kit import style
@@ -55,7 +56,7 @@ def write(name: str, results: Results, folder: Path) -> list[Path]:
     for suffix, metadata in _METADATA.items():
         drawn = io.BytesIO()
         figure.savefig(drawn, format=suffix, metadata=metadata)
-        made.append(cli.write_whole(folder / f"{name}.{suffix}", drawn.getvalue()))
+        made.append(files.write(folder / f"{name}.{suffix}", drawn.getvalue()))
     plt.close(figure)
     return made
 

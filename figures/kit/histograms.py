@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from analysis.results import Results
+from core.errors import InputError
 
 COLOURS = {"pretrained": "#999999", "interpolated": "#E69F00", "extrapolated": "#0072B2"}
 LABELS = {name: name.replace("pretrained", "pre-trained") for name in COLOURS}
@@ -21,7 +22,12 @@ def load(results: Results, wanted: tuple[int, ...]) -> tuple[dict, list[dict]]:
     recorded = {score["pair"]: score for score in record["scores"]}
     if not set(wanted) <= recorded.keys():
         wanted = tuple(sorted(recorded))[: len(wanted)]
-    return record, [recorded[index] for index in wanted]
+    chosen = [recorded[index] for index in wanted]
+    for score in chosen:
+        for name in COLOURS:
+            if len(score[name]) != record["intervals"] or not sum(score[name]):
+                raise InputError(f"{record['file']} has not {record['intervals']} counts of a pair; measure it again.")
+    return record, chosen
 
 
 def frequency(score: dict, name: str) -> np.ndarray:

@@ -16,6 +16,7 @@ from pathlib import Path
 import tables
 from analysis import metrics, rendering
 from analysis.results import Results
+from core import files
 from core.errors import InputError
 from experiments.lab import cli
 from tables.kit import latex
@@ -52,7 +53,7 @@ def write(name: str, measured: Results, folder: Path) -> list[Path]:
     for note in table.notes:
         print(f"note: {measured.scale.name}, {name}: {note}", file=sys.stderr)
     file = folder / f"{name}.tex"
-    cli.write_whole(file, latex.render(table))
+    files.write(file, latex.render(table))
     return [file]
 
 

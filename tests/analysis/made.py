@@ -94,6 +94,16 @@ class Made:
         buckets = {bucket: score(30 + better) for bucket in ("0-4k", "4-8k", "8k+")}
         add("longbench_e", {"buckets": buckets, "averages": {"Avg.": score(30 + better)}, "tasks": {"qasper": {}}})
         add("previous_token", {"heads": [{}], "own": score(50), "scaled": score(5)})
+        losses = {of: score(3.0 - better) for of in ("engine", "transformers", "unextended")}
+        apart = {of: {"of_means": 0.0, "mean": 0.0, "largest": 0.0} for of in ("transformers", "unextended")}
+        add(
+            "served",
+            {"losses": losses, "apart_from": apart},
+            engine={"name": "vllm", "version": "1"},
+            answer={"served": "checkpoint"},
+            tokens=LENGTH + 1024,
+            scored=1024,
+        )
 
 
 @pytest.fixture

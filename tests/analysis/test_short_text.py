@@ -11,7 +11,7 @@ METRICS = ["TruthfulQA", "HellaSwag", "MMLU", "ARC-c", "Avg."]
 
 def losses(*values):
     """Two blocks within L, one beyond."""
-    return {"length": 12288, "block": 4096, "blocks": {"A": list(values)}, "ranges": [{"end": 8192}]}
+    return {"length": 12288, "block": 4096, "blocks": {"A": list(values)}, "ranges": [{"end": 8192}, {"start": 8192}]}
 
 
 def documents(rng, right):

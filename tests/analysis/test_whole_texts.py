@@ -76,7 +76,7 @@ def test_each_factor_has_windows_of_its_own(made):
     made.add("perplexity", "pi", by_position=PLAIN, **SHARED)
     longer = {f"A/32768/{begin}": [1.0] * 8 for begin in (0, 16384)}
     made.add("perplexity", "pi", factor=4, by_position=longer, **SHARED | {"lengths": [32768], "stride": 16384})
-    made.add("perplexity", "yarn", [], factor=8, tokens=20480, stride=256)
+    made.add("perplexity", "yarn", [{"length": 16384}], factor=8, tokens=20480, stride=256)
     results = made.results()
     assert whole_texts.measured_factors(results) == [2.0, 4.0]
     (row,) = whole_texts.runs(results, False, 4.0).rows

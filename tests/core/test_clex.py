@@ -406,3 +406,8 @@ def test_bad_weights_and_models_are_refused_and_leave_the_model_alone(tmp_path):
         other = random_model(architecture, **overrides)
         with pytest.raises(InputError, match="no Llama-style rotary embedding"):
             clex.install(other, rope_geometry(other), 2)
+
+
+def test_equal_weights_are_equal_files(tmp_path):
+    model = clex_model()
+    assert len({clex.save(model, tmp_path / str(i)).read_bytes() for i in range(16)}) == 1

@@ -154,20 +154,21 @@ def test_partial_rotation_is_respected():
 
 def test_export_is_complete_and_says_what_engines_read(tmp_path):
     model = extend(random_model(), "yarn", 2)
+    model.generation_config.max_length = 128
     directory = export(model, tmp_path / "new" / "extended", byte_tokenizer())
-    written = json.loads((directory / "config.json").read_text())["rope_parameters"]
-    assert written["short_factor"] == written["long_factor"]
-    assert written["original_max_position_embeddings"] == 128
-    factor = pytest.approx(0.1 * np.log(2) + 1)
-    assert written["attention_factor"] == written["short_mscale"] == written["long_mscale"] == factor
-    assert json.loads((directory / "tokenizer_config.json").read_text())["model_max_length"] == 256
+    written = json.loads((directory / "config.json").read_text())
+    assert written["rope_scaling"] == {k: v for k, v in written["rope_parameters"].items() if k != "rope_theta"}
+    assert written["rope_theta"] == written["rope_parameters"]["rope_theta"] == 10000.0
+    assert json.loads((directory / "generation_config.json").read_text())["max_length"] == 256
+    tokenizer = json.loads((directory / "tokenizer_config.json").read_text())
+    assert (tokenizer["model_max_length"], tokenizer["tokenizer_class"]) == (256, "PreTrainedTokenizerFast")
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["extended"]
     assert stat.S_IMODE(os.stat(directory).st_mode) == 0o755
 
 
 def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
     model = extend(random_model(), "pi", 2)
-    monkeypatch.setattr("core.extend._verify_config", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    monkeypatch.setattr("core.extend._verify", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         export(model, tmp_path / "extended")
     assert list(tmp_path.iterdir()) == []

@@ -47,7 +47,7 @@ def test_the_recorded_selection_comes_out_here(scale_name, factor):
         disturbance(angle_distribution_float32(frequencies, longer), before, "released", epsilon=0)
         for frequencies in (inv_freq / np.float32(factor), inv_freq)
     ]
-    (record,) = [r for r in records.load(RESULTS, scale_name, "disturbance") if r["factor"] == factor]
+    record = records.read(records.path(RESULTS, scale_name, "disturbance", f"s={factor:g}"))
     (row,) = [
         row
         for row in record["scores"]

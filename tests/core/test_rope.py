@@ -64,7 +64,7 @@ def test_an_attention_factor_changes_nothing_else(geometry, factor, given_factor
 @pytest.mark.parametrize("bad", [0, -1, np.nan, np.inf])
 def test_an_attention_factor_is_positive(bad):
     for method in ("yarn", "dprope", "dprope-significant"):
-        with pytest.raises(InputError, match="positive number"):
+        with pytest.raises(InputError, match="attention.factor"):
             scale(LLAMA2, method, 2, attention_factor=bad)
 
 

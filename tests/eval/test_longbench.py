@@ -266,19 +266,19 @@ def test_load_a_directory(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([SAMPLE, "{\n"], "trec.jsonl, line 2 is not JSON"),
-        ([SAMPLE, "[1]\n"], "trec.jsonl, line 2 is not a JSON object"),
-        ([{k: v for k, v in SAMPLE.items() if k != "answers"}], "trec.jsonl, line 1 has no 'answers'"),
-        (["\n", {**SAMPLE, "length": "3"}], "trec.jsonl, line 2 has a 'length' of type str"),
+        ([SAMPLE, "{\n"], "qasper.jsonl, line 2 is not JSON"),
+        ([SAMPLE, "[1]\n"], "qasper.jsonl, line 2 is not a JSON object"),
+        ([{k: v for k, v in SAMPLE.items() if k != "answers"}], "qasper.jsonl, line 1 has no 'answers'"),
+        (["\n", {**SAMPLE, "length": "3"}], "qasper.jsonl, line 2 has a 'length' of type str"),
         ([{**SAMPLE, "answers": "x"}], "'answers' of type str"),
         ([{**SAMPLE, "answers": []}], "has no answers"),
-        ([], "there are no samples of trec"),
+        ([], "there are no samples of qasper"),
     ],
 )
 def test_load_names_what_is_wrong(tmp_path, rows, message):
-    write(tmp_path / "trec.jsonl", *rows)
+    write(tmp_path / "qasper.jsonl", *rows)
     with pytest.raises(InputError, match=message):
-        load("trec", tmp_path)
+        load("qasper", tmp_path)
 
 
 def test_load_without_directory_or_file(tmp_path):
@@ -328,7 +328,8 @@ def test_load_from_the_hub_undoes_its_formatting(monkeypatch, task, context):
     endings = {"trec": ["\nType:"], "triviaqa": ["\nAnswer:"], "samsum": ["\nSummary:", "\nSummary: "]}
     without = task in ("gov_report", "multi_news", "passage_count", "lcc")  # their templates have no {input}
     inputs = [""] if without else [f"Why?{ending}" for ending in endings.get(task, [""])]
-    samples = [{**SAMPLE, "context": context, "input": text} for text in inputs]
+    classes = ["city", "name"] if task == "trec" else None
+    samples = [{**SAMPLE, "context": context, "input": text, "all_classes": classes} for text in inputs]
     asked = []
 
     def load_dataset(*arguments, **options):

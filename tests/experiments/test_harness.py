@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -15,7 +16,7 @@ from core.extend import export, extend
 from eval.generation import generate
 from eval.passkey import sample as sample_passkey
 from experiments import passkey
-from experiments.lab import harness
+from experiments.lab import harness, records
 from tests import processes
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -86,6 +87,57 @@ def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice
     assert len({key for key, _ in journal(results)}) == len(journal(results)) == 24
 
 
+def test_parts_that_other_code_scored_are_not_taken(model, whole, tmp_path, monkeypatch, call):
+    results = tmp_path / "results"
+    monkeypatch.setattr("experiments.lab.records.scored_by", lambda experiment: "old")
+    assert call(*command(model, results))[0] == 0
+    (old,) = (results.parent / "runs" / "toy" / "passkey").glob("*.old.*.jsonl")
+    lines = [json.loads(line) for line in old.read_text().splitlines()]
+    wrong = [[key, part | {"value": part["value"] | {"score": 0.5}}] for key, part in lines]
+    old.write_text("".join(json.dumps(line) + "\n" for line in wrong[:20]))  # as far as the kill let it come
+    (results / "toy" / "passkey" / "pi_s=2.json").unlink()
+    monkeypatch.undo()
+    status, _, err = call(*command(model, results))
+    assert status == 0 and "note" in err
+    (found,), (expected,) = finished(results).values(), finished(whole).values()
+    assert found["scores"] == expected["scores"]
+
+
+def test_what_scores_is_part_of_what_names_a_journal(tmp_path, monkeypatch):
+    for folder in ("core", "eval", "experiments/lab"):
+        shutil.copytree(records.ROOT / folder, tmp_path / folder)
+    now = records.scored_by("passkey")
+    assert now != records.scored_by("ruler")
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    assert records.scored_by("passkey") == now
+    for file in ("core/rope.py", "eval/passkey.py", "eval/miniature/words.py", "experiments/lab/harness.py"):
+        kept = (tmp_path / file).read_bytes()
+        (tmp_path / file).write_bytes(kept + b"# changed\n")
+        assert records.scored_by("passkey") != now
+        (tmp_path / file).write_bytes(kept)
+    monkeypatch.setattr(records, "version", lambda name: "0.0")
+    assert records.scored_by("passkey") != now
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_windows_that_were_read_together_are_so_again_after_a_kill(model, tmp_path, call, kept):
+    (tmp_path / "book.txt").write_text("All happy families are alike, each unhappy family unhappy in its way. " * 9)
+    line = ["--model", model, "--method", "yarn", "--dtype", "bfloat16", "--text", tmp_path / "book.txt"]
+    line += ["--lengths", "64", "128", "--stride", "32", "--tokens", "200"]
+
+    def scored(results):
+        assert call("perplexity", *line, "--results", results / "results")[0] == 0
+        (record,) = (results / "results" / "toy" / "perplexity").glob("*.json")
+        return json.loads(record.read_text())["by_window"]
+
+    expected = scored(tmp_path / "whole")
+    (file,) = (tmp_path / "whole" / "runs" / "toy" / "perplexity").glob("*.jsonl")
+    killed = tmp_path / "killed" / "runs" / "toy" / "perplexity"
+    killed.mkdir(parents=True)
+    (killed / file.name).write_text("".join(file.read_text().splitlines(keepends=True)[:kept]))
+    assert scored(tmp_path / "killed") == expected
+
+
 def test_two_processes_score_as_one(model, whole, tmp_path):
     results = tmp_path / "results"
     with socket.socket() as free:
@@ -108,6 +160,10 @@ def test_a_finished_run_is_skipped_and_a_changed_option_is_another_run(model, wh
     passkey.main()
     assert "done already" in capsys.readouterr().out and not loads
     monkeypatch.setattr(sys, "argv", list(map(str, command(model, whole, "--dtype", "bfloat16"))))
+    with pytest.raises(InputError, match="--replace"):
+        passkey.main()
+    assert not loads
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--replace"])
     with pytest.raises(AttributeError):  # it goes on to load the model
         passkey.main()
     assert loads == [(str(model), "bfloat16")]

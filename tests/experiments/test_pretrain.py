@@ -1,6 +1,7 @@
 """Pre-training through its command line: a kill costs nothing, and what comes out is a stock checkpoint."""
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -9,6 +10,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from core import files
 from core.errors import InputError
 from experiments import pretrain
 from experiments.lab import journal
@@ -66,6 +68,45 @@ def test_a_run_killed_at_a_checkpoint_goes_on_as_if_it_had_not_been(books, whole
     capsys.readouterr()
     train(books, killed, monkeypatch)
     assert "done already" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "spoil, more, named",
+    [
+        (lambda newest: (newest / "scheduler.pt").unlink(), [], "scheduler.pt"),
+        (lambda newest: None, ["--seed", 1], "seed"),
+    ],
+)
+def test_a_checkpoint_that_is_not_whole_or_anothers_is_refused(call, books, whole, tmp_path, spoil, more, named):
+    shutil.copytree(whole[0] / "work", tmp_path / "work")
+    spoil(tmp_path / "work" / "checkpoint-10")
+    status, _, err = call("pretrain", *command(books, tmp_path), *more)
+    assert status == 2 and len(err.splitlines()) == 1 and named in err and str(tmp_path / "work") in err
+    assert not (tmp_path / "model").exists() and (tmp_path / "work" / "checkpoint-10").is_dir()
+
+
+@pytest.mark.parametrize("held", ["work", "model"])
+def test_the_second_training_of_one_place_says_who_holds_it(call, books, tmp_path, held):
+    with files.lock(tmp_path / held):
+        status, _, err = call("pretrain", *command(books, tmp_path))
+    assert status == 2 and len(err.splitlines()) == 1 and str(os.getpid()) in err and str(tmp_path / held) in err
+    assert not list(tmp_path.rglob("checkpoint-*")) and not (tmp_path / "model").exists()
+
+
+def test_the_last_checkpoint_is_exported_whole_and_over_nothing(call, books, whole, tmp_path):
+    work = shutil.copytree(whole[0] / "work", tmp_path / "work")
+    options = ["--scale", "smoke", "--export", "--work", work, "--output", tmp_path / "model"]
+    (tmp_path / "model").mkdir()
+    status, _, err = call("pretrain", *options)
+    assert status == 2 and len(err.splitlines()) == 1 and str(tmp_path / "model") in err
+    (tmp_path / "model").rmdir()
+    assert call("pretrain", *options)[0] == 0
+    found = AutoModelForCausalLM.from_pretrained(tmp_path / "model").state_dict()
+    assert all(torch.equal(whole[1][name], found[name]) for name in found)
+    (work / "checkpoint-10" / "config.json").write_text("{}")
+    shutil.rmtree(tmp_path / "model")
+    status, _, err = call("pretrain", *options)
+    assert status == 2 and "config.json" in err and not (tmp_path / "model").exists()
 
 
 def test_the_result_is_a_stock_checkpoint_in_bfloat16(whole):

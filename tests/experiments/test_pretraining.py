@@ -293,7 +293,7 @@ def test_a_corpus_without_text_is_refused(tmp_path):
     for folder in (tmp_path / "nowhere", tmp_path):
         with pytest.raises(InputError, match="no .txt or .parquet file in"):
             corpus.load(folder)
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="nothing.txt"):
         corpus.in_file(tmp_path / "nothing.txt")
     write(tmp_path, short="Too short.")
     with pytest.raises(InputError, match="no text to train on"):

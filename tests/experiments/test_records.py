@@ -21,15 +21,27 @@ def test_a_record_is_whole_or_absent(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError):
         records.write(file, {"identity": "a"})
-    assert not file.exists()
+    assert not list(file.parent.iterdir())
     monkeypatch.undo()
-    records.write(file, {"identity": "a", "scores": [1.5]})
-    assert records.is_done(file, "a") and not records.is_done(file, "b")
-    (loaded,) = records.load(tmp_path, "tiny", "passkey")
-    assert loaded["scores"] == [1.5]
-    assert set(loaded["environment"]) == {"python", "packages", "device", "commit"}
-    with pytest.raises(InputError, match="python -m experiments.ruler --scale tiny"):
-        records.load(tmp_path, "tiny", "ruler")
+    records.write(file, {"identity": "a", "lengths": [64], "scores": [1.5]})
+    assert records.read(file)["scores"] == [1.5]
+    assert set(records.read(file)["environment"]) == {"python", "packages", "device", "commit"}
+
+
+def test_another_runs_record_is_replaced_only_when_told_to(tmp_path):
+    file = records.path(tmp_path, "tiny", "passkey", "pi_s=2")
+    assert not records.is_done(file, {"identity": "a"})
+    records.write(file, {"identity": "a", "lengths": [64]})
+    assert records.is_done(file, {"identity": "a", "lengths": (64,)})
+    with pytest.raises(InputError, match=r"lengths \[64\], not \[128\]"):
+        records.is_done(file, {"identity": "b", "lengths": [128]})
+    assert not records.is_done(file, {"identity": "b", "lengths": [128]}, replace=True)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "a/b", "/etc", "../../../escaped", ".hidden", "a\0b", "x" * 300, 7, None])
+def test_no_name_leads_out_of_results(tmp_path, name):
+    with pytest.raises(InputError):
+        records.path(tmp_path, name, "passkey", "pi_s=2")
 
 
 @pytest.mark.skipif(
@@ -59,14 +71,16 @@ def test_journal_drops_a_torn_last_line_and_goes_on(tmp_path):
     journal = Journal(tmp_path / "runs" / "x.jsonl")
     journal.add("one", {"loss": 0.1})
     journal.add("two", [1, 2])
+    journal.close()
     whole = journal.file.read_bytes()
     for cut in range(1, len('["two", [1, 2]]\n')):
         journal.file.write_bytes(whole[:-cut])
-        again = Journal(journal.file)
-        assert again.parts == {"one": {"loss": 0.1}}
-        again.add("two", [1, 2])
+        with Journal(journal.file) as again:
+            assert again.parts == {"one": {"loss": 0.1}}
+            again.add("two", [1, 2])
         assert journal.file.read_bytes() == whole
-    assert Journal(journal.file)["two"] == [1, 2]
+    with Journal(journal.file) as again:
+        assert again["two"] == [1, 2]
 
 
 def test_verification_sees_numbers_structure_and_texts():

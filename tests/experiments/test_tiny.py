@@ -12,7 +12,8 @@ from core.extend import extend
 from eval import passkey
 from eval.generation import Request, generate
 from experiments.lab import models, scales
-from experiments.lab.records import RESULTS, ROOT, file_sha256
+from core import files
+from experiments.lab.records import RESULTS, ROOT
 from experiments.lab.training.corpus import Corpus
 from experiments.lab.training.packing import pack
 
@@ -33,7 +34,7 @@ def test_it_is_small_and_in_bfloat16(tiny):
     file = DIRECTORY / "model.safetensors"
     assert file.stat().st_size <= 24e6
     assert json.loads((DIRECTORY / "config.json").read_text())["dtype"] == "bfloat16"
-    assert file_sha256(file) in (DIRECTORY / "README.md").read_text()
+    assert files.sha256(file) in (DIRECTORY / "README.md").read_text()
 
 
 def test_its_tokenizer_loses_nothing_and_splits_numbers_into_digits():

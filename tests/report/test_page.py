@@ -114,7 +114,10 @@ def test_the_verdicts_that_are_counted_are_those_shown(whole):
 def test_the_command_writes_beside_other_records(tmp_path, monkeypatch, capsys):
     module = importlib.import_module("report.__main__")
     monkeypatch.setattr(page, "build", lambda results: "<!doctype html>")
-    monkeypatch.setattr("sys.argv", ["report", "--results", str(tmp_path / "elsewhere" / "results")])
+    results = tmp_path / "elsewhere" / "results"
+    (results / "mine").mkdir(parents=True)
+    (results / "mine" / "scale.json").touch()
+    monkeypatch.setattr("sys.argv", ["report", "--results", str(results)])
     module.main()
     assert (tmp_path / "elsewhere" / "report" / "index.html").read_text() == "<!doctype html>"
     assert "index.html" in capsys.readouterr().out

@@ -21,7 +21,7 @@ from tests.analysis.made import score
 from tests.tables.test_kit import compiled
 
 ABLATIONS = {"n_hat", "n_hat_longbench_e", "n_hat_open_llm", "intervals_longbench_e", "intervals_open_llm"}
-AS_IT_IS = {"benchmarks"}  # of the unextended model alone
+AS_IT_IS = {"benchmarks", "serving"}  # of the unextended model alone, or a line for each engine
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_passkeys_are_found_of_asked_with_the_shares_interval(made):
     for method, means in (("pi", (0.0, 0.25)), ("yarn", (1.0, 1.0))):
         rows = [{"length": n} | score(mean, 0.1, 4) for n, mean in zip((8192, 16384), means)]
         made.add("passkey", method, {"by_length": rows})
-    made.add("passkey", "dprope", {"by_length": []}, options={"n_hat": 48}, same_selection_as="x")
+    made.add("passkey", "dprope", {"by_length": rows}, options={"n_hat": 48}, same_selection_as="x")
     (block,) = passkey.build(made.results()).blocks
     assert block.header == ("Method", "8k", "16k", "all")
     assert [cell.text for cell in block.rows[0]] == ["PI (s = 2)", "0/4", "1/4", "1/8"]

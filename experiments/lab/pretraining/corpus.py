@@ -6,6 +6,8 @@ those that experiments/texts.py scores is left out altogether, unless those are 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import zlib
 from dataclasses import dataclass
@@ -27,6 +29,11 @@ class Corpus:
     train: list[str]
     held_out: list[str]
     source: str
+
+    @property
+    def sha256(self) -> str:
+        """What tells these books from others."""
+        return hashlib.sha256(json.dumps([self.train, self.held_out]).encode()).hexdigest()
 
 
 def load(data: Path | None, hub_books: int = 0, evaluation: list[Path] | None = None) -> Corpus:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from core import files
 from core.errors import InputError
 from experiments.lab import texts
 from experiments.lab.texts import Book
@@ -16,6 +17,7 @@ from experiments.lab.texts import Book
 HUB = "emozilla/pg19"  # PG19 as parquet; the loading script of the original is refused by datasets ≥ 4
 SHUFFLE_BUFFER = 256  # books
 NAMED = ("hub", "books")  # sources that are no directory
+SUFFIXES = ".txt", ".parquet"
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Corpus:
 
     Attributes:
         source: "hub", "books" (the registry package's, but for the one that evaluations score), or a directory of .txt
-            and .parquet files (column `text`, and a title in `title` or `short_book_title` where there is one).
+            and .parquet files (a column `text` of strings, and a title in `title` or `short_book_title` where there is
+            one). Rows without text are no books.
     """
 
     source: str
@@ -39,7 +42,7 @@ class Corpus:
             yield from from_hub(seed)
             return
         if self.source == "books":
-            loaders = [lambda book=book: book for book in texts.books(texts.AVAILABLE)[texts.SCORED :]]
+            loaders = [lambda book=book: book for book in _packaged()]
         else:
             loaders = _files(self.source)
         for index in np.random.default_rng(seed).permutation(len(loaders)):
@@ -52,11 +55,17 @@ class Corpus:
         """How many books there are, where they are few enough that each should give its share."""
         return texts.AVAILABLE - texts.SCORED if self.source == "books" else None
 
+    @functools.cached_property
     def fingerprint(self) -> list:
-        """What tells this source from another or from a changed one; reads no text."""
-        if self.source in NAMED:
-            return [HUB if self.source == "hub" else "books"]
-        return [[file.name, file.stat().st_size] for file in _listed(self.source)]
+        """What tells this source from another or from a changed one: each file's name and SHA-256, or each book's.
+
+        The hub has nothing of the kind; what was read of it is told by the hash of the tokens.
+        """
+        if self.source == "hub":
+            return [HUB]
+        if self.source == "books":
+            return [[book.title, book.sha256] for book in _packaged()]
+        return [[file.name, files.sha256(file)] for file in _listed(self.source)]
 
 
 def in_directory(directory: str) -> list[Book]:
@@ -66,8 +75,7 @@ def in_directory(directory: str) -> list[Book]:
 
 def in_file(file: Path) -> list[Book]:
     """The books of a .parquet file, or the one that a text file is."""
-    if not file.is_file():
-        raise InputError(f"no file {file}; give parquet or text files.")
+    texts.check_file(file)
     return [load() for load in _loaders(file)]
 
 
@@ -77,39 +85,55 @@ def _files(directory: str) -> list:
 
 
 def _loaders(file: Path) -> list:
-    return _rows(file) if file.suffix == ".parquet" else [functools.partial(_text_file, file)]
+    if file.suffix.lower() == ".parquet":
+        return _rows(file)
+    return [lambda: Book(file.stem, texts.content(file))]
+
+
+def _packaged() -> list[Book]:
+    return texts.books(texts.AVAILABLE)[texts.SCORED :]
 
 
 def _listed(directory: str) -> list[Path]:
     folder = Path(directory)
-    files = sorted(f for f in folder.glob("*") if f.suffix in (".txt", ".parquet")) if folder.is_dir() else []
-    if not files:
+    listed = sorted(f for f in folder.glob("*") if f.suffix.lower() in SUFFIXES) if folder.is_dir() else []
+    if not listed:
         raise InputError(
             f"no .txt or .parquet file in {directory}; give --data a directory of them, `hub` for PG19, "
             "or `books` for the registry package's."
         )
-    return files
-
-
-def _text_file(file: Path) -> Book:
-    try:
-        return Book(file.stem, file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is not UTF-8 text ({error.reason}); convert it or take it out.") from error
+    for file in listed:
+        texts.check_file(file)
+    return listed
 
 
 def _rows(file: Path) -> list:
-    """A loader for each row; a row is read when its book is wanted."""
+    """A loader for each row; a row is read when its book is wanted.
+
+    Raises:
+        InputError: no parquet, or no column `text` of strings; from a loader, a row that cannot be read.
+    """
     import pyarrow
     import pyarrow.parquet
 
+    broken = OSError, UnicodeDecodeError, pyarrow.ArrowException
+
+    def refusal(error: Exception) -> InputError:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        return InputError(f"{file} cannot be read as parquet ({reason}); write it anew, or take it out.")
+
     try:
         table = pyarrow.parquet.ParquetFile(file, memory_map=True)
-    except (OSError, pyarrow.ArrowInvalid) as error:
-        raise InputError(f"{file} cannot be read as parquet ({error}).") from error
-    names = table.schema_arrow.names
+        schema = table.schema_arrow
+    except broken as error:
+        raise refusal(error) from error
+    names, types = schema.names, pyarrow.types
     if "text" not in names:
         raise InputError(f"{file} has no column `text` (it has {', '.join(names)}); name the books' column so.")
+    kind = schema.field("text").type
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    if not any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_string_view)):
+        raise InputError(f"the column `text` of {file} holds {kind}; give one string a row, a book's text.")
     title = next((name for name in ("title", "short_book_title") if name in names), None)
     columns = ["text", title] if title else ["text"]
 
@@ -118,9 +142,11 @@ def _rows(file: Path) -> list:
         return table.read_row_group(index, columns=columns)
 
     def load(index: int, row: int, name: str) -> Book:
-        part = group(index)
-        text = part["text"][row].as_py() or ""
-        return Book((part[title][row].as_py() if title else None) or name, text)
+        try:
+            part = group(index)
+            return Book(str((part[title][row].as_py() if title else None) or name), part["text"][row].as_py() or "")
+        except broken as error:
+            raise refusal(error) from error
 
     return [
         functools.partial(load, index, row, f"{file.stem} {index}.{row}")

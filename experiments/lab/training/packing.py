@@ -11,12 +11,13 @@ share, so all methods see the same data, and a resumed run continues at its step
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 import os
-import shutil
-import tempfile
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,13 @@ import torch
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
 
+from core import files
 from core.errors import InputError
-from experiments.lab.records import file_sha256, identity
+from experiments.lab.records import identity
+from experiments.lab.training import checkpoint, launch
 from experiments.lab.training.corpus import Corpus
+
+_REMEDY = "remove its directory, which is made again"
 
 
 class PackedSequences(Dataset):
@@ -40,7 +45,7 @@ class PackedSequences(Dataset):
     """
 
     def __init__(self, directory: Path, total: int, seed: int) -> None:
-        self.facts = json.loads((directory / "data.json").read_text())
+        self.facts = files.read_json(directory / "data.json", _REMEDY)
         self._shape = self.facts["sequences"], self.facts["length"]
         self._file, self._total, self._seed = directory / "tokens.bin", total, seed
 
@@ -88,21 +93,46 @@ def pack(
         InputError: no text, or too little for one batch of this length.
     """
     directory = cache / identity(
-        source=corpus.fingerprint(), tokenizer=_fingerprint(tokenizer), length=length, wanted=batch * steps, seed=seed
+        source=corpus.fingerprint, tokenizer=fingerprint(tokenizer), length=length, wanted=batch * steps, seed=seed
     )
-    if not directory.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=cache))
-        try:
-            _write(partial, corpus, tokenizer, length, batch, batch * steps, seed)
-            if not directory.exists():  # else another run has just made the same
-                os.rename(partial, directory)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+    what = {"corpus": corpus, "tokenizer": tokenizer, "length": length, "batch": batch, "wanted": batch * steps}
+    here = int(os.environ.get("LOCAL_RANK", "0")) == 0  # one process of each host, as hosts may share no disk
+    launch.once(lambda: _make(directory, functools.partial(_write, seed=seed, **what)), here)
     return PackedSequences(directory, batch * steps, seed)
 
 
-def _write(folder: Path, corpus: Corpus, tokenizer, length: int, batch: int, wanted: int, seed: int) -> None:
+def _make(directory: Path, write: Callable[[Path], None]) -> None:
+    """See to it that `directory` holds what `write` wrote there.
+
+    A cache that was altered is made again rather than refused: what it is made of names its directory, so nothing is
+    lost and the tokens are the same.
+    """
+    if _is_whole(directory):
+        return
+    with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):  # whoever makes the same, once
+        if _is_whole(directory):
+            return
+        if directory.exists():
+            print(f"note: {directory} is not what was written there; it is made again.", file=sys.stderr)
+            files.remove(directory)
+        for partial in directory.parent.glob(".*.partial"):  # of runs that were killed, of whichever sequences
+            with contextlib.suppress(InputError), files.lock(partial.with_name(partial.name[1 : -len(".partial")])):
+                files.remove(partial)
+        with files.new(directory) as made:
+            made.mkdir()
+            write(made)
+            checkpoint.seal(made, {})
+
+
+def _is_whole(directory: Path) -> bool:
+    try:
+        manifest = files.read_json(directory / checkpoint.MANIFEST, _REMEDY)
+        return checkpoint.flaw(directory, manifest) is None
+    except (InputError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _write(folder: Path, *, corpus: Corpus, tokenizer, length: int, batch: int, wanted: int, seed: int) -> None:
     dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
     books, count, read, longest = [], 0, 0, 0
     share = -(-wanted // corpus.count) if corpus.count else wanted
@@ -133,13 +163,14 @@ def _write(folder: Path, corpus: Corpus, tokenizer, length: int, batch: int, wan
         "length": length,
         "sequences": count,
         "dtype": dtype.name,
-        "sha256": file_sha256(folder / "tokens.bin"),
+        "sha256": files.sha256(folder / "tokens.bin"),
         "books": books,
     }
-    (folder / "data.json").write_text(json.dumps(facts, ensure_ascii=False))
+    files.write_json(folder / "data.json", facts)
 
 
-def _fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
+def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
+    """What tells a tokeniser from another: the SHA-256 of all that it knows."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     state = backend.to_str() if backend is not None else json.dumps(sorted(tokenizer.get_vocab().items()))
     return hashlib.sha256(state.encode()).hexdigest()

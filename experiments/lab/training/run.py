@@ -1,14 +1,13 @@
 """A training run on disk: what it is, where it stands, and its end as one directory that appears whole.
 
-While it trains, a run lives in `OUTPUT.unfinished`: `run.json` says what it is, `checkpoint-N` is where it stands.
-When it is done, `OUTPUT` appears by a rename: a stock Hugging Face checkpoint with `training.json`, `loss.png` and
-`tensorboard/` beside the weights.
+While it trains, a run lives in `OUTPUT.unfinished`: `checkpoint-N` is where it stands, and its manifest says of which
+run it is. When it is done, `OUTPUT` appears by a rename: a stock Hugging Face checkpoint with `training.json`,
+`loss.png` and `tensorboard/` beside the weights.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import shutil
@@ -17,12 +16,17 @@ from pathlib import Path
 
 import torch
 
+from core import files
 from core.errors import InputError
 from core.extend import export
-from experiments.lab import records
-from experiments.lab.training.trainer import Trainer, last_checkpoint
+from experiments.lab import cli, records
+from experiments.lab.training import checkpoint, launch
+from experiments.lab.training.trainer import TENSORBOARD, Trainer
 
 FACTS = "training.json"
+_FINISHED = "finished"
+_LEFT = checkpoint.SAVING, TENSORBOARD, _FINISHED  # in a run's directory, beside its checkpoints
+TRAINED_BY = "core/*.py", "experiments/lab/training/*", "experiments/lab/models.py", "experiments/finetune.py"
 
 
 class Run:
@@ -37,62 +41,86 @@ class Run:
         # Through JSON once, so that it compares equal to what is read back.
         settings = json.loads(json.dumps(settings, default=str))
         self.settings = settings | {"identity": records.identity(**settings)}
-        self.output = Path(output)
-        self.folder = self.output.with_name(f"{self.output.name}.unfinished")
+        self.output = Path(os.path.abspath(output))  # so that it has a name, whatever was given
+        self.folder = Path(f"{self.output}.unfinished")
 
     @property
     def is_done(self) -> bool:
         """Whether the finished directory is there; InputError if it holds another run or something else."""
-        if not self.output.exists():
+        if not os.path.lexists(self.output):
             return False
-        self._must_match(self.output / FACTS)
+        if not (self.output / FACTS).is_file():
+            raise InputError(f"{self.output} is there and holds no training run; give another --output, or remove it.")
+        if differing := checkpoint.difference(self.read(), self.settings):
+            raise InputError(f"{self.output} is a run with {differing}; give another --output, or remove it.")
         return True
 
-    def begin(self, processes: int) -> None:
-        """Make the run's directory, or find that it is this run's.
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Within, no other command trains to this output; every process calls this.
+
+        Raises:
+            InputError: another does.
+        """
+        with contextlib.ExitStack() as lock:
+            launch.once(lambda: lock.enter_context(files.lock(self.output)), launch.processes()[0] == 0)
+            yield
+
+    def begin(self, processes: int, data_sha256: str) -> dict:
+        """See to it that the run's directory holds a checkpoint to go on from, or none; every process calls this.
 
         Args:
             processes: how many train together; DeepSpeed's checkpoints are divided among as many.
+            data_sha256: of all tokens.
+
+        Returns:
+            What the manifests of this run's checkpoints say.
 
         Raises:
-            InputError: another run's directory, or another number of processes.
+            InputError: a checkpoint that is not whole, or of another run, number of processes, data or code.
         """
-        state = self.folder / "run.json"
-        if state.exists():
-            self._must_match(state)
-            before = json.loads(state.read_text())["processes"]
-            if before != processes and last_checkpoint(self.folder):
-                raise InputError(
-                    f"{self.folder} was begun by {before} processes and cannot go on with {processes}; start as many, "
-                    "or remove it."
-                )
-        self.folder.mkdir(parents=True, exist_ok=True)
-        _write_json(state, self.settings | {"processes": processes})
+        facts = checkpoint.facts(self.settings | {"processes": processes, "data_sha256": data_sha256}, *TRAINED_BY)
 
-    def _must_match(self, file: Path) -> None:
-        if not file.exists():
-            raise InputError(f"{file.parent} is there and holds no training run; give another --output, or remove it.")
-        before = json.loads(file.read_text())
-        for key, value in self.settings.items():
-            if key != "identity" and before.get(key) != value:
-                raise InputError(
-                    f"{file.parent} is a run with {key} {_short(before.get(key))}, not {_short(value)}; "
-                    "give another --output, or remove it."
-                )
+        def look() -> None:
+            if checkpoint.to_go_on_from(self.folder, facts) is None:
+                self.clear()  # another run's, of which nothing would be lost
+
+        launch.once(look, launch.processes()[0] == 0)
+        return facts
+
+    def sweep(self) -> None:
+        """Remove what a kill at the very end of this run left in its directory."""
+        left = checkpoint.last(self.folder)
+        manifest = left and left / checkpoint.MANIFEST
+        is_anothers = manifest and manifest.is_file() and self.settings["identity"] not in manifest.read_text("utf-8")
+        if not is_anothers:
+            self.clear()
+
+    def clear(self) -> None:
+        """Remove what a run leaves in its directory, and the directory unless there is something else in it."""
+        for path in (*checkpoint.found(self.folder), *(self.folder / name for name in _LEFT)):
+            files.remove(path)
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
     @contextlib.contextmanager
-    def reporting_a_full_disk(self) -> Iterator[None]:
-        """Turn a failure to write for want of space into one sentence; the last whole checkpoint stays."""
+    def saying_what_is_kept(self) -> Iterator[None]:
+        """Turn a want of disk or memory into one sentence that names the last whole checkpoint, which stays."""
         try:
             yield
         except Exception as error:
-            if not _is_full_disk(error):
+            if cli.is_full_disk(error):
+                shutil.rmtree(self.folder / checkpoint.SAVING, ignore_errors=True)
+                said, mend = f"no space left on the disk of {self.folder}", "free some and give the same command again"
+            elif cli.is_out_of_memory(error):
+                said = "out of memory"
+                mend = "give the same command with a smaller --device-batch, or with --checkpointing"
+            else:
                 raise
-            shutil.rmtree(self.folder / ".saving", ignore_errors=True)
-            kept = last_checkpoint(self.folder)
+            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            kept = checkpoint.last(self.folder)
             raise InputError(
-                f"no space left on the disk of {self.folder} ({_first_line(error)}); free some and give the same "
-                f"command again, which goes on from {kept.name if kept else 'the beginning'}."
+                f"{said} ({reason}); {mend}, which goes on from {kept.name if kept else 'the beginning'}."
             ) from error
 
     def finish(self, trainer: Trainer, tokenizer, facts: dict) -> None:
@@ -109,31 +137,22 @@ class Run:
         trainer.accelerator.wait_for_everyone()
 
     def _write(self, trainer: Trainer, model, tokenizer, facts: dict) -> None:
-        made = self.folder / "finished"
-        shutil.rmtree(made, ignore_errors=True)
+        made = self.folder / _FINISHED
+        files.remove(made)
         export(model, made, tokenizer)
         history = [entry for entry in trainer.state.log_history if "loss" in entry]
         losses = [entry["loss"] for entry in history]
         seconds = [round(entry["seconds"], 4) for entry in history]
-        _write_json(
-            made / FACTS,
-            self.settings
-            | facts
-            | {
-                "losses": losses,
-                "seconds": round(sum(seconds), 1),
-                "seconds_per_step": seconds,
-                "environment": records.environment(),
-            },
-        )
+        ran = {"seconds": round(sum(seconds), 1), "seconds_per_step": seconds, "environment": records.environment()}
+        files.write_json(made / FACTS, self.settings | facts | {"losses": losses} | ran)
         plot_loss(losses, made / "loss.png")
-        shutil.copytree(self.folder / "tensorboard", made / "tensorboard")
+        shutil.copytree(self.folder / TENSORBOARD, made / TENSORBOARD)
         made.rename(self.output)
-        shutil.rmtree(self.folder)
+        self.clear()
 
     def read(self) -> dict:
         """The finished run's `training.json`."""
-        return json.loads((self.output / FACTS).read_text())
+        return files.read_json(self.output / FACTS, f"remove {self.output} to train it again")
 
 
 @contextlib.contextmanager
@@ -159,26 +178,3 @@ def plot_loss(losses: list[float], file: Path) -> None:
     axes.set(xlabel="step", ylabel="loss (nats per token)")
     axes.grid(alpha=0.3)
     figure.savefig(file, dpi=150)
-
-
-def _write_json(file: Path, content: dict) -> None:
-    partial = file.with_name(f".{file.name}.partial")
-    partial.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    os.replace(partial, file)
-
-
-def _is_full_disk(error: Exception) -> bool:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return True
-    # torch and safetensors write through code of their own and say it in words.
-    words = ("No space left on device", "PytorchStreamWriter failed writing", "unexpected pos")
-    return any(word in str(error) for word in words)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "..."

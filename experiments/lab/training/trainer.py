@@ -3,15 +3,13 @@
 - The loss never holds all logits (:mod:`experiments.lab.training.loss`).
 - The data's order is the dataset's own, so its position is the number of steps done; with the optimizer, the
   scheduler and the random states that the Trainer keeps, a killed run continues to the last bit.
-- A checkpoint is written beside its place and renamed: the last good one outlives a kill while the next is saved.
+- A checkpoint appears whole or not at all (:mod:`experiments.lab.training.checkpoint`).
 - A loss or gradient that is not a finite number stops the run before it reaches the weights.
 """
 
 from __future__ import annotations
 
 import math
-import re
-import shutil
 import time
 import warnings
 from pathlib import Path
@@ -21,21 +19,20 @@ import transformers
 from torch.utils.data import Dataset, SequentialSampler
 from tqdm import tqdm
 from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, TrainingArguments
-from transformers import Trainer as HuggingFaceTrainer
 
 from core.errors import InputError
-from experiments.lab.records import ROOT
 from experiments.lab.scale import Training
 from experiments.lab.training import launch
+from experiments.lab.training.checkpoint import SavesWhole, last
 from experiments.lab.training.loss import HeadLoss
 
+TENSORBOARD = "tensorboard"
 DEEPSPEED = Path(__file__).with_name("deepspeed_zero3.json")
-_SAVING = ".saving"
 # DeepSpeed still calls by their old names what torch renamed; torch says so several times a step.
 warnings.filterwarnings("ignore", message="`torch.distributed", category=FutureWarning)
 
 
-class Trainer(HuggingFaceTrainer):
+class Trainer(SavesWhole):
     """Trains `model` on the items of `data` in their order; see the module's docstring.
 
     Args:
@@ -43,12 +40,15 @@ class Trainer(HuggingFaceTrainer):
         arguments: from :func:`training_arguments`.
         data: a map-style dataset of `input_ids` and `labels` [length], labels -100 where a token does not count.
             If it has a method `describe(index) -> str`, a failure names the item by it.
+        facts: what the manifests of its checkpoints say.
     """
 
     loss_is_scaled_for_ga = True
 
-    def __init__(self, model: PreTrainedModel, arguments: TrainingArguments, data: Dataset) -> None:
-        self._loss, self._progress, self._saving_in = HeadLoss(model), Progress(), None
+    def __init__(
+        self, model: PreTrainedModel, arguments: TrainingArguments, data: Dataset, facts: dict | None = None
+    ) -> None:
+        self._loss, self._progress, self.facts = HeadLoss(model), Progress(), facts or {}
         transformers.logging.disable_progress_bar()  # of saving each checkpoint
         super().__init__(model=model, args=arguments, train_dataset=data, callbacks=[self._progress, TensorBoard()])
         self.remove_callback(PrinterCallback)
@@ -58,8 +58,7 @@ class Trainer(HuggingFaceTrainer):
 
     def resume_or_train(self) -> None:
         """Train to the end, from the last checkpoint in the output directory if there is one."""
-        shutil.rmtree(Path(self.args.output_dir) / _SAVING, ignore_errors=True)
-        checkpoint = last_checkpoint(Path(self.args.output_dir))
+        checkpoint = last(Path(self.args.output_dir))
         self._last_log = time.perf_counter()
         try:
             self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -95,7 +94,7 @@ class Trainer(HuggingFaceTrainer):
         return norm
 
     def _kept(self) -> str:
-        checkpoint = last_checkpoint(Path(self.args.output_dir))
+        checkpoint = last(Path(self.args.output_dir))
         kept = f"the last checkpoint, {checkpoint}, is kept" if checkpoint else "no checkpoint had been written"
         return f"{kept}; lower the learning rate, or look at the data."
 
@@ -120,35 +119,6 @@ class Trainer(HuggingFaceTrainer):
     def _get_train_sampler(self, train_dataset=None):
         return SequentialSampler(train_dataset or self.train_dataset)
 
-    def _get_output_dir(self, trial):
-        return self._saving_in or self.args.output_dir
-
-    def _save_checkpoint(self, model, trial):
-        folder = Path(self.args.output_dir)
-        self._saving_in = str(folder / _SAVING)
-        try:
-            super()._save_checkpoint(model, trial)
-        finally:
-            self._saving_in = None
-        self.accelerator.wait_for_everyone()
-        if self.is_world_process_zero():
-            name = f"checkpoint-{self.state.global_step}"
-            (folder / _SAVING / name).rename(folder / name)
-            for old in _checkpoints(folder):
-                if old.name != name:
-                    shutil.rmtree(old)
-            shutil.rmtree(folder / _SAVING)
-        self.accelerator.wait_for_everyone()
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """The newest whole checkpoint under `folder`."""
-    return max(_checkpoints(folder), key=lambda path: int(path.name.split("-")[1]), default=None)
-
-
-def _checkpoints(folder: Path) -> list[Path]:
-    return [path for path in folder.glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
-
 
 def training_arguments(settings: Training, steps: int, seed: int, folder: Path, **changes) -> TrainingArguments:
     """The Trainer's arguments for these settings on whatever hardware there is.
@@ -164,18 +134,13 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
         InputError: a batch that the processes cannot divide evenly.
     """
     processes = launch.processes()[1]
-    device_batch = min(settings.device_batch, settings.batch // processes)
-    if not device_batch or settings.batch % (device_batch * processes):
-        raise InputError(
-            f"a batch of {settings.batch} sequences cannot be divided among {processes} processes with "
-            f"{max(device_batch, 1)} each at a time; choose another --batch or --device-batch."
-        )
+    each = device_batch(settings, processes)
     on_gpu = torch.cuda.is_available()
     arguments = {
         "output_dir": str(folder),
         "max_steps": steps,
-        "per_device_train_batch_size": device_batch,
-        "gradient_accumulation_steps": settings.batch // (device_batch * processes),
+        "per_device_train_batch_size": each,
+        "gradient_accumulation_steps": settings.batch // (each * processes),
         "learning_rate": settings.learning_rate,
         "lr_scheduler_type": "constant",
         "warmup_steps": 0,
@@ -202,9 +167,22 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
     if processes > 1 and not on_gpu:
         launch.join_on_cpu()
         arguments["accelerator_config"] = {"use_configured_state": True}
-    made = TrainingArguments(**arguments | changes)
-    assert made.device  # looking at it joins the processes, which ZeRO-3 needs when the model is loaded
-    return made
+    return launch.join(TrainingArguments(**arguments | changes))
+
+
+def device_batch(settings: Training, processes: int) -> int:
+    """How many sequences each of the processes takes at a time.
+
+    Raises:
+        InputError: the batch cannot be divided among them evenly.
+    """
+    each = min(settings.device_batch, settings.batch // processes)
+    if not each or settings.batch % (each * processes):
+        raise InputError(
+            f"a batch of {settings.batch} sequences cannot be divided among {processes} processes with "
+            f"{max(each, 1)} each at a time; choose another --batch or --device-batch."
+        )
+    return each
 
 
 def default_dtype() -> str:
@@ -251,7 +229,7 @@ class TensorBoard(TrainerCallback):
 
         self._writer = None
         if state.is_world_process_zero:
-            folder = str(Path(args.output_dir) / "tensorboard")
+            folder = str(Path(args.output_dir) / TENSORBOARD)
             self._writer = SummaryWriter(folder, purge_step=state.global_step + 1)
 
     def on_log(self, args, state, control, logs, **_):

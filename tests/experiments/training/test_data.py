@@ -1,17 +1,23 @@
 """Training text: where it comes from, how it is cut, in what order it comes back."""
 
+import os
 import random
+import time
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from core import files
 from core.errors import InputError
 from experiments.lab import texts
+from experiments.lab.pretraining import corpus as pretraining
 from experiments.lab.texts import Book
-from experiments.lab.training.corpus import Corpus
+from experiments.lab.training import packing
+from experiments.lab.training.corpus import Corpus, in_file
 from experiments.lab.training.packing import pack
+from tests import processes
 from tests.models import byte_tokenizer
 
 TEXTS = {"a": "abcdefghij" * 7, "b": "klmnopq" * 9, "c": "rs", "d": "tuvwxyz" * 20}
@@ -130,7 +136,130 @@ def test_what_cannot_be_trained_on_is_refused(folder, tmp_path):
     assert "cannot be read as parquet" in refusal(folder, tmp_path, steps=20)
     (folder / "rest.parquet").unlink()
     (folder / "a.txt").write_bytes(b"\xff\xfe\xfa")
-    assert "is not UTF-8" in refusal(folder, tmp_path)
+    assert "UTF-8" in refusal(folder, tmp_path)
     (folder / "a.txt").write_text("")
     (folder / "c.txt").write_text("\n\n")
     assert "holds no text" in refusal(folder, tmp_path)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Files that are no text, and caches that are not what was written
+
+
+def parquet(*columns, **more):
+    return lambda file: pq.write_table(pa.table(*columns), file, **more)
+
+
+def dangling(file):
+    file.symlink_to(file.with_name("gone"))
+
+
+def loop(file):
+    file.symlink_to(file)
+
+
+def cut_off(file):
+    pq.write_table(pa.table({"text": ["word " * 50] * 9}), file)
+    file.write_bytes(file.read_bytes()[:-30])
+
+
+def torn_inside(file):
+    """The end, with the schema, is whole; the rows are not."""
+    pq.write_table(pa.table({"text": [f"word {n} " * 50 for n in range(9)]}), file, compression="zstd")
+    content = file.read_bytes()
+    file.write_bytes(content[:20] + b"\xff" * 200 + content[220:])
+
+
+def no_utf8(file):
+    text = pa.array([b"\xff\xfe\xfa" * 50]).view(pa.string())
+    pq.write_table(pa.table({"text": text}), file)
+
+
+BAD = {
+    "latin.txt": lambda file: file.write_bytes("Ça va mal".encode("latin-1") * 20),
+    "folder.txt": lambda file: file.mkdir(),
+    "folder.parquet": lambda file: file.mkdir(),
+    "loop.txt": loop,
+    "dangling.txt": dangling,
+    "dangling.parquet": dangling,
+    "empty.parquet": lambda file: file.write_bytes(b""),
+    "cut.parquet": cut_off,
+    "torn.parquet": torn_inside,
+    "bytes.parquet": no_utf8,
+    "text.parquet": lambda file: file.write_text("This is text."),
+    "other.parquet": parquet({"words": ["x"]}),
+    "ints.parquet": parquet({"text": [1, 2, 3]}),
+    "nulls.parquet": parquet({"text": pa.nulls(3)}),
+    "lists.parquet": parquet({"text": [["a", "b"], ["c"]]}),
+    "objects.parquet": parquet({"text": [{"a": "b"}]}),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_file_that_is_no_text_is_refused_by_name(name, tmp_path):
+    folder = tmp_path / "books"
+    folder.mkdir()
+    (folder / "good.txt").write_text("abcdefghij" * 7)
+    BAD[name](folder / name)
+    said = refusal(folder, tmp_path, steps=20)
+    assert name in said and "\n" not in said
+    for load in (lambda: pretraining.load(folder), lambda: in_file(folder / name)):  # what pre-training reads
+        with pytest.raises(InputError, match=name):
+            load()
+
+
+def test_rows_and_files_without_text_are_no_books(tmp_path):
+    pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "none.parquet")
+    assert list(Corpus(str(tmp_path)).books(0)) == []
+    rows = pa.table({"text": pa.array(["one", None, "", "two"]).dictionary_encode(), "title": [7, 8, 9, None]})
+    pq.write_table(rows, tmp_path / "some.parquet")
+    (tmp_path / "upper.TXT").write_text("three")
+    found = {book.title: book.text for book in Corpus(str(tmp_path)).books(0)}
+    assert found == {"7": "one", "some 0.3": "two", "upper": "three"}
+
+
+def altered(folder, name, change):
+    (cache,) = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    content = bytearray((cache / name).read_bytes())
+    (cache / name).write_bytes(change(content))
+
+
+@pytest.mark.parametrize("name", ["tokens.bin", "data.json", "manifest.json"])
+@pytest.mark.parametrize("change", [lambda c: bytes([c[0] ^ 1]) + c[1:], lambda c: c[:-3], lambda _: b""])
+def test_a_cache_that_was_altered_is_made_again(folder, tmp_path, capsys, name, change):
+    before = [text_of(packed(folder, tmp_path)[i]) for i in range(6)]
+    altered(tmp_path / "cache", name, change)
+    data = packed(folder, tmp_path)
+    assert [text_of(data[i]) for i in range(6)] == before and str(tmp_path / "cache") in capsys.readouterr().err
+    packed(folder, tmp_path)
+    assert not capsys.readouterr().err
+
+
+def test_a_text_edited_in_place_at_the_same_size_and_time_is_another_corpus(folder, tmp_path):
+    file = folder / "a.txt"
+    before, times = packed(folder, tmp_path, steps=20).facts, file.stat()
+    file.write_text(TEXTS["a"].replace("a", "A"))
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert packed(folder, tmp_path, steps=20).facts["sha256"] != before["sha256"]
+
+
+def test_two_runs_that_need_the_same_sequences_wait_for_each_other_and_sweep_what_kills_left(
+    folder, tmp_path, monkeypatch
+):
+    """And leave alone what another run is making."""
+    original, made = packing._write, tmp_path / "made"
+
+    def slow(*arguments, **options):
+        time.sleep(0.2)
+        with open(made, "a") as out:
+            out.write("x")
+        original(*arguments, **options)
+
+    monkeypatch.setattr(packing, "_write", slow)
+    (tmp_path / "cache" / ".stale.partial").mkdir(parents=True)
+    (tmp_path / "cache" / ".live.partial").mkdir()
+    with files.lock(tmp_path / "cache" / "live"):
+        children = [processes.fork(lambda: packed(folder, tmp_path)) for _ in range(2)]
+        assert [processes.wait(child) for child in children] == [0, 0]
+    left = sorted(path.name for path in (tmp_path / "cache").iterdir())
+    assert made.read_text() == "x" and left[0] == ".live.partial" and len(left) == 2

@@ -15,6 +15,7 @@ import transformers
 from accelerate.state import AcceleratorState
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from core import files
 from core.extend import extend
 from core.rope import RopeGeometry, scale
 from experiments import finetune
@@ -78,7 +79,7 @@ def test_what_a_finished_run_leaves(finetuned, tmp_path, base, books):
     record = json.loads(file.read_text())
     assert record["identity"] == found["identity"] and record["losses"] == found["losses"]
     assert record["scores"]["final_loss"] == found["losses"][-1]
-    assert record["data"] == [[f.name, f.stat().st_size] for f in sorted(books.iterdir())]  # and not where it lies
+    assert record["data"] == [[f.name, files.sha256(f)] for f in sorted(books.iterdir())]  # and not where it lies
 
     # Again: nothing is done twice; a lost record is written again; another run is not taken for this one.
     file.unlink()
@@ -138,13 +139,20 @@ def test_killed_after_the_last_step_it_only_writes_the_result(finetuned, tmp_pat
     assert facts(tmp_path / "out")["losses"] == [entry["loss"] for entry in state["log_history"]]
 
 
-def test_a_run_is_not_resumed_by_another(finetuned, tmp_path, monkeypatch):
+def stop_at(step, monkeypatch, finetuned):
+    """Interrupt a fine-tune while it saves its checkpoint of that step."""
+
     def interrupted(self, *_):
-        raise KeyboardInterrupt
+        if self.state.global_step == step:
+            raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(Trainer, "_save_rng_state", interrupted)
         assert finetuned()[0] == 130
+
+
+def test_a_run_is_not_resumed_by_another(finetuned, tmp_path, monkeypatch):
+    stop_at(4, monkeypatch, finetuned)
     for change, said in (
         (["--method", "yarn"], 'method "pi", not "yarn"'),
         (["--factor", 4], "factor 2.0, not 4.0"),
@@ -207,7 +215,8 @@ def test_a_gradient_that_is_not_finite_stops_too(finetuned, tmp_path, monkeypatc
 def test_bfloat16_is_asked_for_and_stated(finetuned, tmp_path):
     """Whatever processor there is: without it a CPU trains in float32, as the plain loop does."""
     for dtype in ("float32", "bfloat16"):
-        assert finetuned("--steps", 3, "--dtype", dtype, "--output", tmp_path / dtype)[0] == 0
+        places = ["--output", tmp_path / dtype, "--results", tmp_path / f"results-{dtype}"]
+        assert finetuned("--steps", 3, "--dtype", dtype, *places)[0] == 0
     wide, narrow = (facts(tmp_path / dtype) for dtype in ("float32", "bfloat16"))
     assert (wide["dtype"], narrow["dtype"]) == ("float32", "bfloat16") and wide["identity"] != narrow["identity"]
     gaps = np.abs(np.array(narrow["losses"]) / wide["losses"] - 1)
@@ -235,7 +244,9 @@ def test_recomputed_activations_give_the_same_losses(finetuned, tmp_path):
         (["--length", "100000"], "a batch needs 4"),
         (["--factor", "1"], "give a number above 1"),
         (["--batch", "3"], "cannot be divided among 1 processes with 2 each"),
-        (["--steps", "-1"], "at least one step"),
+        (["--steps", "-1"], "--steps"),
+        (["--length", "1"], "--length"),
+        (["--method", "clex", "--factor", "1"], "above 1"),
         (["--data", "/nowhere"], "no .txt or .parquet file in /nowhere"),
         (["--model", "/nowhere"], "no checkpoint at '/nowhere'"),
         (["--output", str(ROOT / "core")], "holds no training run"),
@@ -274,7 +285,8 @@ def test_zero3_on_two_processes_trains_alike_and_keeps_the_frequencies(finetuned
     random_model(max_position_embeddings=2048, tie_word_embeddings=True).save_pretrained(tmp_path / "base")
     byte_tokenizer().save_pretrained(tmp_path / "base")
     usual = command("--model", tmp_path / "base", "--length", 64, "--factor", 4, "--method", "yarn", "--steps", 4)
-    assert finetuned(arguments=[*usual, "--output", str(tmp_path / "one")])[0] == 0
+    places = ["--output", str(tmp_path / "one"), "--results", str(tmp_path / "results-of-one")]
+    assert finetuned(arguments=[*usual, *places])[0] == 0
     arguments = [str(tmp_path / "seen.pt"), *usual, "--dtype", "bfloat16"]
     port = free_port()
     assert [wait(child) for child in [fork(lambda: one_of_two(rank, port, arguments)) for rank in "01"]] == [0, 0]

@@ -1,0 +1,202 @@
+"""Files and directories that appear whole or not at all, and what else keeps runs out of each other's way."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import glob
+import hashlib
+import json
+import math
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import InputError, NonFiniteError
+
+LONGEST = 255  # bytes of a file's name, on every usual file system
+_NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}  # a file system without locks
+
+
+def write(file: Path, content: str | bytes) -> Path:
+    """Write a file beside its place and rename it, so that a reader sees all of it or what was there before."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for stale in file.parent.glob(f".{glob.escape(file.name)}.*.partial"):  # of writers that were killed
+        with contextlib.suppress(OSError), open(stale, "rb") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stale.unlink()
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as handle:
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            handle.write(content.encode() if isinstance(content, str) else content)
+            handle.flush()
+            os.replace(partial, file)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return file
+
+
+def write_json(file: Path, content: object) -> Path:
+    """Write JSON for people to read, whole.
+
+    Raises:
+        NonFiniteError: it holds a number that is none, which :func:`read_json` would refuse.
+    """
+    try:
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise NonFiniteError(f"{file} would hold a number that is not finite") from error
+    return write(file, text + "\n")
+
+
+def read_json(file: Path, remedy: str) -> dict:
+    """An object of JSON.
+
+    Args:
+        remedy: what to do about a broken file, the end of a sentence.
+
+    Raises:
+        InputError: no such file, a torn one, no object, or a number that is none, which nothing here may hold.
+    """
+
+    def finite(number: str) -> float:
+        if not math.isfinite(value := float(number)):  # also what no number of 64 bits can be, such as 1e999
+            raise ValueError(f"it holds {number}")
+        return value
+
+    def whole(number: str) -> int:
+        finite(number)
+        return int(number)
+
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        found = json.loads(text, parse_constant=finite, parse_float=finite, parse_int=whole)
+        if not isinstance(found, dict):
+            raise ValueError("it is no object")
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"cannot read {file} ({error}); {remedy}.") from error
+    return found
+
+
+@contextlib.contextmanager
+def new(target: Path) -> Iterator[Path]:
+    """A path to make a file or a directory at, which then becomes `target`; an interruption leaves nothing there.
+
+    What a killed call left beside `target` is removed by the next.
+
+    Raises:
+        InputError: `target` exists, or another process is making it.
+    """
+    target = Path(target)
+    check_new(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with lock(target):
+        check_new(target)
+        partial = target.with_name(f".{target.name}.partial")
+        remove(partial)
+        try:
+            yield partial
+            os.rename(partial, target)
+        finally:
+            remove(partial)
+
+
+def check_new(path: str | os.PathLike) -> None:
+    """Raise InputError if there is something at `path`."""
+    if os.path.lexists(path):
+        raise InputError(f"{path} exists already; give a new path, or remove it first.")
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a directory, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def lock(target: Path, wait: bool = False) -> Iterator[None]:
+    """Within, this process alone works on `target`; on a file system that knows no locks nothing is held.
+
+    The lock is the system's, so a killed process holds none; a file `.NAME.lock` beside the target says who does.
+
+    Args:
+        wait: for another process to be done with it, saying so, rather than refuse.
+
+    Raises:
+        InputError: another process holds it, naming that one.
+    """
+    target = Path(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    file = target.with_name(f".{target.name}.lock")
+    while True:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(descriptor, 200).decode(errors="replace") or "another process"
+            if not wait:
+                os.close(descriptor)
+                raise InputError(f"{holder} is at work on {target}; wait for it, or stop it.") from None
+            print(f"waiting for {holder}, which is at work on {target}", file=sys.stderr, flush=True)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                os.close(descriptor)
+                raise
+        # Whoever held it before may have removed the file between our opening and locking it.
+        if file.exists() and os.path.samestat(os.fstat(descriptor), os.stat(file)):
+            break
+        os.close(descriptor)
+    os.truncate(descriptor, 0)
+    os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def component(name: str) -> str:
+    """The name, if it can be one part of a path below another.
+
+    Raises:
+        InputError: it is empty or hidden, leads elsewhere, or is longer than a file's name may be.
+    """
+    if not isinstance(name, str) or not name.strip() or name.startswith(".") or set(name) & {"/", "\\", "\0"}:
+        raise InputError(f"{name!r} cannot name a file or a directory; give a name without a slash or a leading dot.")
+    if len(name.encode()) > LONGEST:
+        raise InputError(f"the name {name[:40]!r}… has more than {LONGEST} bytes; give a shorter one.")
+    return name
+
+
+def check_writable(directory: Path) -> None:
+    """Refuse, before any work, a directory that nothing could be written to; makes nothing.
+
+    Raises:
+        InputError: it is a file, or its nearest existing parent takes no files.
+    """
+    path = Path(directory).absolute()
+    existing = next(part for part in (path, *path.parents) if os.path.lexists(part))
+    if not existing.is_dir():
+        raise InputError(f"{existing} is no directory; give another path.")
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write to {directory} ({error.strerror}); give another directory.") from error
+
+
+def sha256(file: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    with open(file, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,0 +1,1 @@
+"""One short program for each engine; they run in the engines' environments, never in this one."""

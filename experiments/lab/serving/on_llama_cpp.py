@@ -1,0 +1,50 @@
+"""Losses of a GGUF file by llama.cpp: python -I on_llama_cpp.py MODEL REQUEST ANSWER.
+
+This runs in an environment of its own, so it imports nothing of this project. REQUEST is JSON with `ids`, how many of
+the last are `scored`, and the `length` to serve; ANSWER receives their losses in nats. The cache is float32, as the
+reference's is; llama.cpp's own default is float16.
+"""
+
+import json
+import sys
+from importlib.metadata import version
+
+import llama_cpp
+import numpy as np
+
+AT_ONCE = 512  # tokens
+
+
+def main() -> None:
+    asked = json.load(open(sys.argv[2]))
+    ids, scored = asked["ids"], asked["scored"]
+    llama_cpp.llama_backend_init()
+    model = llama_cpp.llama_model_load_from_file(sys.argv[1].encode(), llama_cpp.llama_model_default_params())
+    if not model:
+        sys.exit("llama.cpp cannot load it")
+    settings = llama_cpp.llama_context_default_params()
+    settings.n_ctx, settings.n_batch, settings.n_ubatch = asked["length"], AT_ONCE, AT_ONCE
+    settings.n_threads = settings.n_threads_batch = asked["threads"]
+    settings.type_k = settings.type_v = llama_cpp.GGML_TYPE_F32
+    settings.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    context = llama_cpp.llama_init_from_model(model, settings)
+    if not context:
+        sys.exit("llama.cpp cannot serve that many tokens")
+    words = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
+    first, losses = len(ids) - 1 - scored, []  # the position whose logits predict the first scored token
+    batch = llama_cpp.llama_batch_init(AT_ONCE, 0, 1)
+    for start in range(0, len(ids) - 1, AT_ONCE):
+        batch.n_tokens = min(AT_ONCE, len(ids) - 1 - start)
+        for i in range(batch.n_tokens):
+            batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.seq_id[i][0] = ids[start + i], start + i, 1, 0
+            batch.logits[i] = start + i >= first
+        if llama_cpp.llama_decode(context, batch):
+            sys.exit(f"llama.cpp fails at token {start}")
+        for i in range(max(first - start, 0), batch.n_tokens):
+            logits = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(context, i), (words,)).astype(np.float64)
+            top = logits.max()
+            losses.append(float(top + np.log(np.exp(logits - top).sum()) - logits[ids[start + i + 1]]))
+    json.dump({"losses": losses, "version": version("llama_cpp_python"), "notes": {}}, open(sys.argv[3], "w"))
+
+
+main()

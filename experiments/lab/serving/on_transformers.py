@@ -1,0 +1,26 @@
+"""Losses of a checkpoint by any transformers: python -I on_transformers.py MODEL REQUEST ANSWER.
+
+This runs in an environment of its own, so it imports nothing of this project. REQUEST is JSON with `ids` and how many
+of the last are `scored`; ANSWER receives their losses in nats.
+"""
+
+import json
+import sys
+
+import torch
+import transformers
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model, request, answer = sys.argv[1], *(open(path, mode) for path, mode in zip(sys.argv[2:], "rw"))
+asked = json.load(request)
+ids, scored = torch.tensor([asked["ids"]]), asked["scored"]
+loaded = AutoModelForCausalLM.from_pretrained(model, torch_dtype=torch.float32).eval()
+with torch.inference_mode():
+    logits = loaded(ids[:, :-1], use_cache=False, logits_to_keep=scored).logits[0].float()
+    losses = torch.nn.functional.cross_entropy(logits, ids[0, -scored:], reduction="none")
+try:
+    tokenizer = type(AutoTokenizer.from_pretrained(model)).__name__
+except Exception as error:  # a checkpoint whose tokenizer fails is one that cannot be served, but its losses count
+    tokenizer = f"fails: {str(error).strip().splitlines()[0]}"
+found = {"losses": losses.tolist(), "version": transformers.__version__, "notes": {"tokenizer": tokenizer}}
+json.dump(found, answer)

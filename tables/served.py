@@ -1,0 +1,40 @@
+"""Inference engines against transformers, position by position: do they compute what was exported?"""
+
+from __future__ import annotations
+
+from analysis import serving
+from analysis.results import NotMeasured, Results
+from analysis.rows import STATES
+from analysis.serving import EXACT, QUANTISED, Served
+from tables.kit.model import Block, Cell, Table, number, probability, sentence_case
+
+CAPTION = (
+    "Mean loss, in nats, of the same tokens beyond L by an engine, by transformers 5, and by transformers 5 without "
+    "extension; |Δ| is the difference of engine and transformers at a position. Right: |Δ| is "
+    f"{EXACT:g} at most in the mean, or, of quantised weights, the mean losses differ by {QUANTISED:g} at most; "
+    "dropped: the same holds of the model without extension, which is nearer."
+)
+HEADER = ("Method", "Engine", "Weights", "Engine's", "transformers", "Without", "Mean |Δ|", "Largest |Δ|", "Verdict")
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.served."""
+    rows, blocks = serving.served(results), []
+    if not rows:
+        raise NotMeasured(
+            f"no record of served under {results.folder / results.scale.name}; make one with `make serving`."
+        )
+    for trained, state in STATES:
+        for length, scored in dict.fromkeys((row.length, row.scored) for row in rows if row.trained == trained):
+            own = [row for row in rows if (row.trained, row.length, row.scored) == (trained, length, scored)]
+            title = f"{results.scale.title}, measured {state}, the last {scored} of {length} tokens"
+            blocks.append(Block(title, HEADER, tuple(map(line, own))))
+    return Table("served", CAPTION, tuple(blocks))
+
+
+def line(row: Served) -> tuple[Cell, ...]:
+    """A record's."""
+    losses = [Cell(number(row.losses[name].mean, 4)) for name in ("engine", "transformers", "unextended")]
+    apart = [Cell(probability(value) if value else "0") for value in (row.mean, row.largest)]
+    name = sentence_case(row.setting.name)
+    return Cell(name), Cell(row.engine), Cell(row.weights), *losses, *apart, Cell(row.verdict)

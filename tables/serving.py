@@ -1,0 +1,35 @@
+"""Which inference engine computes what was exported, and how to serve the whole context with it."""
+
+from __future__ import annotations
+
+from analysis import serving
+from analysis.results import NotMeasured, Results
+from analysis.serving import Engine
+from tables.kit.model import NONE, Block, Cell, Table
+
+CAPTION = (
+    "What engines make of an exported model: its inverse frequencies, and the attention factor of a method that has "
+    "one. “Right” and “dropped” are those of the records where there are some, else of the engine's source."
+)
+HEADER = ("Engine", "What it computes", "To serve L'", "Evidence, and what to do")
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.served and what was read in the engines' sources."""
+    rows = serving.served(results)
+    if not rows:
+        raise NotMeasured(
+            f"no record of served under {results.folder / results.scale.name}; make one with `make serving`."
+        )
+    lines = tuple(map(line, serving.matrix(rows)))
+    return Table("serving", CAPTION, (Block(f"Records of {results.scale.title}", HEADER, lines),), words=True)
+
+
+def line(engine: Engine) -> tuple[Cell, ...]:
+    """An engine's."""
+    computes = f"frequencies {engine.frequencies}; attention factor {engine.attention_factor}"
+    if engine.frequencies == engine.attention_factor:
+        computes = engine.frequencies
+    evidence = ", ".join(part for part in (engine.version, engine.evidence) if part)
+    why = ". ".join(part.rstrip(".") for part in (evidence, engine.remedy) if part)
+    return Cell(engine.engine), Cell(computes), Cell(engine.serve or NONE), Cell(why or NONE)

@@ -1,0 +1,155 @@
+"""What a caller, or a file, may give the benchmarks by mistake: refused by an InputError before anything is scored."""
+
+import json
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+import torch
+
+from core.errors import InputError
+from eval import longbench, open_llm, passkey, perplexity, position_loss, ruler
+from tests.eval.test_open_llm import write_benchmarks
+from tests.models import byte_tokenizer, random_model
+
+NAN = float("nan")
+NO_TEXT = (None, 3, True, NAN, ["x"], {})
+NO_NUMBERS = (None, "4000", True, NAN, float("inf"), [4000], {})
+SAMPLE = {"input": "Why?", "context": "So.", "answers": ["x"], "length": 3, "all_classes": None, "_id": "7"}
+
+CALLS = {
+    "a length": (longbench.bucket, (*NO_NUMBERS, -1)),
+    "a prompt's task": (lambda x: longbench.prompt(x, SAMPLE), (*NO_TEXT, "nothing")),
+    "a prompt's sample": (lambda x: longbench.prompt("qasper", x), (*NO_TEXT, "x", {"context": 3, "input": ""})),
+    "a scored task": (lambda x: longbench.score(x, "", ["x"]), (*NO_TEXT, "nothing")),
+    "a prediction": (lambda x: longbench.score("qasper", x, ["x"]), NO_TEXT),
+    "references": (lambda x: longbench.score("qasper", "x", x), (None, 3, "Paris", [3], [None], [["x"]])),
+    "classes": (lambda x: longbench.score("trec", "x", ["x"], x), (None, 3, "city", [3])),
+    "a passkey's length": (lambda x: passkey.sample(byte_tokenizer(), x, 0.5, 0), (*NO_NUMBERS, 0, -5, 3)),
+    "a passkey's depth": (lambda x: passkey.sample(byte_tokenizer(), 2000, x, 0), (*NO_NUMBERS, -0.1, 1.1)),
+    "a passkey's seed": (lambda x: passkey.sample(byte_tokenizer(), 2000, 0.5, x), (*NO_NUMBERS, 0.5)),
+    "a found key": (lambda x: passkey.score(x, "12345"), NO_TEXT),
+    "a text's tokens": (lambda x: perplexity.windows(x, 64, 32), (*NO_NUMBERS, 0, -29000, 0.5)),
+    "a window": (lambda x: perplexity.windows(100, x, 32), (*NO_NUMBERS, 0, 32)),
+    "a stride": (lambda x: perplexity.windows(100, 64, x), (*NO_NUMBERS, 0, 64, -1)),
+    "a convention": (lambda x: perplexity.perplexity([np.ones(3)], x), (None, "tokens", 3)),
+    "losses": (perplexity.perplexity, ([], [np.ones(0)])),
+    "tokens": (
+        lambda x: position_loss.position_losses(random_model(max_position_embeddings=64), x),
+        (None, [1, 2], torch.ones(1, dtype=torch.int64), torch.ones(4), torch.ones((1, 4), dtype=torch.int64)),
+    ),
+    "a RULER task": (lambda x: ruler.samples(x, 4096, byte_tokenizer(), 1), (*NO_TEXT, "nothing")),
+    "a RULER length": (lambda x: ruler.samples("vt", x, byte_tokenizer(), 1), (*NO_NUMBERS, 0)),
+    "a RULER count": (lambda x: ruler.samples("vt", 4096, byte_tokenizer(), x), (*NO_NUMBERS, 0, -1)),
+    "RULER's references": (lambda x: ruler.score("vt", "x", x), (None, "x", [], [3])),
+    "a benchmark": (open_llm.load, (*NO_TEXT, "nothing")),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_cannot_be_meant_is_refused(name):
+    call, bad = CALLS[name]
+    for value in bad:
+        with pytest.raises(InputError) as refused:
+            call(value)
+        assert "\n" not in str(refused.value), value
+
+
+LINE = json.dumps(SAMPLE).encode()
+LINES = {
+    "empty": b"",
+    "only white space": b"\n \n",
+    "not UTF-8": LINE.replace(b"So.", b"\xff\xfe"),
+    "UTF-16": json.dumps(SAMPLE).encode("utf-16") + b"\n" + LINE,
+    "torn": LINE + b"\n" + LINE[:40],
+    "two in a line": LINE + LINE,
+    "a list": b"[" + LINE + b"]",
+    "null": b"null",
+    "deep": b"[" * 100_000,
+    "the same twice": LINE + b"\n" + LINE,
+    **{f"no {key}": json.dumps({k: v for k, v in SAMPLE.items() if k != key}).encode() for key in SAMPLE},
+    **{
+        f"{key} is {value!r}": json.dumps(SAMPLE | {key: value}).encode()
+        for key, values in {
+            "input": (None, 3, ["x"], {}),
+            "context": (None, 3, {"a": "b"}),
+            "answers": (None, "x", [], [None], [["x"]], [{}], [True]),
+            "length": (None, "3", True, 3.5, NAN, -1),
+            "all_classes": ("x", [3], {}),
+            "_id": (None, 7),
+        }.items()
+        for value in values
+    },
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_broken_line_of_longbench_is_named(tmp_path, name):
+    (tmp_path / "qasper.jsonl").write_bytes(LINES[name])
+    with pytest.raises(InputError) as refused:
+        longbench.load("qasper", tmp_path)
+    assert ("qasper.jsonl, line " in str(refused.value)) != (name in ("empty", "only white space"))
+
+
+def test_a_mark_of_byte_order_and_no_last_line_feed_are_read(tmp_path):
+    (tmp_path / "qasper.jsonl").write_bytes(b"\xef\xbb\xbf" + LINE)
+    assert longbench.load("qasper", tmp_path) == [SAMPLE]
+
+
+def test_a_task_that_is_scored_by_classes_needs_them(tmp_path):
+    (tmp_path / "trec.jsonl").write_bytes(LINE)
+    with pytest.raises(InputError, match="line 1"):
+        longbench.load("trec", tmp_path)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    return write_benchmarks(tmp_path_factory.mktemp("sound"))
+
+
+ROWS = {
+    "truthfulqa": {
+        "question": (None, 3),
+        "mc2_targets": (
+            None,
+            {"choices": [], "labels": []},
+            {"choices": ["a", "b"], "labels": [1]},
+            {"choices": ["a", "b"], "labels": [1, 1]},
+            {"choices": ["a", "b"], "labels": [1, 2]},
+            {"choices": ["a", None], "labels": [1, 0]},
+            {"labels": [1, 0]},
+        ),
+    },
+    "hellaswag": {
+        "ctx_a": (None,),
+        "ctx_b": (3,),
+        "endings": (None, ["a"], [1, 2, 3, 4]),
+        "label": (None, "", "4", 0.5),
+    },
+    "mmlu": {
+        "question": (None,),
+        "subject": (None, 3),
+        "choices": (["a"] * 3, "abcd"),
+        "answer": (None, 4, -1, "A", True),
+    },
+    "arc_challenge": {
+        "question": (None,),
+        "answerKey": (None, "Z", 1),
+        "choices": (None, {"text": ["a"], "label": ["A", "B"]}, {"text": [], "label": []}, ["a"]),
+    },
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_that_is_not_the_benchmarks_is_named(sound, name):
+    split = list(open_llm.TASKS[name].files.values())[-1]
+    rows = pyarrow.parquet.read_table(sound / split).to_pylist()
+    for column, values in ROWS[name].items():
+        for value in values:
+            sound_rows = rows[:1] if value is None else []  # a column of nothing else would have no type
+            changed = [*sound_rows, *(row | {column: value} for row in rows)]
+            file = sound / "changed.parquet"
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(changed), file)
+            with pytest.raises(InputError, match=rf"{file.name}, row \d has a '(\w+)'"):
+                open_llm._read(file, open_llm.TASKS[name].columns)

@@ -1,0 +1,78 @@
+"""The command that extends: a checkpoint is copied or linked, a hub's name is one, and only the rest is loaded."""
+
+import json
+
+import pytest
+
+from core import rope
+from tests.models import checkpoint
+
+
+@pytest.fixture
+def model(tmp_path):
+    return checkpoint(tmp_path / "model", dtype="bfloat16")
+
+
+@pytest.fixture
+def loads_nothing(monkeypatch):
+    monkeypatch.setattr("experiments.lab.models.load", lambda *_: pytest.fail("weights were loaded"))
+
+
+def test_a_checkpoint_keeps_its_weights(call, model, tmp_path, loads_nothing):
+    for link in ([], ["--link"]):
+        made = tmp_path / f"made{len(link)}"
+        status, out, err = call("extend", "--model", model, "--method", rope.RIVAL, "--output", made, *link)
+        assert status == 0 and str(made) in out, err
+        weights, source = made / "model.safetensors", model / "model.safetensors"
+        assert weights.read_bytes() == source.read_bytes()
+        assert (weights.stat().st_ino == source.stat().st_ino) == bool(link)
+        assert json.loads((made / "config.json").read_text())["max_position_embeddings"] == 256
+
+
+def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(call, model, tmp_path, monkeypatch, loads_nothing):
+    asked = []
+
+    def download(name, ignore_patterns):
+        asked.append((name, "*.bin" in ignore_patterns))
+        return str(model)
+
+    monkeypatch.setattr("experiments.extend.snapshot_download", download)
+    monkeypatch.setattr("experiments.extend.models._resolve", lambda name: ("owner/name", {}))
+    monkeypatch.setattr("experiments.extend.models.check_config", lambda name: checked)
+    from transformers import AutoConfig
+
+    checked = AutoConfig.from_pretrained(model)
+    status, _, err = call("extend", "--model", "owner/name", "--output", tmp_path / "made")
+    assert status == 0, err
+    assert (tmp_path / "made" / "tokenizer.json").exists() and asked == [("owner/name", True)]
+    (model / "model.safetensors").rename(model / "pytorch_model.bin")  # a repository with pickled weights only
+    status, _, err = call("extend", "--model", "owner/name", "--output", tmp_path / "pickled")
+    assert status == 0, err
+    assert (tmp_path / "pickled" / "pytorch_model.bin").exists() and asked[1:] == [("owner/name", True), ("owner/name", False)]
+
+
+def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path):
+    status, _, err = call("extend", "--model", "smoke", "--output", tmp_path / "made", "--dtype", "bfloat16")
+    assert status == 0, err
+    stated = json.loads((tmp_path / "made" / "config.json").read_text())
+    assert stated["dtype"] == "bfloat16" and stated["rope_scaling"]["rope_type"] == "longrope"
+    assert (tmp_path / "made" / "tokenizer.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("smoke", ["--link", "--output", "{made}"]),
+        ("{model}", ["--dtype", "float32", "--output", "{made}"]),
+        ("{model}/no.gguf", ["--output", "{made}.gguf"]),
+        ("{model}/no.gguf", []),
+        ("{model}/no.gguf", ["--link", "--output", "{made}.gguf"]),
+        ("{model}", ["--output", "{model}/made"]),
+    ],
+)
+def test_options_that_do_not_fit_are_one_sentence(call, model, tmp_path, name, arguments):
+    places = {"model": model, "made": tmp_path / "made"}
+    before = sorted(tmp_path.rglob("*"))
+    status, _, err = call("extend", "--model", name.format(**places), *(a.format(**places) for a in arguments))
+    assert status == 2 and err.startswith("error: ") and err.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before

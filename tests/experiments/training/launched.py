@@ -1,0 +1,14 @@
+"""What a launcher starts in place of a training: a line that says so, and the exit status that was asked for.
+
+python -m tests.experiments.training.launched STATUS_OF_0 STATUS_OF_1
+"""
+
+import os
+import sys
+import time
+
+rank = int(os.environ["RANK"])
+status = int(sys.argv[1 + rank])
+print(f"process {rank} of {os.environ['WORLD_SIZE']}: {sys.argv[1:]}", flush=True)
+time.sleep(0 if status or not any(map(int, sys.argv[1:])) else 20)  # as one that waits for another which has ended
+sys.exit(status)

@@ -1,0 +1,100 @@
+"""A process for each GPU: when there is one, how they end together, and how one of them alone says why."""
+
+import datetime
+import os
+import sys
+import time
+import types
+
+import pytest
+import torch
+
+from core.errors import InputError
+from experiments.lab import cli
+from experiments.lab.training import launch
+from tests.processes import fork, wait
+
+MODULE = "tests.experiments.training.launched"
+
+
+@pytest.fixture(autouse=True)
+def two_gpus(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def as_program(name, monkeypatch):
+    main = types.SimpleNamespace(__spec__=name and types.SimpleNamespace(name=name))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+
+
+@pytest.mark.parametrize(
+    "program, environment, expected",
+    [
+        (MODULE, {}, 2),
+        (MODULE, {"WORLD_SIZE": "1"}, 2),  # a platform's, no launcher's
+        (MODULE, {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "4"}, 4),
+        (MODULE, {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}, 1),
+        ("pytest.__main__", {}, 1),
+        (None, {}, 1),
+    ],
+)
+def test_how_many_will_train(program, environment, expected, monkeypatch):
+    as_program(program, monkeypatch)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert launch.expected(MODULE) == expected
+
+
+def test_nothing_that_merely_imports_it_is_started_again():
+    assert launch.on_every_gpu(MODULE) is None
+
+
+def test_what_runs_another_program_says_which(monkeypatch):
+    monkeypatch.setattr(launch, "program", MODULE)
+    assert launch.expected(MODULE) == 2
+
+
+@pytest.mark.parametrize("statuses, status", [((0, 0), 0), ((0, 2), 2)])
+def test_it_ends_as_the_processes_do(statuses, status, monkeypatch, capfd):
+    as_program(MODULE, monkeypatch)
+    monkeypatch.setattr(sys, "argv", ["launched", *map(str, statuses)])
+    started = time.monotonic()
+    assert wait(fork(lambda: launch.on_every_gpu(MODULE))) == status
+    assert time.monotonic() - started < 15
+    out, err = capfd.readouterr()
+    assert sorted(out.splitlines()) == [f"process {rank} of 2: {sys.argv[1:]}" for rank in (0, 1)] or status
+    assert not err
+
+
+@pytest.mark.parametrize(
+    "codes, status, said", [({2, 1, -15}, 2, 0), ({3, -15}, 3, 0), ({-9, -15}, 137, 1), ({-15}, 143, 0)]
+)
+def test_which_status_stands_for_all(codes, status, said, capsys):
+    assert launch._status(codes) == status
+    assert len(capsys.readouterr().err.splitlines()) == said
+
+
+def refused():
+    raise InputError("the one sentence.")
+
+
+def together(rank, file, work):
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2"}
+    wait_for = datetime.timedelta(seconds=30)
+    torch.distributed.init_process_group("gloo", f"file://{file}", rank=rank, world_size=2, timeout=wait_for)
+    cli.run(lambda: launch.once(work, rank == 0))
+
+
+@pytest.mark.parametrize("work, status", [(refused, 2), (lambda: print("done", file=sys.stderr), 0)])
+def test_one_process_alone_works_and_says_what_failed(work, status, tmp_path, capfd):
+    children = [fork(lambda: together(rank, tmp_path / "store", work)) for rank in (0, 1)]
+    assert [wait(child) for child in children] == [status, status]
+    assert capfd.readouterr().err.splitlines() == ["error: the one sentence." if status else "done"]
+
+
+def test_a_single_process_trains_on_a_single_gpu():
+    """Not by DataParallel on all, which would take a batch for each."""
+    arguments = types.SimpleNamespace(device="cuda:0", n_gpu=2, _n_gpu=2)
+    assert launch.join(arguments)._n_gpu == 1
