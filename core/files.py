@@ -14,12 +14,14 @@ import shutil
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import InputError, NonFiniteError
 
 LONGEST = 255  # bytes of a file's name, on every usual file system
+_PATIENCE = 1.0  # seconds before a lock that is held is believed
 _NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}  # a file system without locks
 
 
@@ -127,7 +129,8 @@ def remove(path: Path) -> None:
 def lock(target: Path, wait: bool = False) -> Iterator[None]:
     """Within, this process alone works on `target`; on a file system that knows no locks nothing is held.
 
-    The lock is the system's, so a killed process holds none; a file `.NAME.lock` beside the target says who does.
+    The lock is the system's, so a killed process holds none, nor do the processes that it started once they notice,
+    which is waited for; a file `.NAME.lock` beside the target says who does.
 
     Args:
         wait: for another process to be done with it, saying so, rather than refuse.
@@ -138,6 +141,7 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     file = target.with_name(f".{target.name}.lock")
+    patience = time.monotonic() + _PATIENCE
     while True:
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -146,6 +150,9 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
             holder = os.read(descriptor, 200).decode(errors="replace") or "another process"
             if not wait:
                 os.close(descriptor)
+                if time.monotonic() < patience:
+                    time.sleep(0.02)
+                    continue
                 raise InputError(f"{holder} is at work on {target}; wait for it, or stop it.") from None
             print(f"waiting for {holder}, which is at work on {target}", file=sys.stderr, flush=True)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -159,11 +166,24 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
         os.close(descriptor)
     os.truncate(descriptor, 0)
     os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+    _held.add(descriptor)
     try:
         yield
     finally:
-        file.unlink(missing_ok=True)
-        os.close(descriptor)
+        if descriptor in _held:  # not in a copy of the process that locked it
+            file.unlink(missing_ok=True)
+            _held.discard(descriptor)
+            os.close(descriptor)
+
+
+def _let_go() -> None:
+    """A copy of this process would hold its locks as long as it lives."""
+    while _held:
+        os.close(_held.pop())
+
+
+_held: set[int] = set()
+os.register_at_fork(after_in_child=_let_go)
 
 
 def component(name: str) -> str:

@@ -99,6 +99,15 @@ def test_the_second_to_lock_is_told_who_holds_it_and_a_killed_one_holds_nothing(
     assert not list(tmp_path.iterdir())
 
 
+def test_what_a_process_starts_holds_none_of_its_locks(tmp_path):
+    with files.lock(tmp_path / "journal"):
+        child = processes.fork(signal.pause)
+    with files.lock(tmp_path / "journal"):
+        pass
+    os.kill(child, signal.SIGKILL)
+    processes.wait(child)
+
+
 def test_many_that_want_one_lock_hold_it_one_at_a_time(tmp_path):
     counter = tmp_path / "counter"
     counter.write_text("0")
