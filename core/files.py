@@ -21,7 +21,7 @@ from pathlib import Path
 from core.errors import InputError, NonFiniteError
 
 LONGEST = 255  # bytes of a file's name, on every usual file system
-_PATIENCE = 1.0  # seconds before a lock that is held is believed
+_PATIENCE = 0.5  # seconds before a lock that is held is believed
 _NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}  # a file system without locks
 
 
@@ -206,6 +206,8 @@ def check_writable(directory: Path) -> None:
         InputError: it is a file, or its nearest existing parent takes no files.
     """
     path = Path(directory).absolute()
+    if any(len(part.encode()) > LONGEST for part in path.parts):
+        raise InputError(f"a name in {str(path)[:40]!r}… has more than {LONGEST} bytes; give a shorter one.")
     existing = next(part for part in (path, *path.parents) if os.path.lexists(part))
     if not existing.is_dir():
         raise InputError(f"{existing} is no directory; give another path.")

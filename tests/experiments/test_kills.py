@@ -36,7 +36,7 @@ def inputs(tmp_path_factory):
 COMMANDS = {
     "evaluation": "experiments.perplexity --model {model} --text {books}/text.txt --lengths 64 128 --stride 8 "
     "--tokens 500 --results {out}/results --method yarn pi",
-    "fine-tune": "experiments.finetune --model {model} --data {books} --steps 12 --batch 2 --save-every 2 "
+    "fine-tune": "experiments.finetune --model {model} --data {books} --steps 6 --batch 2 --save-every 2 "
     "--method pi --output {out}/checkpoint --results {out}/results",
     "export": "experiments.extend --model {model} --output {out}/export",
     "rerun": "experiments.rerun --model {model} --books {books} --experiments extension perplexity disturbance "
