@@ -20,7 +20,7 @@ _SPECIAL = {
     "⁷": "$^7$", "⁸": "$^8$", "⁹": "$^9$", "\N{NO-BREAK SPACE}": "~", "\N{NARROW NO-BREAK SPACE}": r"\,",
 }  # fmt: skip
 # The paper's symbols, where they stand alone; n̂ is two characters, and the k of 16k is a thousand.
-_SYMBOL = re.compile(r"(?<![^\W\d])(?<!['’.])(n\u0302|P_L'|P_L|L'|[LSstbd]|(?<!\d)k)(?![\w'’])")
+_SYMBOL = re.compile(r"(?<![^\W\d])(?<!['’.])(?<!\d\d)(n\u0302|P_L'|P_L|L'|[LSstbd]|(?<!\d)k)(?![\w'’])")
 _EXPONENT = re.compile("⁻?[⁰¹²³⁴-⁹]+")
 _DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -108,4 +108,5 @@ def _escaped(plain: str) -> str:
 
 
 def _characters(plain: str) -> str:
-    return "".join(_SPECIAL.get(character, character) for character in plain)
+    made = "".join(_SPECIAL.get(character, character) for character in plain.replace("--", "\0"))
+    return made.replace("\0", "-{}-")  # two hyphens, such as an option begins with, would become a dash

@@ -145,6 +145,7 @@ def compiled(folder, texts):
 def test_the_papers_symbols_are_mathematics_where_they_stand_alone():
     assert latex.text("n̂ = 28 at s, L' and k") == r"$\hat n$ = 28 at $s$, $L'$ and $k$"
     assert latex.text("16k tokens, Student's, 2L+") == r"16k tokens, Student's, 2$L$+"
+    assert latex.text("commit 000a01d, --max-length") == r"commit 000a01d, -{}-max-length"
 
 
 def test_numbers_of_every_kind():
