@@ -19,6 +19,7 @@ import multiprocessing
 import os
 import shlex
 import sys
+import threading
 from multiprocessing import connection
 from pathlib import Path
 
@@ -253,6 +254,7 @@ def run(chains: list[Chain], workers: int, logs: Path, lenient: bool = False) ->
 def _command(command: Command, log: Path, threads: int) -> None:
     """What `python -m COMMAND` does, in this process; it ends when the rerun does."""
     cli.end_with_parent()
+    tqdm.set_lock(threading.RLock())  # else all commands share one, which stays locked where a kill meets its holder
     with open(log, "a", encoding="utf-8") as out:
         for stream in (1, 2):
             os.dup2(out.fileno(), stream)

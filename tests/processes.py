@@ -3,10 +3,12 @@
 import importlib
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 
 from accelerate.state import AcceleratorState
+from tqdm import tqdm
 
 from experiments.lab import cli
 
@@ -20,6 +22,7 @@ def fork(work: Callable[[], object]) -> int:
     if child:
         return child
     status = 1
+    tqdm.set_lock(threading.RLock())  # else all copies share one, which stays locked where a kill meets its holder
     try:
         work()
         status = 0
