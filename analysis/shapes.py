@@ -45,6 +45,8 @@ def read(file: Path, experiment: str) -> Stated:
         found = _stated(plain, file)
         for check in (_SHARED, _RECORDS.get(experiment, _OTHER)):
             check(found, "")
+        if "_seed=" in file.stem and not {"training", "seed"} & found.keys():
+            raise ValueError("its name says that it is of a fine-tune, and it does not")
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read: {str(error).removesuffix('.')}; {REMEDY}.") from error
     return found
@@ -293,6 +295,13 @@ _RECORDS: dict[str, Check] = {
         tasks=every(text),
         samples=count,
         scores=fields(tasks=named(named(SCORE)), lengths=named(SCORE, int), average=SCORE),
+    ),
+    "served": fields(
+        engine=fields(name=text, version=text, gguf=text),
+        answer=fields(served=text),
+        tokens=count,
+        scored=count,
+        scores=fields(losses=named(SCORE), apart_from=named(fields(of_means=number, mean=number, largest=number))),
     ),
     "selections": fields(
         scores=every(fields(interpolated_pairs=every(whole, 0), disturbance=named(number), within=SCORE, beyond=SCORE)),

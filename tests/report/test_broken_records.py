@@ -32,6 +32,7 @@ OF = {  # the records that are broken here: of which scale, and which of its fil
     "previous_token": ("tiny", "[py]*_s=2*"),
     "ruler": ("tiny", "[py]*_s=2*"),
     "selections": ("tiny", "*"),
+    "served": ("tiny", "*"),
     "time_cost": ("tiny", "*"),
 }
 WHOLE = {
