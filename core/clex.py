@@ -1,8 +1,9 @@
 """CLEX (continuous length extrapolation, Chen et al. 2023) in a loaded model.
 
 One embedding, shared by all layers, holds the two matrices of the neural ODE in :mod:`core.clex_ode`. In training,
-every forward pass draws a factor t and random positions up to t times the sequence, so that one model learns all
-factors. In evaluation t = ⌈length / L⌉, and the keys of a cache that was filled at another t are turned to this one.
+a factor t and random positions up to t times the sequence are drawn, so that one model learns all factors: for every
+sample its own within :func:`drawing`, else for every forward pass. In evaluation t = ⌈length / L⌉, and the keys of a
+cache that was filled at another t are turned to this one.
 
 A batch has one t, that of its longest row, unless :func:`at_length` states another; use it where a result must not
 depend on what shares the batch, or where a long text is read in chunks. Turned keys are exact, but what the layers
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
@@ -27,7 +28,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from core import files
-from core.clex_rotary import MAX_FACTOR, ClexRotaryEmbedding, cos_sin
+from core.clex_rotary import MAX_FACTOR, ClexRotaryEmbedding, Draws, cos_sin
 from core.embedding import apply_scaling, rope_geometry, rotary_modules
 from core.errors import InputError
 from core.geometry import RopeGeometry, RopeScaling
@@ -126,6 +127,28 @@ def at_length(model: nn.Module, length: int) -> Iterator[None]:
         yield
     finally:
         rotary.pinned = before
+
+
+@contextmanager
+def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> Iterator[None]:
+    """Within, row r of every training pass has the t and positions of sample `samples[r]`; other models as they are."""
+    place = _place(model)
+    if place is None:
+        yield
+        return
+    place[2].drawn = partial(draws.of, samples)
+    try:
+        yield
+    finally:
+        place[2].drawn = None
+
+
+def narrow(model: nn.Module, dtype: torch.dtype) -> None:
+    """Cast the matrices to the dtype of the model's other weights, where an optimizer wants all of one; else they stay
+    float32. Does nothing to other models."""
+    if place := _place(model):
+        for matrix in (place[2].up, place[2].down):
+            matrix.data = matrix.data.to(dtype)
 
 
 def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None) -> RopeScaling:

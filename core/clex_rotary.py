@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from core.errors import InputError
 from core.geometry import RopeGeometry, RopeScaling
 
 MAX_FACTOR = 16
+Draw = tuple[int, torch.Tensor]  # t, and a sample's positions
 
 
 class ClexRotaryEmbedding(nn.Module):
@@ -22,10 +24,12 @@ class ClexRotaryEmbedding(nn.Module):
 
     Attributes:
         stock: the embedding it took the place of, at one fixed factor; what a load without this repository computes.
-        up, down: W_up [λd, d/2] and W_down [d/2, λd]; float32 whatever the model is cast to. W_down starts at zero,
-            and with it the scale at NTK-aware scaling.
+        up, down: W_up [λd, d/2] and W_down [d/2, λd]; float32 whatever the model is cast to, unless
+            :func:`core.clex.narrow` says otherwise. W_down starts at zero, and with it the scale at NTK-aware scaling.
         max_factor: the largest t, in training and in evaluation.
         pinned: t of every forward pass in evaluation; None to take it from the length.
+        drawn: what gives every row of a training pass its own t and positions, called with a function that makes one
+            draw from a generator; None for one draw a pass, from torch's global generator.
     """
 
     def __init__(
@@ -39,29 +43,36 @@ class ClexRotaryEmbedding(nn.Module):
         # The authors store W_up transposed, so that the Kaiming bound is 1/√(λd).
         nn.init.kaiming_uniform_(self.up, a=math.sqrt(5), mode="fan_out")
         self.pinned: int | None = None
+        self.drawn: Callable[[Callable[[torch.Generator], Draw]], list[Draw]] | None = None
         self._solved: tuple = (None, {})
 
     def forward(self, x: torch.Tensor, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         if self.training:
             # The length is the sequence's; padding and packed documents have smaller positions.
             length = max(position_ids.shape[-1], int(position_ids.max()) + 1)
-            t, positions = self.draw(length)
-            inv_freq = clex_ode.solve(self.up, self.down, self.geometry, t).float().to(x.device)
-            positions = positions.to(x.device)[position_ids]
+            draws = self.drawn(lambda of: self.draw(length, of)) if self.drawn else [self.draw(length)]
+            solved = {t: clex_ode.solve(self.up, self.down, self.geometry, t).float() for t, _ in draws}
+            inv_freq = torch.stack([solved[t] for t, _ in draws])[:, None]  # [rows or 1, 1, pairs]
+            positions = torch.stack([positions for _, positions in draws]).to(x.device)
+            rows = max(len(draws), len(position_ids))
+            positions = positions.expand(rows, -1).gather(1, position_ids.expand(rows, -1))
         else:
             inv_freq, positions = self.inv_freq(self.factor(position_ids)), position_ids
         cos, sin = cos_sin(positions, inv_freq.to(x.device))
         return cos.to(x.dtype), sin.to(x.dtype)
 
-    def draw(self, length: int) -> tuple[int, torch.Tensor]:
-        """t, uniform in 1 … max_factor, and increasing positions, float32 [length], from torch's global CPU generator.
+    def draw(self, length: int, generator: torch.Generator | None = None) -> Draw:
+        """t, uniform in 1 … max_factor, and increasing positions, float32 [length].
 
         The first position is 0, the last the end of t times the sequence; those between are a random subset. A sequence
         of k·L tokens is contracted k times (as in the authors' code), so that positions of factor t stay below t·L.
+
+        Args:
+            generator: a CPU's; torch's global one where there is none.
         """
-        t = int(torch.randint(1, self.max_factor + 1, ()))
+        t = int(torch.randint(1, self.max_factor + 1, (), generator=generator))
         last = t * length - 1
-        inner = 1 + torch.randperm(max(last - 1, 0))[: max(length - 2, 0)].sort().values
+        inner = 1 + torch.randperm(max(last - 1, 0), generator=generator)[: max(length - 2, 0)].sort().values
         positions = torch.cat([torch.tensor([0]), inner, torch.tensor([last])])[:length]
         return t, positions.float() / max(1, length // self.geometry.context_length)
 
@@ -123,8 +134,41 @@ class ClexRotaryEmbedding(nn.Module):
         return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
 
 
+class Draws:
+    """The draws of a run's samples, by their place in its data.
+
+    Sample k has the k-th draw of one stream of random numbers: a function of the seed and k alone, whichever process
+    computes it, however many samples share its batch, and wherever the run was resumed. Asked for ascending samples,
+    every process goes through all of them, which costs a millisecond or two each.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._held: dict[int, Draw] = {}  # of the pass before, which may be recomputed
+        self._begin()
+
+    def _begin(self) -> None:
+        self._generator, self._next = torch.Generator().manual_seed(self._seed), 0
+        # Runs of one process once drew from torch's global generator, after the data loader. So the draws stay theirs.
+        torch.empty((), dtype=torch.int64).random_(generator=self._generator)
+
+    def of(self, samples: Sequence[int], draw: Callable[[torch.Generator], Draw]) -> list[Draw]:
+        """The draws of these samples, which `draw` makes; all samples of a run have one length."""
+        if not self._held.keys() >= set(samples):
+            if min(samples) < self._next:
+                self._begin()
+            self._held = {}
+            for index in range(self._next, max(samples) + 1):
+                made = draw(self._generator)
+                if index in samples:
+                    self._held[index] = made
+            self._next = max(samples) + 1
+        return [self._held[index] for index in samples]
+
+
 def cos_sin(positions: torch.Tensor, inv_freq: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """[rows, length], [pairs] → cos and sin, float32 [rows, length, d], pair i in columns i and i + d/2."""
+    """[rows, length], [pairs] or [rows, 1, pairs] → cos and sin, float32 [rows, length, d], pair i in columns i and
+    i + d/2."""
     angles = positions[..., None].float() * inv_freq
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos(), angles.sin()

@@ -2,8 +2,8 @@
 
 Prompts are taken in lexicographic order of their tokens, so that each has its longest common beginning with the one
 just before it; the key-value cache is cropped to that beginning and only the rest is computed. Over all prompts every
-edge of their prefix tree is prefilled once, but for beginnings too short to be worth it. Decoding then runs in batches, left-padded, in a cache that is
-allocated once rather than grown by concatenation.
+edge of their prefix tree is prefilled once, but for beginnings too short to be worth it. Decoding then runs in batches,
+left-padded, in a cache that is allocated once rather than grown by concatenation (:mod:`eval.kv_cache`).
 
 Where a model's RoPE scale follows the input's length (CLEX), only inputs of one scale share anything; it is that of the
 prompt and all tokens that may be generated.
@@ -12,23 +12,24 @@ prompt and all tokens that may be generated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 
 import torch
 from accelerate.utils.memory import should_reduce_batch_size
 from transformers import Cache, DynamicCache, PreTrainedModel
-from transformers.cache_utils import DynamicLayer
 
 from core.clex import at_length, factor_for
 from core.errors import NonFiniteError
+from eval import kv_cache
+from eval.kv_cache import Reserved, Rows, has_windows
 
 # Attention over a cache computes a chunk's own upper triangle in vain, so chunks are as short as matrices stay efficient;
 # without one it skips the triangle, so what shares nothing is read at once, up to what activations leave room for.
 PREFILL_CHUNK = 512
 FIRST_PASS = 32768
 LEAST_SHARED = 1 / 8  # of a prompt; to share less saves less than reading the rest over a cache costs
-CACHE_TOKENS = 32768  # of all prompts decoded together, padding included; LLaMA2-7B in bf16 needs 16 GB for it
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Request:
 def generate(
     model: PreTrainedModel,
     requests: Iterable[Request],
-    cache_tokens: int = CACHE_TOKENS,
+    cache_tokens: int | None = None,
     progress: Callable[[int], object] = lambda requests: None,
 ) -> Iterator[tuple[str, list[int]]]:
     """Continue every prompt greedily; (key, new token ids) in the order they are done.
@@ -62,7 +63,8 @@ def generate(
     Args:
         model: a causal language model.
         requests: what to continue.
-        cache_tokens: how many tokens' keys and values may be held for decoding; sets the batch size.
+        cache_tokens: how many tokens' keys and values may be held for decoding, padding included, which sets the
+            batch size; None for what the device has room for.
         progress: called with the number of requests done, after each batch.
 
     Raises:
@@ -72,14 +74,18 @@ def generate(
     def scale(request: Request) -> int:
         return factor_for(model, _capacity(request))
 
-    for _, group in groupby(sorted(requests, key=scale), scale):
+    requests = sorted(requests, key=scale)
+    if cache_tokens is None:
+        longest = max((len(request.prompt) for request in requests), default=1)
+        cache_tokens = kv_cache.cache_tokens(model, longest, FIRST_PASS)
+    for _, group in groupby(requests, scale):
         yield from _continue_group(model, sorted(group, key=lambda request: request.prompt), cache_tokens, progress)
 
 
 def _continue_group(model, ordered: list[Request], cache_tokens: int, progress) -> Iterator[tuple[str, list[int]]]:
     """Requests of one scale, in lexicographic order."""
     prefix = _Prefix(model, max(len(request.prompt) for request in ordered))
-    alone = _has_windows(model)
+    alone = has_windows(model)
     batch: list[Request] = []
     for request in ordered:
         grown = [*batch, request]
@@ -114,22 +120,30 @@ def _continue_all(model, prefix: _Prefix, batch: list[Request], progress) -> Ite
 def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, list[int]]]:
     """Prefill each prompt into its row of a common cache, then decode all rows together."""
     longest = max(len(request.prompt) for request in batch)
-    rows = _Rows(model, len(batch), longest + max(request.max_new_tokens for request in batch))
+    rows = Rows(model, len(batch), longest + max(request.max_new_tokens for request in batch))
     first = []
     for index, request in enumerate(batch):
         first.append(prefix.prefill(request))
         rows.take(index, longest, prefix.cache)
-    logits = torch.stack(first)
+    padded = len({len(request.prompt) for request in batch}) > 1
+    with _padding_masked(model) if padded else nullcontext():
+        return _decode_rows(model, rows, torch.stack(first), batch)
+
+
+def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) -> list[tuple[str, list[int]]]:
+    """Continue all rows together; the logits after each prompt are [rows, vocabulary]."""
     lengths = torch.tensor([len(request.prompt) for request in batch], device=model.device)
+    longest = int(lengths.max())
     mask = torch.arange(longest, device=model.device)[None] >= longest - lengths[:, None]
 
-    ends = _model_stops(model)
+    ends = model_stops(model)
     made: list[list[int]] = [[] for _ in batch]
     alive = list(range(len(batch)))
     while True:
+        finite = torch.isfinite(logits).all(dim=-1).tolist()
         for row, index in enumerate(alive):
             request = batch[index]
-            if not torch.isfinite(logits[row]).all():
+            if not finite[row]:
                 raise NonFiniteError(f"{request.key}: the logits after {len(made[index])} new tokens are not finite")
             if len(made[index]) < request.min_new_tokens:
                 logits[row, list(ends | request.stop)] = -torch.inf
@@ -160,6 +174,23 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
         lengths = lengths + 1
 
 
+@contextmanager
+def _padding_masked(model: PreTrainedModel) -> Iterator[None]:
+    """Within, padding is hidden by a mask: SDPA in place of FlashAttention.
+
+    That knows no mask: transformers would copy all but the padding out of the cache, in every layer of every step.
+    """
+    before = model.config._attn_implementation
+    if before is None or "flash" not in before:
+        yield
+        return
+    model.set_attn_implementation("sdpa")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
 class _Prefix:
     """The cache of the prompt prefilled last, from which the next one takes what it shares."""
 
@@ -170,10 +201,10 @@ class _Prefix:
     def forget(self) -> None:
         """Start from nothing."""
         config = self.model.config.get_text_config()
-        if _has_windows(self.model):
+        if has_windows(self.model):
             self.cache = DynamicCache(config=config)
         else:
-            self.cache = Cache(layers=[_Reserved(self.capacity) for _ in range(config.num_hidden_layers)])
+            self.cache = Cache(layers=[Reserved(self.capacity) for _ in range(config.num_hidden_layers)])
         self.tokens: tuple[int, ...] = ()
 
     def prefill(self, request: Request) -> torch.Tensor:
@@ -185,7 +216,7 @@ class _Prefix:
                 break
             shared += 1
         # A sliding window forgets what a crop would need.
-        if _has_windows(self.model) or shared < LEAST_SHARED * len(request.prompt):
+        if has_windows(self.model) or shared < LEAST_SHARED * len(request.prompt):
             self.forget()
             shared = 0
         elif shared < len(self.tokens):
@@ -198,74 +229,11 @@ class _Prefix:
         return logits[0, -1]
 
 
-class _Reserved(DynamicLayer):
-    """A dynamic cache layer that grows inside memory reserved once, instead of by concatenation."""
-
-    def __init__(self, capacity: int) -> None:
-        super().__init__()
-        self.capacity = capacity
-
-    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        self.dtype, self.device = key_states.dtype, key_states.device
-        self._all = [x.new_empty((*x.shape[:2], self.capacity, x.shape[3])) for x in (key_states, value_states)]
-        self.keys, self.values = (x[:, :, :0] for x in self._all)
-        self.is_initialized = True
-
-    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args, **kwargs):
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
-        start = self.get_seq_length()
-        end = start + key_states.shape[-2]
-        for reserved, new in zip(self._all, (key_states, value_states)):
-            reserved[:, :, start:end] = new
-        self.keys, self.values = (x[:, :, :end] for x in self._all)
-        return self.keys, self.values
-
-    def get_seq_length(self) -> int:
-        return self.keys.shape[-2] if self.is_initialized else 0
-
-
-class _Rows:
-    """The cache of a batch: one row a request, prompts ending at the same column."""
-
-    def __init__(self, model: PreTrainedModel, rows: int, capacity: int) -> None:
-        self.alone = _has_windows(model)
-        self.rows = rows
-        self.layers = [_Reserved(capacity) for _ in range(model.config.get_text_config().num_hidden_layers)]
-        self.cache = Cache(layers=self.layers)
-
-    def take(self, row: int, end: int, prefix: Cache) -> None:
-        """Copy a prefilled prompt into `row`, its last token at column end − 1."""
-        if self.alone:
-            self.cache = prefix
-            return
-        for layer, source in zip(self.layers, prefix.layers):
-            if not layer.is_initialized:
-                layer.lazy_initialization(*(x.expand(self.rows, -1, -1, -1) for x in (source.keys, source.values)))
-                for reserved in layer._all:
-                    reserved[:, :, :end] = 0  # padding is masked, but must be finite
-                layer.keys, layer.values = (x[:, :, :end] for x in layer._all)
-            for reserved, new in zip(layer._all, (source.keys, source.values)):
-                reserved[row, :, end - new.shape[2] : end] = new[0]
-
-    def keep(self, rows: list[int]) -> None:
-        """Drop the rows that are done."""
-        for layer in self.layers:
-            end = layer.get_seq_length()
-            layer._all = [x[rows] for x in layer._all]
-            layer.keys, layer.values = (x[:, :, :end] for x in layer._all)
-
-
 def _capacity(request: Request) -> int:
     return len(request.prompt) + request.max_new_tokens
 
 
-def _has_windows(model: PreTrainedModel) -> bool:
-    """Whether some layer's cache forgets (a sliding window); such prompts are decoded one by one, nothing shared."""
-    return any(getattr(layer, "is_sliding", False) for layer in DynamicCache(config=model.config).layers)
-
-
-def _model_stops(model: PreTrainedModel) -> frozenset[int]:
+def model_stops(model: PreTrainedModel) -> frozenset[int]:
     """The model's own end-of-sequence ids."""
     ids = model.generation_config.eos_token_id
     return frozenset() if ids is None else frozenset([ids] if isinstance(ids, int) else ids)

@@ -4,8 +4,8 @@ Prompts, few-shot examples, tokenisation, metrics and truncation are lm-eval's. 
 files, scores one document at a time (so that a killed run goes on where it was), and a forward pass that computes
 what requests share only once.
 
-Without `data`, documents come from the Hugging Face hub as lm-eval loads them. With it they come from parquet files
-with the hub's columns, and nothing is downloaded:
+Documents come from parquet files: those of the Hugging Face hub that lm-eval's tasks name, at a pinned commit, or those
+of `data`, which have the same columns:
 
     <data>/truthfulqa/multiple_choice/validation.parquet
     <data>/hellaswag/validation.parquet
@@ -29,9 +29,11 @@ import pyarrow.parquet
 from datasets import Dataset
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.defaults import DEFAULT_OTHER_SEED
+from lm_eval.models.huggingface import HFLM
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, NonFiniteError
+from eval import hub
 from eval.intervals import mean_interval, mean_of_means
 from eval.shared_prefix import SharedPrefixLM
 
@@ -82,6 +84,8 @@ class Benchmark:
         shots: few-shot examples in the prompt.
         metric: lm-eval's name of the reported metric.
         files: local file of every split that is read.
+        hub: the repository that lm-eval's task names.
+        hub_files: its file of each of these splits.
         columns: what the files must hold: whether a value, given its row, is what lm-eval's task reads there.
     """
 
@@ -91,6 +95,8 @@ class Benchmark:
     shots: int
     metric: str
     files: dict[str, str]
+    hub: str
+    hub_files: dict[str, str]
     columns: dict[str, Callable[[object, dict], bool]]
 
 
@@ -102,6 +108,8 @@ TASKS: dict[str, Benchmark] = {
         shots=0,  # six questions and answers are part of the task's own prompt
         metric="acc",  # the probability mass of the true answers (mc2)
         files={"validation": "truthfulqa/multiple_choice/validation.parquet"},
+        hub="truthfulqa/truthful_qa",
+        hub_files={"validation": "multiple_choice/validation-00000-of-00001.parquet"},
         columns={"question": _text, "mc2_targets": _targets},
     ),
     "hellaswag": Benchmark(
@@ -111,6 +119,8 @@ TASKS: dict[str, Benchmark] = {
         shots=0,
         metric="acc_norm",
         files={"validation": "hellaswag/validation.parquet"},
+        hub="Rowan/hellaswag",
+        hub_files={"validation": "data/validation-00000-of-00001.parquet"},
         columns={"activity_label": _text, "ctx_a": _text, "ctx_b": _text, "endings": _four_texts, "label": _place},
     ),
     "mmlu": Benchmark(
@@ -120,6 +130,9 @@ TASKS: dict[str, Benchmark] = {
         shots=5,
         metric="acc",
         files={"dev": "mmlu/dev.parquet", "test": "mmlu/test.parquet"},
+        hub="cais/mmlu",
+        # lm-eval's 57 tasks read one folder a subject: some 500 requests, which the hub limits. This is all of them.
+        hub_files={"dev": "all/dev-00000-of-00001.parquet", "test": "all/test-00000-of-00001.parquet"},
         columns={"subject": _text, "question": _text, "choices": _four_texts, "answer": _place},
     ),
     "arc_challenge": Benchmark(
@@ -129,6 +142,11 @@ TASKS: dict[str, Benchmark] = {
         shots=25,
         metric="acc_norm",
         files={"train": "arc_challenge/train.parquet", "test": "arc_challenge/test.parquet"},
+        hub="allenai/ai2_arc",
+        hub_files={
+            "train": "ARC-Challenge/train-00000-of-00001.parquet",
+            "test": "ARC-Challenge/test-00000-of-00001.parquet",
+        },
         columns={"question": _text, "choices": _labelled, "answerKey": _text},
     ),
 }
@@ -165,19 +183,9 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
         ]
         members = {f"{name}/{subject}": benchmark.task + subject for subject in subjects}
 
-    if data is None:
-        overrides = {key: {} for key in members}
-    else:
-        overrides = _local(name, Path(data), members)
-    try:
-        group = [{"task": members[key], "num_fewshot": shots, **options} for key, options in overrides.items()]
-        loaded = manager.load({"group": name, "task": group})["tasks"]
-    except (OSError, ValueError) as error:
-        if data is not None:
-            raise
-        raise InputError(
-            f"cannot load {benchmark.title} from the Hugging Face hub ({error}); give a directory of local files."
-        ) from error
+    overrides = _local(name, _downloaded(benchmark) if data is None else _given(benchmark, Path(data)), members)
+    group = [{"task": members[key], "num_fewshot": shots, **options} for key, options in overrides.items()]
+    loaded = manager.load({"group": name, "task": group})["tasks"]
     tasks = {key: loaded[members[key]] for key in overrides}
     for key, task in tasks.items():
         if shots and len(task.sampler.df) < shots:
@@ -205,7 +213,7 @@ def documents(name: str, data: Path | None = None, limit: int | None = None, see
 
 
 def evaluate(
-    model: PreTrainedModel,
+    model: PreTrainedModel | None,
     tokenizer: PreTrainedTokenizerBase,
     name: str,
     keys: Iterable[str],
@@ -213,6 +221,7 @@ def evaluate(
     batch_size: int = 8,
     shots: int | None = None,
     progress: Callable[[int], object] = lambda documents: None,
+    lm: HFLM | None = None,
 ) -> Iterator[tuple[str, dict]]:
     """Score documents one by one, in the benchmark's order.
 
@@ -228,6 +237,7 @@ def evaluate(
         data, shots: see :func:`load`.
         batch_size: answers of one document that are read side by side; changes memory, not scores.
         progress: called with the number of documents scored, after each chunk of 16.
+        lm: a model class of lm-eval to ask in place of the model.
 
     Yields:
         (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt before any cut}).
@@ -237,7 +247,7 @@ def evaluate(
         NonFiniteError: naming the document.
     """
     # lm-eval's option; in bfloat16 a log-likelihood of −40 would be rounded to a quarter of a nat, and choices tie.
-    lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
+    lm = lm or SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
     rows = _rows(load(name, data, shots))
     wanted = set(keys)
     if unknown := wanted - {key for key, _, _ in rows}:
@@ -279,17 +289,28 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
     return table
 
 
-def _local(name: str, data: Path, members: dict[str, str]) -> dict[str, dict]:
-    """Per key prefix, what lm-eval's task of that prefix takes its documents from."""
+def _given(benchmark: Benchmark, data: Path) -> dict[str, Path]:
+    """The file of each split."""
     if not data.is_dir():
-        raise InputError(f"no directory {data}; give one that holds {', '.join(TASKS[name].files.values())}.")
-    tables = {split: _read(data / file, TASKS[name].columns) for split, file in TASKS[name].files.items()}
+        raise InputError(f"no directory {data}; give one that holds {', '.join(benchmark.files.values())}.")
+    return {split: data / file for split, file in benchmark.files.items()}
+
+
+def _downloaded(benchmark: Benchmark) -> dict[str, Path]:
+    """The same from the hub."""
+    otherwise = "give a directory of local files"
+    return {split: hub.download(benchmark.hub, file, otherwise)[0] for split, file in benchmark.hub_files.items()}
+
+
+def _local(name: str, files: dict[str, Path], members: dict[str, str]) -> dict[str, dict]:
+    """Per key prefix, what lm-eval's task of that prefix takes its documents from."""
+    tables = {split: _read(file, TASKS[name].columns) for split, file in files.items()}
     if name in members:
         parts = {name: tables}
     else:
         subjects = sorted(set(tables["test"]["subject"].to_pylist()))
         if unknown := [subject for subject in subjects if f"{name}/{subject}" not in members]:
-            raise InputError(f"{data / TASKS[name].files['test']} has a subject that is not MMLU's: {unknown[0]!r}.")
+            raise InputError(f"{files['test']} has a subject that is not MMLU's: {unknown[0]!r}.")
         parts = {
             f"{name}/{subject}": {
                 split: table.filter(pyarrow.compute.field("subject") == subject) for split, table in tables.items()

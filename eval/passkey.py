@@ -28,7 +28,7 @@ class Sample:
     Attributes:
         key: names the sample, "length/depth/seed".
         prompt: the text.
-        tokens: its exact length in tokens of the tokenizer it was made for.
+        tokens: its exact length in tokens of the tokenizer it was made for, special ones included (LLaMA2's <s>).
         depth: where the key stands, 0 (first) … 1 (last), as a share of the fillers.
         answer: the five digits.
     """
@@ -60,7 +60,7 @@ def sample(tokenizer: PreTrainedTokenizerBase, length: int, depth: float, seed: 
         return _INTRODUCTION + _FILLER * before + _KEY.format(key=answer) + _FILLER * (fillers - before) + _QUESTION
 
     def tokens(fillers: int) -> int:
-        return len(tokenizer(prompt(fillers), add_special_tokens=False).input_ids)
+        return len(tokenizer(prompt(fillers)).input_ids)
 
     room = length - MAX_NEW_TOKENS
     per_filler = max(len(tokenizer(_FILLER, add_special_tokens=False).input_ids), 1)

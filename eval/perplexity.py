@@ -7,6 +7,9 @@ the average are in use:
 - ``"token"``: exp of the mean loss over all scored tokens, each weighing the same;
 - ``"window"``: exp of the mean over windows of each window's mean loss (the script published with YaRN), in which
   the first window, which scores `length` tokens, weighs no more than the others, which score `stride`.
+
+A window is the text's tokens and nothing else. YaRN's script (jquesnelle/yarn, eval/perplexity.py) puts <s> before
+every window where the tokenizer has one, as LLaMA2's has.
 """
 
 from __future__ import annotations

@@ -54,9 +54,10 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
     """The first `count` samples of a task, as a base model sees them (no chat template).
 
     A seed always gives the same samples, and a larger count only appends to them. They are the package's own,
-    but for two of its scripts that can overshoot the length: fwe leaves no room for the answer, and vt re-letters
-    its worked example after measuring it. A sample that overshoots is replaced by the one of the same index that
-    the script makes for a slightly shorter length.
+    but for those that overshoot the length: fwe leaves no room for the answer, vt re-letters its worked example after
+    measuring it, and no script counts special tokens, such as LLaMA2's <s>, which the package's wrapper lets the
+    model read all the same. A sample that overshoots is replaced by the one of the same index that the script makes
+    for a slightly shorter length.
 
     Args:
         task: a name in TASKS.
@@ -67,7 +68,7 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
 
     Returns:
         one dict per sample: "index" (0 … count-1), "prompt" (ends with the answer's prefix), "references" (the
-        strings to be found) and "length" (the prompt's tokens, without special tokens; not the evaluation length).
+        strings to be found) and "length" (the prompt's tokens, special ones included; not the evaluation length).
 
     Raises:
         InputError: unknown task, a package that is missing, too many questions, or a length too short for the
@@ -201,7 +202,7 @@ def _fill(task: Task, length: int, tokenizer, count: int, seed: int) -> list[dic
                 "index": index,  # ours: some versions of the needle script write the needle's place here
                 "prompt": row["input"],
                 "references": list(row["outputs"]),
-                "length": len(tokenizer.tokenize(row["input"])),
+                "length": len(tokenizer(row["input"]).input_ids),
             }
             for index, row in enumerate(rows)
         ]

@@ -17,7 +17,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from huggingface_hub import snapshot_download
 
 from core import files, rope
 from core.angles import angle_distribution
@@ -27,9 +26,7 @@ from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
 from core.rope import RopeGeometry, RopeScaling, scale
 from experiments.lab import cli, models, scales
-
-# Of a repository on the hub, weights in other formats than the one that is used.
-OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
+from experiments.lab.snapshot import snapshot
 
 
 def main() -> None:
@@ -69,7 +66,7 @@ def main() -> None:
 def extended(arguments, method: str, factor: float, **options) -> Path:
     """The checkpoint under --output, from the one under --model where there is one and the method is not learned."""
     source, loaded_from = models._resolve(arguments.model)
-    if loaded_from or source == "random" or rope.get(method).start:
+    if "gguf_file" in loaded_from or source == "random" or rope.get(method).start:
         if arguments.link:
             raise InputError("--link needs a checkpoint and a method that is not learned; leave it out.")
         loaded = models.load(arguments.model, arguments.dtype or "float32")
@@ -87,14 +84,6 @@ def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     if not arguments.output or arguments.link or arguments.dtype:
         raise InputError("a GGUF file is written to --output NEW.gguf; --link and --dtype do not apply to it.")
     return extend_gguf(arguments.model, arguments.output, method, factor, **options)
-
-
-def snapshot(name: str) -> Path:
-    """The directory of a repository on the hub, downloaded where it is not here yet."""
-    directory = Path(snapshot_download(name, ignore_patterns=[*OTHER_FORMATS, "*.bin", "*.bin.index.json"]))
-    if not any(directory.glob("*.safetensors")):
-        directory = Path(snapshot_download(name, ignore_patterns=OTHER_FORMATS))
-    return directory
 
 
 def decision_table(

@@ -19,15 +19,15 @@ from pathlib import Path
 
 import torch
 
-from core import files, rope
+from core import clex, files, rope
 from core.embedding import rope_geometry
 from core.errors import InputError
 from core.extend import extend
 from core.geometry import RopeGeometry
-from experiments.lab import cli, models, records, scales, source
+from experiments.lab import cli, models, placing, records, scales, source
 from experiments.lab.scale import Training
 from experiments.lab.training import budget, launch
-from experiments.lab.training.corpus import NAMED, Corpus
+from experiments.lab.training.corpus import Corpus
 from experiments.lab.training.packing import pack
 from experiments.lab.training.run import Run
 from experiments.lab.training.trainer import Trainer, bfloat16_on_gpu, default_dtype, device_batch, training_arguments
@@ -56,10 +56,13 @@ def main() -> None:
         raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
 
     if arguments.dry_run:
+        if arguments.device_batch is None:
+            settings = budget.fitted(models.architecture(name), settings, length, arguments.gpus, arguments.memory)
         plan = budget.Plan(length, steps, settings, arguments.gpus, arguments.memory, arguments.mfu)
         print(budget.report(models.architecture(name), plan))
         return
 
+    models.check_access(name)
     device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
     measured = source.Source(arguments.scale, arguments.model)
     folder, corpus = measured.scale, Corpus(settings.data)
@@ -76,7 +79,7 @@ def main() -> None:
             "length": length,
             "steps": steps,
             **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
-            "data": corpus.source if corpus.source in NAMED else corpus.fingerprint,  # and not where it lies
+            "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # and not where it lies
             "model": models.provenance(name),
         },
     )
@@ -90,9 +93,14 @@ def main() -> None:
         print(f"done already: {run.output}")
     else:
         files.check_writable(run.output.parent)
-        launch.on_every_gpu(PROGRAM)
+        cache = arguments.results.resolve().parent / "runs" / "data"
         with run.saying_what_is_kept():
-            train(run, name, settings, corpus, cache=arguments.results.resolve().parent / "runs" / "data")
+            if launch.expected(PROGRAM) > launch.processes()[1]:  # on all cores, before others exist that would wait
+                pack(corpus, models.tokenizer(name), length, settings.batch, steps, arguments.seed, cache)
+            launch.start(PROGRAM)
+            if arguments.device_batch is None:
+                settings = _fitted(settings, name, length)
+            train(run, name, settings, corpus, cache)
     if launch.processes()[0] == 0 and not is_recorded:
         records.state_scale(arguments.results, folder, facts)
         print(f"{run.output}\n{_record(run, record)}")
@@ -114,7 +122,11 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
         data = pack(corpus, tokenizer, what["length"], settings.batch, what["steps"], what["seed"], cache)
         manifest = run.begin(arguments.world_size, data.facts["sha256"])
         sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
-        model = _extended(models.load(name, "bfloat16" if sharded_bf16 else "float32").model, what)
+        model = models.load(name, "bfloat16" if sharded_bf16 else "float32").model
+        torch.manual_seed(what["seed"])  # of matrices that are learned from nothing, on every process the same
+        model = _extended(model, what)
+        if sharded_bf16:
+            clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
         model.set_attn_implementation(_attention(arguments.bf16))
         trainer = Trainer(model, arguments, data, manifest)
         trainer.resume_or_train()
@@ -123,8 +135,17 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
             "tokens": what["length"] * what["batch"] * what["steps"],
             "epochs": round(what["batch"] * what["steps"] / data.facts["sequences"], 3),
             "data_facts": data.facts,
+            "ran_on": trainer.ran_on(),
         }
         run.finish(trainer, tokenizer, facts)
+
+
+def _fitted(settings: Training, name: str, length: int) -> Training:
+    """With as many sequences at a time as this process's GPU holds by the dry run's arithmetic; a CPU's as they are."""
+    if not torch.cuda.is_available() or settings.dtype != "bfloat16":  # which is what is counted
+        return settings
+    memory = torch.cuda.get_device_properties(placing.device()).total_memory / 1e9  # so it is the same when resumed
+    return budget.fitted(models.architecture(name), settings, length, launch.processes()[1], memory)
 
 
 def _extended(model, what: dict):
@@ -196,7 +217,12 @@ def _parse() -> argparse.Namespace:
     group.add_argument("--steps", type=cli.count, metavar="N", help="of the optimizer")
     group.add_argument("--length", type=cli.count, metavar="TOKENS", help="of a sequence (default L' = s·L)")
     group.add_argument("--batch", type=cli.count, metavar="N", help="sequences of a step, on all devices together")
-    group.add_argument("--device-batch", type=cli.count, metavar="N", help="sequences that a device takes at a time")
+    group.add_argument(
+        "--device-batch",
+        type=cli.count,
+        metavar="N",
+        help="sequences that a device takes at a time; on a GPU by default as many as fit",
+    )
     group.add_argument("--learning-rate", type=cli.number, metavar="RATE", help="constant, without warm-up")
     group.add_argument(
         "--dtype",

@@ -24,6 +24,7 @@ def main() -> None:
     prompt.add_argument("--prompt", metavar="TEXT")
     prompt.add_argument("--prompt-file", type=Path, metavar="FILE", help="its whole text is the prompt")
     parser.add_argument("--tokens", type=cli.count, default=60, metavar="N", help="how many to generate (default 60)")
+    cli.add_dtype_argument(parser)
     arguments = parser.parse_args()
 
     if arguments.tokens < 1:
@@ -31,7 +32,7 @@ def main() -> None:
     text = arguments.prompt if arguments.prompt_file is None else texts.read(arguments.prompt_file)
     if not text:
         raise InputError("the prompt is empty; give the model something to continue.")
-    loaded = models.load(arguments.model)
+    loaded = models.load(arguments.model, models.chosen_dtype(arguments.dtype, arguments.model))
     inputs = loaded.tokenizer(text, add_special_tokens=False, return_tensors="pt").to(loaded.model.device)
     if arguments.method:
         extend(loaded.model, arguments.method, arguments.factor, **cli.method_options(arguments))

@@ -13,11 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import InputError
-from eval import longbench
-from eval.generation import Request, generate
-from experiments.lab import cli, harness, records
-
-MARGIN = 500  # tokens that the benchmark leaves below the window
+from eval import hub, longbench
+from eval.generation import Request
+from experiments.lab import cli, engines, harness, records
 
 
 def main() -> None:
@@ -27,36 +25,44 @@ def main() -> None:
     parser.add_argument("--limit", type=cli.count, metavar="N", help="the first N samples of each task")
     parser.add_argument("--window", type=cli.count, metavar="TOKENS", help="default: the (extended) model's context length")
     parser.add_argument(
-        "--margin", type=cli.none_or_more, default=MARGIN, metavar="TOKENS", help=f"of the window, left free (default {MARGIN})"
+        "--margin",
+        type=cli.none_or_more,
+        default=longbench.MARGIN,
+        metavar="TOKENS",
+        help=f"of the window, left free (default {longbench.MARGIN})",
     )
     parser.add_argument("--new-tokens", type=cli.count, metavar="N", help="generate at most N (default: the task's number)")
+    engines.add_arguments(parser)
     arguments = parser.parse_args()
 
+    evaluation = harness.Evaluation(arguments, "longbench_e")
     samples = {}
     for task in arguments.tasks:
         if task not in longbench.TASKS:
             raise InputError(f"unknown task {task!r}; choose among {', '.join(longbench.TASKS)}.")
         for number, sample in enumerate(longbench.load(task, arguments.data)[: arguments.limit]):
             samples[f"{task}/{number}"] = (task, sample)
-    evaluation = harness.Evaluation(arguments, "longbench_e")
     data = {"samples": len(samples), "sha256": records.identity(samples={k: s for k, (_, s) in samples.items()})}
+    if arguments.data is None:
+        data["revision"] = hub.REVISIONS[longbench.HUB]
 
     settings = {"tasks": arguments.tasks, "window": arguments.window} | records.benchmark(arguments.data)
-    if arguments.margin != MARGIN or arguments.new_tokens:  # not as the benchmark has it
+    if arguments.margin != longbench.MARGIN or arguments.new_tokens:  # not as the benchmark has it
         settings |= {"margin": arguments.margin, "new_tokens": arguments.new_tokens}
+    settings |= engines.facts(evaluation)
 
-    for run, file in evaluation.runs(data, **settings):
+    for run, file in evaluation.runs(data, engines.suffix(arguments), **settings):
 
         def evaluate(keys: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            loaded = evaluation.extended(run)
-            window = arguments.window or loaded.model.config.get_text_config().max_position_embeddings
-            room, most = window - arguments.margin, arguments.new_tokens
-            requests = [_request(loaded.tokenizer, key, *samples[key], room, most) for key in keys]
-            for key, tokens in generate(loaded.model, requests):
-                task, sample = samples[key]
-                prediction = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
-                value = longbench.score(task, prediction, sample["answers"], sample["all_classes"])
-                yield key, {"score": value, "prediction": prediction}
+            with engines.serve(evaluation, run) as engine:
+                window = arguments.window or engine.context_length
+                room, most = window - arguments.margin, arguments.new_tokens
+                requests = [_request(engine.tokenizer, key, *samples[key], room, most) for key in keys]
+                for key, tokens in engine.generate(requests):
+                    task, sample = samples[key]
+                    prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
+                    value = longbench.score(task, prediction, sample["answers"], sample["all_classes"])
+                    yield key, {"score": value, "prediction": prediction}
 
         parts = harness.measure(run, file, list(samples), evaluate)
         if parts is not None:

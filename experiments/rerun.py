@@ -3,38 +3,28 @@
     python -m experiments.rerun --scale tiny                    a scale's suite: fine-tunes, evaluations, ablations
     python -m experiments.rerun --scale tiny --quick            the same with one seed and few samples
     python -m experiments.rerun --scale tiny --list             print the commands and run nothing
+    python -m experiments.rerun --scale llama2-7b --plan        print what it takes: GPU-hours, memory, disk
     python -m experiments.rerun --model PATH_OR_NAME --factor 2   your own model under every method, without training
 
 A scale's suite stands in experiments/lab/scales/, that of your own model in experiments/lab/own.py. Records go to
 OUTPUT/results, checkpoints to OUTPUT/checkpoints, and what each command prints to OUTPUT/logs. Killed and given again,
-the same command goes on where it was; what is done is skipped. Of your own model, what cannot be measured (a task that
+the same command goes on where it was; what is done is skipped. On several GPUs what trains takes all of them, and each
+evaluation one. Of your own model, what cannot be measured (a task that
 does not fit in its context, say) is skipped as well, and named at the end with the reason.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import multiprocessing
-import os
 import shlex
-import sys
-import threading
-from multiprocessing import connection
 from pathlib import Path
-
-from tqdm import tqdm
 
 from core import files, rope
 from core.errors import InputError
-from experiments.lab import cli, own, records, scales, source
-from experiments.lab.plan import Chain, Command, Plan
+from experiments.lab import cli, cost, machine, own, records, scales, source
+from experiments.lab.plan import Plan
 from experiments.lab.scale import Scale
-
-# What the commands import, seven seconds a process if each did it anew.
-LIBRARIES = ("transformers.models.llama.modeling_llama", "experiments.finetune", "experiments.passkey", "lm_eval.tasks")
-
-FAILED = 3  # exit status of a command that did not end for want of a fitting model or data, which can be passed over
+from experiments.lab.suite import command_line
 
 
 def main() -> None:
@@ -57,12 +47,16 @@ def main() -> None:
         _experiments(arguments.experiments, name, preset),
         arguments.methods and [rope.get(method).name for method in arguments.methods],
         arguments.replace,
+        _engine(arguments),
     )
     miniature, chains = plan.miniature(), plan.chains(arguments.only)
     timing = [] if arguments.only or arguments.experiments or arguments.methods else plan.timing()
     if not chains:
         part = f"no part {arguments.only!r}" if arguments.only else "nothing of that to measure"
         raise InputError(f"the suite of {name!r} has {part}; --list without it shows all there is.")
+    if arguments.plan:
+        print(cost.report(plan, [*chains, *timing], arguments.gpus, arguments.memory))
+        return
     if arguments.list:
         for command in (command for chain in miniature + chains + timing for command in chain.commands):
             print(f"python -m {shlex.join(command)}")
@@ -71,13 +65,13 @@ def main() -> None:
     files.check_writable(results)
     if model is not None:
         _state(plan)
-    logs, workers = plan.output / "logs", arguments.workers or _workers()
+    logs, here = plan.output / "logs", machine.Machine.found(arguments.workers, arguments.tensor_parallel or 1)
     with files.lock(plan.output):
-        run(miniature, 1, logs)
-        skipped = run(chains, workers, logs, lenient=model is not None)
+        machine.run(miniature, here.single, logs)
+        skipped = machine.run(chains, here, logs, lenient=model is not None)
         for chain in chains:
-            share(chain, results / name)
-        run(timing, 1, logs)
+            machine.share(chain, results / name)
+        machine.run(timing, here.single, logs)
     for experiment, reason in dict.fromkeys(skipped):
         print(f"skipped {experiment}: {reason}")
     if len(skipped) == sum(len(chain.commands) for chain in chains):
@@ -103,6 +97,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--experiments", nargs="+", metavar="NAME", help="measure these of its experiments alone")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="measure these methods alone")
     parser.add_argument("--list", action="store_true", help="print the commands and run nothing")
+    plan = parser.add_argument_group("planning")
+    plan.add_argument("--plan", action="store_true", help="print what it takes (a Llama's time on A100s) and run nothing")
+    plan.add_argument("--gpus", type=cli.count, default=8, metavar="N", help="of the machine to plan for (default 8)")
+    plan.add_argument("--memory", type=cli.number, default=80, metavar="GB", help="of each GPU (default 80)")
     data = parser.add_argument_group("data")
     data.add_argument("--books", type=Path, metavar="DIR", help="score its .txt files (default: the registry's books)")
     data.add_argument(
@@ -120,7 +118,13 @@ def _parse() -> argparse.Namespace:
     where.add_argument("--results", type=cli.directory, metavar="DIR", help="for records (default OUTPUT/results)")
     where.add_argument("--replace", action="store_true", help="replace records that are of other settings")
     where.add_argument(
-        "--workers", type=cli.count, metavar="N", help="commands at a time (default: one a core; with a GPU, 1)"
+        "--workers", type=cli.count, metavar="N", help="commands at a time (default: one a core; with GPUs, one a GPU)"
+    )
+    where.add_argument(
+        "--engine", metavar="NAME", help="what generates, as --engine of the experiments that leave a choice has it"
+    )
+    where.add_argument(
+        "--tensor-parallel", type=cli.count, metavar="N", help="one model over N GPUs, by an engine that can"
     )
     return parser.parse_args()
 
@@ -192,96 +196,11 @@ def _experiments(names: list[str] | None, scale: str, preset: Scale) -> list[str
     return names
 
 
-def _workers() -> int:
-    """One a core; with a GPU one, as each command takes all of its memory that it needs."""
-    import torch
-
-    return 1 if torch.cuda.is_available() else os.cpu_count() or 1
-
-
-def run(chains: list[Chain], workers: int, logs: Path, lenient: bool = False) -> list[tuple[str, str]]:
-    """Run the chains, `workers` at a time, the commands of each one after the other.
-
-    One thread starts and waits: starting a process also asks multiprocessing how its others have ended, and of two
-    threads that ask of the same one, the second is told that it failed.
-
-    Args:
-        lenient: a command that refuses its input is skipped.
-
-    Returns:
-        the skipped commands, each its experiment and the reason.
-
-    Raises:
-        InputError: a command failed; those under way are stopped.
-    """
-    if not chains:
-        return []
-    logs.mkdir(parents=True, exist_ok=True)
-    workers = max(min(workers, len(chains)), 1)
-    threads = max((os.cpu_count() or 1) // workers, 1)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(LIBRARIES))
-    waiting = [(chain, chain.commands) for chain in reversed(chains) if chain.commands]
-    running, skipped = {}, []
-    with tqdm(total=sum(len(chain.commands) for chain in chains), unit="command", smoothing=0) as bar:
-        try:
-            while waiting or running:
-                while waiting and len(running) < workers:
-                    chain, commands = waiting.pop()
-                    log = logs / f"{chain.name}.log"
-                    process = context.Process(target=_command, args=(commands[0], log, threads))
-                    process.start()
-                    running[process.sentinel] = process, log, chain, commands
-                for sentinel in connection.wait(list(running)):
-                    process, log, chain, (command, *rest) = running.pop(sentinel)
-                    process.join()
-                    if process.exitcode:
-                        *_, last = ["no output", *log.read_text(encoding="utf-8", errors="replace").strip().splitlines()]
-                        reason = last.removeprefix("error: ")
-                        if not (lenient and process.exitcode == 2 and reason != last):
-                            raise InputError(f"{command[0]} failed ({reason}); see {log}.")
-                        skipped.append((command[0].removeprefix("experiments."), reason))
-                    if rest:
-                        waiting.append((chain, rest))
-                    bar.set_postfix_str(chain.name, refresh=False)
-                    bar.update()
-        finally:
-            for process, *_ in running.values():
-                process.terminate()
-    return skipped
-
-
-def _command(command: Command, log: Path, threads: int) -> None:
-    """What `python -m COMMAND` does, in this process; it ends when the rerun does."""
-    cli.end_with_parent()
-    tqdm.set_lock(threading.RLock())  # else all commands share one, which stays locked where a kill meets its holder
-    with open(log, "a", encoding="utf-8") as out:
-        for stream in (1, 2):
-            os.dup2(out.fileno(), stream)
-    import torch
-
-    torch.set_num_threads(threads)
-    os.environ |= {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
-    module, *arguments = command
-    sys.argv = [module, *arguments]
-    os.chdir(records.ROOT)
-    cli.run(importlib.import_module(module).main, otherwise=FAILED)
-
-
-def share(chain: Chain, folder: Path) -> None:
-    """Write a chain's records again for its twins, the settings that select the same pairs and so are the same model.
-
-    Args:
-        folder: the scale's records. What was not measured is not shared.
-    """
-    for experiment, (method, options) in chain.twins:
-        for file in sorted((folder / experiment).glob("*.json")):
-            record = records.read(file) if file.stem.startswith(chain.name) else {}
-            if not record or records.run_of(record) != chain.name:
-                continue
-            same = {"method": method, "options": options, "same_selection_as": file.stem}
-            twin = records.run_of(record | same) + file.stem.removeprefix(chain.name)
-            files.write_json(file.with_name(f"{twin}.json"), record | same)
+def _engine(arguments: argparse.Namespace) -> tuple[str, ...]:
+    if arguments.tensor_parallel and not arguments.engine:
+        raise InputError("--tensor-parallel divides a model among GPUs for an engine; name one with --engine.")
+    given = {"engine": arguments.engine, "tensor_parallel": arguments.tensor_parallel}
+    return tuple(command_line({name: value for name, value in given.items() if value}))
 
 
 if __name__ == "__main__":

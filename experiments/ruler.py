@@ -2,7 +2,8 @@
 
     python -m experiments.ruler --model PATH_OR_NAME --lengths 4096 8192 --samples 20
 
-Prompts are made by NVIDIA's own generator with the model's tokenizer, in the base-model template.
+Prompts are made by NVIDIA's own generator with the model's tokenizer, in the base-model template, and read as its own
+wrapper reads them: with the special tokens that the tokenizer sets by default, such as LLaMA2's <s>.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Iterator
 
 from core.errors import InputError
 from eval import ruler
-from eval.generation import Request, generate
-from experiments.lab import cli, harness, models
+from eval.generation import Request
+from experiments.lab import cli, engines, harness, models
+
+SPECIAL = 8  # tokens that a tokenizer may add to a prompt, beyond the length that RULER counts
 
 
 def main() -> None:
@@ -21,6 +24,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=list(ruler.TASKS), metavar="TASK", help="default: all 13")
     parser.add_argument("--samples", type=cli.count, default=500, metavar="N", help="per task and length (default 500)")
     parser.add_argument("--seed", type=cli.seed, default=42, help="of the generator (default 42)")
+    engines.add_arguments(parser)
     arguments = parser.parse_args()
     for task in arguments.tasks:
         if task not in ruler.TASKS:
@@ -30,6 +34,7 @@ def main() -> None:
     trained = models.geometry(evaluation.name).context_length
     lengths = arguments.lengths or [trained, 2 * trained, 4 * trained]
     settings = {"lengths": lengths, "tasks": arguments.tasks, "samples": arguments.samples, "seed": arguments.seed}
+    settings |= engines.facts(evaluation)
     keys = [
         f"{length}/{task}/{index}"
         for length in lengths
@@ -38,20 +43,20 @@ def main() -> None:
     ]
     made: dict[str, dict] = {}  # the same samples for every method
 
-    for run, file in evaluation.runs({}, **settings):
+    for run, file in evaluation.runs({}, engines.suffix(arguments), **settings):
 
         def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            loaded = evaluation.extended(run)
-            for length, task in dict.fromkeys(tuple(key.split("/")[:2]) for key in todo):
-                own = [key for key in todo if key.startswith(f"{length}/{task}/")]
-                if not made.keys() >= set(own):
-                    drawn = ruler.samples(task, int(length), loaded.tokenizer, arguments.samples, arguments.seed)
-                    made.update({f"{length}/{task}/{sample['index']}": sample for sample in drawn})
-                requests = [_request(loaded.tokenizer, key, task, made[key]) for key in own]
-                for key, tokens in generate(loaded.model, requests):
-                    prediction = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
-                    score = ruler.score(task, prediction, made[key]["references"])
-                    yield key, {"score": score, "tokens": made[key]["length"], "prediction": prediction}
+            with engines.serve(evaluation, run, max(lengths) + SPECIAL) as engine:
+                for length, task in dict.fromkeys(tuple(key.split("/")[:2]) for key in todo):
+                    own = [key for key in todo if key.startswith(f"{length}/{task}/")]
+                    if not made.keys() >= set(own):
+                        drawn = ruler.samples(task, int(length), engine.tokenizer, arguments.samples, arguments.seed)
+                        made.update({f"{length}/{task}/{sample['index']}": sample for sample in drawn})
+                    requests = [_request(engine.tokenizer, key, task, made[key]) for key in own]
+                    for key, tokens in engine.generate(requests):
+                        prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
+                        score = ruler.score(task, prediction, made[key]["references"])
+                        yield key, {"score": score, "tokens": made[key]["length"], "prediction": prediction}
 
         parts = harness.measure(run, file, keys, evaluate)
         if parts is not None:
@@ -63,7 +68,7 @@ def main() -> None:
 
 
 def _request(tokenizer, key: str, task: str, sample: dict) -> Request:
-    prompt = tuple(tokenizer(sample["prompt"], add_special_tokens=False).input_ids)
+    prompt = tuple(tokenizer(sample["prompt"]).input_ids)
     return Request(key, prompt, ruler.TASKS[task].tokens_to_generate)
 
 

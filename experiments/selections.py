@@ -33,6 +33,7 @@ def main() -> None:
     parser.add_argument("--factor", type=cli.factor, default=2, metavar="S", help="scaling factor s (default 2)")
     parser.add_argument("--every", type=cli.count, default=2, metavar="N", help="n̂ goes in steps of N (default 2)")
     parser.add_argument("--text", type=Path, metavar="FILE", help="score this file instead of the first book")
+    cli.add_dtype_argument(parser)
     cli.add_records_arguments(parser)
     arguments = parser.parse_args()
     if arguments.every < 2 or arguments.every % 2:
@@ -52,6 +53,8 @@ def main() -> None:
         "length": length,
         "data": {book.title: book.sha256},
     }
+    dtype = models.chosen_dtype(arguments.dtype, measured.name, measured.scale)
+    run |= {"dtype": dtype} if dtype != "float32" else {}
     any_choice = records.identity(**run)  # the journal serves any choice of selections, as each is scored by itself
     run["selections"] = list(chosen)
     run["identity"] = records.identity(**run)
@@ -62,7 +65,7 @@ def main() -> None:
     records.state_scale(arguments.results, measured.scale, measured.facts(factor))
 
     def evaluate(keys: list[str]) -> Iterator[tuple[str, list[float]]]:
-        loaded = models.load(measured.name)
+        loaded = harness.load(measured.name, dtype)
         tokens = book_tokens(loaded.tokenizer, book, length)
         for key in keys:
             extend(loaded.model, OURS, factor, **chosen[key][0])

@@ -6,12 +6,16 @@ Every round times every method once, in an order of its own, so that a machine t
 ratio to PI is taken within each round; the median over the rounds is recorded with its 95 % interval. PI is timed twice
 a round: its second time against its first says what the clock alone makes of no difference, and rounds go on until that
 is known to --precision, whatever the others come out at.
+
+With --checkpointing a training step is what fine-tuning takes at the paper's lengths: activations are recomputed, and
+the logits of all tokens are never held at once.
 """
 
 from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -22,8 +26,11 @@ from core import rope
 from core.errors import InputError
 from core.extend import extend
 from experiments.lab import cli, harness, journal, models, records
+from experiments.lab.training.loss import HeadLoss
 
 LEAST = 10  # rounds, before an interval is believed
+
+Work = Callable[[torch.nn.Module, torch.Tensor], None]
 
 
 def main() -> None:
@@ -36,6 +43,11 @@ def main() -> None:
         default=0.01,
         metavar="P",
         help="of PI against itself, at which to end (default 0.01)",
+    )
+    parser.add_argument(
+        "--checkpointing",
+        action="store_true",
+        help="recompute activations in the training step and never hold all logits, for long sequences",
     )
     arguments = parser.parse_args()
     if arguments.length < 2:
@@ -55,6 +67,7 @@ def main() -> None:
         "length": arguments.length,
         "repeats": arguments.repeats,
         "precision": arguments.precision,
+        **({"checkpointing": True} if arguments.checkpointing else {}),
     }
     for _, options in comparison:
         run |= harness.weights(options)
@@ -66,20 +79,23 @@ def main() -> None:
     records.state_scale(arguments.results, evaluation.scale, evaluation.facts())
     place = harness.journal_place(file, "time_cost", run["identity"])
     with journal.Journal(place.with_name(f"{place.name}.0.jsonl")) as rounds:
-        measured = Rounds(comparison, evaluation.factor, rounds)
-        done = measured.run(evaluation.loaded.model, arguments.length, arguments.repeats, arguments.precision)
+        model = evaluation.loaded.model
+        step = saving_step(model) if arguments.checkpointing else plain_step
+        measured = Rounds(comparison, evaluation.factor, step, rounds)
+        done = measured.run(model, arguments.length, arguments.repeats, arguments.precision)
     print(records.write(file, run | {"scores": measured.scores(done), "seconds": round(measured.seconds(done), 1)}))
 
 
 class Rounds:
     """Seconds of a training step (forward and backward) and of a forward pass of every method, round by round."""
 
-    def __init__(self, comparison: list[tuple[str, dict]], factor: float, done: journal.Journal) -> None:
+    def __init__(self, comparison: list[tuple[str, dict]], factor: float, step: Work, done: journal.Journal) -> None:
         self.settings = {records.run_name(method, factor, options): (method, options) for method, options in comparison}
         self.reference = next(name for name, (method, _) in self.settings.items() if method == rope.UNIT)
         self.again = f"{self.reference}_again"
         self.settings[self.again] = self.settings[self.reference]
         self.factor, self.done = factor, done
+        self.phases = {"train": step, "test": _forward}
 
     def run(self, model, length: int, repeats: int, precision: float) -> int:
         """Go on until PI against itself is known to `precision` in both phases, or after `repeats`; how many rounds."""
@@ -104,14 +120,14 @@ class Rounds:
             method, options = self.settings[name]
             extend(model, method, self.factor, **options)
             _forward(model, tokens)  # choosing pairs leaves caches cold; that is not what a step costs
-            found[name] = {phase: _seconds(work, model, tokens) for phase, work in _PHASES.items()}
+            found[name] = {phase: _seconds(work, model, tokens) for phase, work in self.phases.items()}
         return found
 
     def scores(self, rounds: int) -> list[dict]:
         """Of the first `rounds`: the median seconds, and the median ratio to PI with its interval."""
         found = []
         for name in self.settings:
-            for phase in _PHASES:
+            for phase in self.phases:
                 taken, of_pi = (
                     np.array([self.done[str(number)][which][phase] for number in range(1, rounds + 1)])
                     for which in (name, self.reference)
@@ -142,9 +158,21 @@ def _seconds(work, model, tokens: torch.Tensor) -> float:
     return time.perf_counter() - started
 
 
-def _step(model, tokens: torch.Tensor) -> None:
+def plain_step(model, tokens: torch.Tensor) -> None:
+    """Forward and backward, as transformers computes them."""
+    _train(model, lambda: model(tokens, labels=tokens, use_cache=False).loss)
+
+
+def saving_step(model) -> Work:
+    """The same with recomputed activations and the loss of fine-tuning; other passes of the model stay as they are."""
+    model.activation_checkpointing_enable({"use_reentrant": False})
+    loss = HeadLoss(model)
+    return lambda model, tokens: _train(model, lambda: loss(model, {"input_ids": tokens}, tokens) / tokens.numel())
+
+
+def _train(model, loss: Callable[[], torch.Tensor]) -> None:
     model.train()  # CLEX solves its ODE anew in every training step
-    model(tokens, labels=tokens, use_cache=False).loss.backward()
+    loss().backward()
     model.zero_grad(set_to_none=True)
     model.eval()
 
@@ -152,9 +180,6 @@ def _step(model, tokens: torch.Tensor) -> None:
 @torch.inference_mode()
 def _forward(model, tokens: torch.Tensor) -> None:
     model(tokens, use_cache=False, logits_to_keep=1)
-
-
-_PHASES = {"train": _step, "test": _forward}
 
 
 def _finish() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from core.errors import InputError
 from experiments.lab import cli, records
 
-_NOT_COMPARED = {"seconds", "environment", "identity"}
+_NOT_COMPARED = {"seconds", "environment", "identity", "ran_on"}
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from core import files, rope
 from core.errors import InputError
 from experiments.lab import cli
 from experiments.lab.records import RESULTS, ROOT
-from report import audit
+from report import audit, planned
 from report.language import FILTERS, View, environment, holds
 from tables.kit import markdown
 
@@ -32,6 +32,7 @@ OVERALL = {
     "experiments.md": ROOT / "experiments" / "README.md",
     "paper.md": RESULTS / "paper" / "README.md",
     "serving.md": RESULTS / "serving.md",
+    "paper_scale.md": RESULTS / "paper-scale.md",
 }
 
 
@@ -65,6 +66,7 @@ def overall_pages() -> dict[Path, str]:
 
     names = {
         "cost": cost,
+        "planned": planned,
         "methods": list(rope.METHODS),
         "checks": len(checks),
         "agree": sum(check.holds for check in checks),

@@ -118,6 +118,12 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
         )
 
 
+def add_dtype_argument(to: argparse.ArgumentParser) -> None:
+    """--dtype; None stands for what `models.chosen_dtype` makes of it."""
+    default = "float32; on a GPU the half precision that the scale or the checkpoint's configuration states"
+    to.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help=f"of the model (default {default})")
+
+
 def add_results_argument(to: argparse.ArgumentParser) -> None:
     """--results, where records come from."""
     to.add_argument("--results", type=Path, default=RESULTS, metavar="DIR", help="of records (default results/)")

@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import argparse
 import functools
-import os
 import sys
 import time
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 
-from accelerate import PartialState
 from tqdm import tqdm
 
 from core import files, rope
 from core.errors import InputError
 from core.extend import extend
 from core.rope import scale
-from experiments.lab import cli, journal, models, records, scales, source
+from experiments.lab import cli, journal, models, placing, records, scales, source
+from experiments.lab.placing import rank
 
 Evaluate = Callable[[list[str]], Iterator[tuple[str, object]]]
 
@@ -42,17 +41,17 @@ def parser(module_doc: str, experiment: str) -> argparse.ArgumentParser:
         metavar="PATH_OR_NAME",
         help="evaluate this checkpoint instead: a directory, such as experiments.finetune writes, or a name on the hub",
     )
-    made.add_argument(
-        "--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help="of the model (default float32)"
-    )
+    cli.add_dtype_argument(made)
     cli.add_method_arguments(made, several=True)
     cli.add_records_arguments(made)
     return made
 
 
-def rank() -> tuple[int, int]:
-    """(this process, how many there are)."""
-    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+def load(name: str, dtype: str) -> models.Loaded:
+    """A model to evaluate, of whose attention the records say which it is."""
+    loaded = models.load(name, dtype)
+    records.note(attention=loaded.model.config._attn_implementation)
+    return loaded
 
 
 class Evaluation:
@@ -72,11 +71,14 @@ class Evaluation:
         else:
             scales.get(arguments.scale)
             self.scale = arguments.scale
+        models.check_access(self.name)
+        arguments.dtype = models.chosen_dtype(arguments.dtype, self.name, self.scale)
+        placing.place()  # before any experiment can load a model
 
     @functools.cached_property
     def loaded(self) -> models.Loaded:
         """The model, loaded when first needed, once."""
-        return models.load(self.name, self.arguments.dtype)
+        return load(self.name, self.arguments.dtype)
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         """(method, options) to run; a method of None takes the checkpoint as it is."""
@@ -178,13 +180,12 @@ def measure(
     if len(set(keys)) != len(keys):
         raise InputError("two samples have the same name; give every sample its own.")
     process, count = rank()
-    state = PartialState(cpu=models.device() == "cpu") if count > 1 else None
+    placing.place()
     place = journal_place(file, run["experiment"], journal_of or run["identity"])
 
     # Every process reads what all wrote before any of them writes more.
     done = _read(place)
-    if state:
-        state.wait_for_everyone()
+    placing.wait()
     # What was begun together is done together, so that a kill changes no window that two parts share.
     begun = {together(key) for key in keys if key not in done}
     todo = divided([key for key in keys if together(key) in begun], together, count)[process]
@@ -198,8 +199,7 @@ def measure(
             own.add(key, {"value": value, "seconds": round(now - started, 3)})
             started = now
             bar.update(1)
-    if state:
-        state.wait_for_everyone()
+    placing.wait()
     if process:
         return None
     done = _read(place)

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.geometry import RopeGeometry
+from experiments.lab import rehearsal
 from experiments.lab.scale import Scale
 from experiments.lab.suite import Ablation, Data, Step, Suite
 
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 N_HAT = {2: 80, 4: 64}
 _LENGTHS = (4096, 8192, 16384)
-_HALF = {"dtype": "bfloat16"}
 
 # Quickly: what tells whether each of them runs.
 EVALUATIONS = (
-    Step("longbench_e", _HALF, {"limit": 1}, Data.BENCHMARKS),
-    Step("open_llm", _HALF, {"limit": 10}, Data.BENCHMARKS),
-    Step("ruler", {"lengths": _LENGTHS, "samples": 500, **_HALF}, {"lengths": _LENGTHS[:2], "samples": 1}),
+    Step("longbench_e", quick={"limit": 1}, data=Data.BENCHMARKS, any_engine=True),
+    Step("open_llm", quick={"limit": 10}, data=Data.BENCHMARKS, any_engine=True),
+    Step("ruler", {"lengths": _LENGTHS, "samples": 500}, {"lengths": _LENGTHS[:2], "samples": 1}, any_engine=True),
     Step(
         "perplexity",  # the paper's texts are PG19's, which --books names
-        {"lengths": _LENGTHS, "stride": 256, **_HALF},
+        {"lengths": _LENGTHS, "stride": 256},
         {"lengths": _LENGTHS[:2], "tokens": 16384},
         Data.BOOKS,
     ),
     Step(
         "passkey",
-        {"lengths": (2048, 4096, 8192, 12288, 16384, 20480), "keys": 10, **_HALF},
+        {"lengths": (2048, 4096, 8192, 12288, 16384, 20480), "keys": 10},
         {"lengths": _LENGTHS[:2], "depths": 3, "keys": 1},
+        any_engine=True,
     ),
 )
 # Tables 4 to 7: fine-tuned at s = 2; b is varied at the n̂ of the comparison.
@@ -55,7 +58,7 @@ def scale(
             evaluations=EVALUATIONS,
             alone=(Step("disturbance"), Step("angle_distribution")),
             seeds=1,
-            timing=Step("time_cost", _HALF, {"repeats": 1}),
+            timing=Step("time_cost", {"length": 2 * GEOMETRY.context_length, "checkpointing": True}, {"repeats": 1}),
             ablations=ablations,
         ),
         architecture={
@@ -66,4 +69,32 @@ def scale(
             "vocab_size": 32000,
             "max_position_embeddings": GEOMETRY.context_length,
         },
+        gpu_dtype="bfloat16",
     )
+
+
+# On a GPU the paper's lengths and layouts with next to no samples. On a CPU, where L tokens of one layer take half a
+# minute, prompts of a few hundred tokens, but for two that exceed L.
+_BEYOND = GEOMETRY.context_length + 64
+_LESS = {
+    "miniature": ({"samples": 1, "documents": 5}, {}),
+    "finetune": ({}, {"length": 128, "batch": 2}),
+    "longbench_e": (
+        {"limit": 1},
+        {"limit": 1, "tasks": ("qasper", "trec"), "window": 640, "margin": 128, "new_tokens": 4},
+    ),
+    "open_llm": ({"limit": 5}, {"limit": 1, "shots": 1}),
+    "ruler": ({"samples": 1}, {"samples": 1, "lengths": (1024,), "tasks": ("vt",)}),
+    "perplexity": (
+        {"tokens": 20480, "stride": 8192 - 256, "lengths": _LENGTHS[1:]},
+        {"tokens": _BEYOND + 64, "lengths": (_BEYOND,), "stride": GEOMETRY.context_length},
+    ),
+    "passkey": ({"depths": 1, "keys": 1}, {"depths": 1, "keys": 1, "lengths": (256, _BEYOND)}),
+    "time_cost": ({"repeats": 1}, {"repeats": 1, "length": 64}),
+}
+
+
+def rehearsed(name: str, preset: Scale) -> Scale:
+    """The rehearsal of one of these scales: batches of 16 sequences, so that up to 16 GPUs divide them."""
+    training = replace(preset.training, steps={2: 2, 4: 2}, batch=16, save_every=1, data="books")
+    return rehearsal.scale(name, preset, _LESS, training)

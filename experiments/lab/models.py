@@ -14,6 +14,7 @@ from unittest import mock
 import gguf
 import torch
 import transformers
+from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from tokenizers import Tokenizer, decoders, pre_tokenizers
@@ -31,6 +32,8 @@ from core import clex, files
 from core.embedding import config_geometry
 from core.errors import InputError
 from core.rope import RopeGeometry
+from eval import hub
+from experiments.lab.placing import device
 from experiments.lab.records import ROOT
 from experiments.lab.scales import SCALES
 
@@ -45,6 +48,9 @@ _UNLOADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, Arit
                pickle.UnpicklingError, StrictDataclassError)  # fmt: skip
 
 
+HALF = ("bfloat16", "float16")
+
+
 @dataclass
 class Loaded:
     """A model and its tokenizer."""
@@ -53,15 +59,25 @@ class Loaded:
     tokenizer: PreTrainedTokenizerBase
 
 
-def device() -> str:
-    """The accelerator when there is one, else the CPU."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
+def chosen_dtype(asked: str | None, name: str, scale: str | None = None) -> str:
+    """What a model is evaluated in: as asked, else float32 on a CPU, and on a GPU what its scale or it itself states.
+
+    Args:
+        asked: "float32", "bfloat16", "float16", or None.
+        name: of the model, as :func:`load` takes it.
+        scale: where its records go, if not by its own name: a fine-tune is evaluated as its scale is.
+    """
+    if asked or device() == "cpu":
+        return asked or "float32"
+    preset = SCALES.get(scale or name)
+    stated = preset.gpu_dtype if preset else check_config(name).dtype
+    return next((half for half in HALF if str(stated) in (half, f"torch.{half}")), "float32")
 
 
 def attention(dtype: str) -> str | None:
     """FlashAttention-2 where it is installed, there is a GPU and the dtype is one of its two; else transformers'
     default, which is SDPA for every model that has it."""
-    usable = transformers.utils.is_flash_attn_2_available() and dtype in ("bfloat16", "float16")
+    usable = transformers.utils.is_flash_attn_2_available() and dtype in HALF
     return "flash_attention_2" if usable else None
 
 
@@ -94,6 +110,7 @@ def load(name: str, dtype: str = "float32") -> Loaded:
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # to be refused below, by name
                 **arguments,
+                **pin(source),
                 **quantization,
             )
     except _UNLOADABLE as error:
@@ -117,21 +134,52 @@ def tokenizer(name: str) -> PreTrainedTokenizerBase:
         return byte_tokenizer()
     check_config(name)
     try:
-        kind = PreTrainedTokenizerFast if arguments else AutoTokenizer  # which would parse the GGUF file once more
-        return kind.from_pretrained(source, trust_remote_code=False, **arguments)
+        # AutoTokenizer would parse a GGUF file once more.
+        kind = PreTrainedTokenizerFast if arguments else AutoTokenizer
+        return kind.from_pretrained(source, trust_remote_code=False, **arguments, **pin(source))
     except _UNLOADABLE as error:
         raise InputError(f"cannot load the tokenizer of {name}: {_first_line(error)}") from error
 
 
 def provenance(name: str) -> dict:
-    """What identifies the weights in a record; needs no loading. Of a local checkpoint, its directory's own name."""
+    """What identifies the weights in a record; needs no loading. Of a local checkpoint, its directory's own name; of
+    one on the hub, its commit."""
     source, _ = _resolve(name)
     weights = sorted(p for p in Path(source).glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
     named = Path(name).resolve().name if weights else str(name)
+    commit = _commit(source)
     return {
         "source": SCALES[name].model if name in SCALES else named,
         "sha256": {file.name: files.sha256(file) for file in weights},
+        **({"revision": commit} if commit else {}),
     }
+
+
+def check_access(name: str) -> None:
+    """Refuse, before any work, a model on the hub that is gated and may not be read."""
+    if _is_on_hub(source := _resolve(name)[0]):
+        hub.reach(source)
+
+
+def pin(source: str) -> dict:
+    """What else to hand to from_pretrained: the pinned commit of a repository on the hub, if it has one."""
+    is_pinned = source in hub.REVISIONS and _is_on_hub(source)
+    return {"revision": hub.REVISIONS[source]} if is_pinned else {}
+
+
+def _is_on_hub(source: str) -> bool:
+    return source != "random" and not Path(source).is_absolute() and not Path(source).exists()
+
+
+def _commit(source: str) -> str | None:
+    """The commit of a repository on the hub: the pinned one, else that of its configuration as it was last read."""
+    if not _is_on_hub(source):
+        return None
+    if pinned := pin(source):
+        return pinned["revision"]
+    check_config(source)
+    cached = try_to_load_from_cache(source, "config.json")
+    return Path(cached).parent.name if isinstance(cached, str) else None
 
 
 def check_config(name: str) -> transformers.PreTrainedConfig:
@@ -139,9 +187,13 @@ def check_config(name: str) -> transformers.PreTrainedConfig:
     source, arguments = _resolve(name)
     if source == "random":
         return architecture(name)
+    check_access(name)
     try:
-        config = _gguf_config(source, **arguments) if arguments else AutoConfig.from_pretrained(source, trust_remote_code=False)
-        stated = {} if arguments else transformers.PreTrainedConfig.get_config_dict(source)[0]
+        if arguments:
+            config, stated = _gguf_config(source, **arguments), {}
+        else:
+            config = AutoConfig.from_pretrained(source, trust_remote_code=False, **pin(source))
+            stated = transformers.PreTrainedConfig.get_config_dict(source, **pin(source))[0]
     except _UNLOADABLE as error:
         raise InputError(
             f"no checkpoint at {name!r}: give a directory with config.json and weights, a name on the Hugging Face "
@@ -199,9 +251,11 @@ def facts(name: str, scale: str, factor: float) -> dict:
         if SCALES[scale].geometry != geometry(name) or weights not in ({}, provenance(name)["sha256"]):
             raise InputError(f"{name} is not the model of the scale {scale!r} but bears its name; rename it.")
         return SCALES[scale].facts()
+    found = provenance(name)
     return {
         "title": scale,
-        "model": provenance(name)["source"],
+        "model": found["source"],
+        **({"revision": found["revision"]} if "revision" in found else {}),
         "geometry": asdict(geometry(name)),
         "factors": [factor],
         "n_hat": {},

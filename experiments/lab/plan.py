@@ -23,11 +23,15 @@ class Chain:
         name: of the log, and of the records as far as they are of one run.
         commands: module and arguments of each.
         twins: settings that are this very model, as (experiment, setting): its records hold for them too.
+        trains: how many of the commands, the first ones, train.
+        method: of the model, where there is one.
     """
 
     name: str
     commands: list[Command]
     twins: list[tuple[str, Setting]] = field(default_factory=list)
+    trains: int = 0
+    method: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Plan:
         experiments: of the suite's, these alone.
         methods: these alone, and nothing that goes through methods of its own.
         replace: records of other settings may give way.
+        engine: the arguments that choose what generates, for steps that leave a choice.
+        brief: of each part, one model whose scaling is learned and one whose scaling is not.
     """
 
     scale: str
@@ -61,6 +67,8 @@ class Plan:
     experiments: Collection[str] | None = None
     methods: Collection[str] | None = None
     replace: bool = False
+    engine: tuple[str, ...] = ()
+    brief: bool = False
 
     @property
     def suite(self) -> Suite:
@@ -92,6 +100,10 @@ class Plan:
         timed = {"factor": factor, "method": tuple(methods)} | {"weights": path for path in weights}
         return [Chain(step.experiment, [self._command(step, [*self._base(), *command_line(timed)])])]
 
+    def alone(self) -> Chain:
+        """What goes through methods of its own."""
+        return Chain("alone", self._commands(self._base(), self.suite.alone))
+
     def chains(self, only: str | None = None) -> list[Chain]:
         """Each model once, in the part that measures most of it, which comes first."""
         parts = {
@@ -102,7 +114,12 @@ class Plan:
         }
         chains: dict[str, Chain] = {}
         for name, part in parts.items():
+            kinds = set()
             for chain in part() if only in (None, name) else ():
+                kind = rope.get(chain.method).start is not None if chain.method else None
+                if self.brief and (kind in kinds or chain.name in chains or not chain.commands):
+                    continue
+                kinds.add(kind)
                 first = chains.setdefault(chain.name, chain)
                 if first is not chain:
                     first.twins.extend(chain.twins)
@@ -125,7 +142,7 @@ class Plan:
             for setting in self.preset.comparison(factor):
                 yield self._as_it_is(setting, factor, steps)
         if self.methods is None:
-            yield Chain("alone", self._commands(self._base(), self.suite.alone))
+            yield self.alone()
 
     def _ablations(self) -> Iterator[Chain]:
         for trained in (True, False):
@@ -180,15 +197,19 @@ class Plan:
 
     def _as_it_is(self, setting: Setting, factor: float, steps: Iterable[Step]) -> Chain:
         name = records.run_name(setting[0], factor, setting[1])
-        return Chain(name, self._commands(self._method(setting, factor), steps) if self._is_asked(setting) else [])
+        commands = self._commands(self._method(setting, factor), steps, self.engine)
+        return Chain(name, commands if self._is_asked(setting) else [], method=setting[0])
 
     def _fine_tuned(self, setting: Setting, factor: float, seed: int, steps: Iterable[Step]) -> Chain:
         """A fine-tune and what is measured of it; nothing where nothing is."""
         name = records.run_name(setting[0], factor, setting[1], seed)
         checkpoint = str(self._checkpoint(name))
         how = [*self._method(setting, factor), *command_line({"seed": seed, "output": checkpoint})]
-        measured = self._commands(["--model", checkpoint], steps) if self._is_asked(setting) else []
-        return Chain(name, [self._command(self.suite.training, how), *measured] if measured else [])
+        # What is learned follows the input's length, which other engines than transformers cannot.
+        engine = () if rope.get(setting[0]).start else self.engine
+        measured = self._commands(["--model", checkpoint], steps, engine) if self._is_asked(setting) else []
+        commands = [self._command(self.suite.training, how), *measured] if measured else []
+        return Chain(name, commands, trains=len(commands) - len(measured), method=setting[0])
 
     def _is_asked(self, setting: Setting) -> bool:
         return self.methods is None or setting[0] in self.methods
@@ -205,8 +226,12 @@ class Plan:
     def _method(self, setting: Setting, factor: float) -> Command:
         return [*self._base(), *command_line({"method": setting[0], "factor": factor, **setting[1]})]
 
-    def _commands(self, model: Command, steps: Iterable[Step]) -> list[Command]:
-        return [self._command(step, model) for step in steps if self._is_wanted(step)]
+    def _commands(self, model: Command, steps: Iterable[Step], engine: Iterable[str] = ()) -> list[Command]:
+        return [
+            self._command(step, [*model, *(engine if step.any_engine else ())])
+            for step in steps
+            if self._is_wanted(step)
+        ]
 
     def _is_wanted(self, step: Step) -> bool:
         asked = self.experiments is None or step.experiment in self.experiments

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from core import files
 from core.errors import InputError
+from experiments.lab import placing
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "results"
@@ -27,6 +28,8 @@ SCALE = "scale.json"  # beside a scale's records, says what they are of
 MINIATURE = "miniature.json"  # beside generated samples, says what they are a miniature of
 _PACKAGES = ("torch", "transformers", "numpy")
 _SCORING = ("lm_eval", "tokenizers")
+_ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
+_noted: dict[str, str] = {}
 
 
 REMEDY = "remove it and measure again"  # what to do about a record that cannot be read
@@ -129,7 +132,7 @@ def check_scale(results: Path, scale: str, facts: dict) -> dict:
     """
     file = Path(results) / files.component(scale) / SCALE
     known = read(file) if file.is_file() else {}
-    for fact in ("geometry", "sha256"):
+    for fact in ("geometry", "sha256", "revision"):
         if known.get(fact) and facts.get(fact) and known[fact] != facts[fact]:
             raise InputError(
                 f"{file.parent} holds records of another model of that name ({known.get('model')}); give another "
@@ -161,14 +164,26 @@ def benchmark(data: Path | None) -> dict:
     return files.read_json(file, "make the samples again") if data and file.is_file() else {}
 
 
+def note(**facts: str | int) -> None:
+    """State what this process computes with; records of a GPU have it in their environment."""
+    _noted.update(facts)
+
+
 def environment() -> dict:
-    """Versions, device and commit of this run."""
-    return {
+    """Versions, device and commit of this run; how many processes share it, and what a GPU adds."""
+    gpu = _cuda()
+    found = {
         "python": platform.python_version(),
-        "packages": _versions(*_PACKAGES),
-        "device": _device(),
+        "packages": _versions(*_PACKAGES, *(_ON_GPU if gpu else ())),
+        "device": gpu.get_device_name() if gpu else f"{os.cpu_count()} × {_processor()}",
         "commit": commit(),
     }
+    processes = placing.rank()[1]
+    if processes > 1:
+        found["processes"] = processes
+    if gpu:
+        found |= {"gpus": processes, "cuda": sys.modules["torch"].version.cuda} | _noted
+    return found
 
 
 def _versions(*names: str) -> dict[str, str]:
@@ -179,11 +194,10 @@ def _versions(*names: str) -> dict[str, str]:
     return found
 
 
-def _device() -> str:
-    torch = sys.modules.get("torch")  # a run that never imported torch ran on the CPU
-    if torch is not None and torch.cuda.is_available():
-        return torch.cuda.get_device_name()
-    return f"{os.cpu_count()} × {_processor()}"
+def _cuda():
+    """torch.cuda where there is a GPU; a run that never imported torch ran on the CPU."""
+    torch = sys.modules.get("torch")
+    return torch.cuda if torch is not None and torch.cuda.is_available() else None
 
 
 def _processor() -> str:

@@ -22,7 +22,8 @@ class Training:
     Attributes:
         steps: optimizer steps for each scaling factor.
         batch: sequences of a step, over all devices.
-        device_batch: sequences that a device takes at a time; gradients are accumulated up to `batch`.
+        device_batch: sequences that a device takes at a time, where a GPU does not take as many as it has memory for; gradients
+            are accumulated up to `batch`.
         learning_rate, betas, weight_decay: AdamW's.
         clip: the gradient norm is clipped at this.
         dtype: of matrix products, "bfloat16" or "float32"; None for bfloat16 on a GPU that has it, else float32.
@@ -62,6 +63,7 @@ class Scale:
         suite: what is measured of it, where that can be done in one go.
         architecture: a Llama's sizes, so that a dry run needs neither weights nor network; of the model "random",
             all there is.
+        gpu_dtype: what its models are evaluated in on a GPU, unless another is asked for; None for float32.
     """
 
     title: str
@@ -74,6 +76,7 @@ class Scale:
     training: Training = field(default_factory=Training)
     suite: Suite | None = None
     architecture: dict[str, int] | None = None
+    gpu_dtype: str | None = None
 
     def comparison(self, factor: float) -> list[tuple[str, dict]]:
         """The methods that every comparison without training runs, with their options."""

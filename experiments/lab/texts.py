@@ -105,7 +105,11 @@ def check_file(path: Path) -> None:
 
 
 def tokens(tokenizer, text: str, most: int | None = None) -> torch.Tensor:
-    """The ids [count] of a text's first `most` tokens, of all where None; without special tokens."""
+    """The ids [count] of a text's first `most` tokens, of all where None.
+
+    Without special tokens, as windows begin anywhere in a book. Prompts have those that the tokenizer adds by default,
+    as in LongBench's, lm-eval's and NVIDIA's own programs: for tiny and SmolLM2 none, for LLaMA2 <s>.
+    """
     # Seven characters a token is more than any English text needs, and spares tokenising all of a book.
     excerpt = text if most is None else text[: 7 * most]
     ids = tokenizer(excerpt, add_special_tokens=False, return_tensors="pt").input_ids[0]

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from scipy.integrate import solve_ivp
 from transformers import AutoModelForCausalLM, DynamicCache
 
@@ -164,6 +165,76 @@ def test_training_rotates_by_what_it_draws_and_a_seed_repeats_it():
     first = model(tokens(40)).logits
     torch.manual_seed(5)
     assert torch.equal(model(tokens(40)).logits, first) and not torch.equal(model(tokens(40)).logits, first)
+
+
+def drawn_alone(draws, place, sample, length):
+    (found,) = draws.of([sample], lambda generator: place.draw(length, generator))
+    return found
+
+
+def test_a_samples_draw_is_its_own_whatever_shares_its_batch_and_wherever_a_run_begins():
+    place = rotary(clex_model())
+    every = clex.Draws(3).of(range(12), lambda generator: place.draw(20, generator))
+    assert len({t for t, _ in every}) > 4
+    for stride, width in ((1, 1), (2, 2), (3, 1), (8, 4)):  # other processes take what is between
+        draws = clex.Draws(3)
+        for start in range(0, 12 - width, stride):
+            samples = range(start, start + width)
+            for _ in range(2):  # as a pass that is recomputed asks again
+                found = draws.of(samples, lambda generator: place.draw(20, generator))
+                for sample, (t, positions) in zip(samples, found, strict=True):
+                    assert t == every[sample][0] and torch.equal(positions, every[sample][1])
+    draws = clex.Draws(3)
+    for sample in (11, 2, 7):  # backwards too, from the beginning
+        t, positions = drawn_alone(draws, place, sample, 20)
+        assert t == every[sample][0] and torch.equal(positions, every[sample][1])
+    assert [t for t, _ in clex.Draws(4).of(range(12), lambda generator: place.draw(20, generator))] != [
+        t for t, _ in every
+    ]
+
+
+def test_rows_of_a_batch_train_as_each_does_alone():
+    model, ids, samples = clex_model().train(), tokens(40, rows=3), [4, 0, 9]
+    draws = clex.Draws(1)
+    with clex.drawing(model, draws, samples):
+        together = model(ids).logits
+    for row, sample in enumerate(samples):
+        with clex.drawing(model, draws, [sample]):
+            alone = model(ids[row : row + 1]).logits
+        assert torch.allclose(alone[0], together[row], atol=1e-4)
+        place, (t, positions) = rotary(model), drawn_alone(draws, rotary(model), sample, 40)
+        with clex.drawing(model, draws, samples):
+            cos, _ = place(torch.zeros(1), torch.arange(40)[None])
+        angles = np.outer(positions, clex_ode.solve(place.up, place.down, place.geometry, t).detach())
+        assert cos.shape == (3, 40, 16) and cos[row, :, :8].detach().numpy() == pytest.approx(np.cos(angles), abs=1e-4)
+    assert rotary(model).drawn is None  # nothing stays behind
+    with clex.drawing(random_model(), draws, samples):
+        pass  # of other models nothing
+
+
+def test_recomputed_activations_see_the_same_draws():
+    model, ids = clex_model().train(), tokens(40, rows=2)
+    found = []
+    for recomputed in (False, True):
+        if recomputed:
+            model.activation_checkpointing_enable({"use_reentrant": False})
+        model.zero_grad()
+        with clex.drawing(model, clex.Draws(1), [6, 7]):
+            loss = model(ids, labels=ids, use_cache=False).loss
+            loss.backward()
+        found.append((loss.item(), rotary(model).down.grad.clone()))
+    assert found[0][0] == found[1][0] and torch.allclose(found[0][1], found[1][1], rtol=1e-4, atol=1e-7)
+
+
+def test_matrices_are_narrow_where_they_are_to_be_and_saved_in_float32(tmp_path):
+    model = clex_model()
+    wide = [matrix.detach().clone() for matrix in (rotary(model).up, rotary(model).down)]
+    clex.narrow(model, torch.bfloat16)
+    assert rotary(model).up.dtype == rotary(model).down.dtype == torch.bfloat16
+    saved = load_file(clex.save(model, tmp_path))
+    for name, before in zip(("up", "down"), wide):
+        assert saved[name].dtype == torch.float32 and torch.equal(saved[name], before.bfloat16().float())
+    clex.narrow(random_model(), torch.bfloat16)  # of other models nothing
 
 
 def test_the_losss_gradient_in_both_matrices_is_its_finite_difference():

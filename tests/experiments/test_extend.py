@@ -32,11 +32,11 @@ def test_a_checkpoint_keeps_its_weights(call, model, tmp_path, loads_nothing):
 def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(call, model, tmp_path, monkeypatch, loads_nothing):
     asked = []
 
-    def download(name, ignore_patterns):
+    def download(name, revision, ignore_patterns):
         asked.append((name, "*.bin" in ignore_patterns))
         return str(model)
 
-    monkeypatch.setattr("experiments.extend.snapshot_download", download)
+    monkeypatch.setattr("experiments.lab.snapshot.snapshot_download", download)
     monkeypatch.setattr("experiments.extend.models._resolve", lambda name: ("owner/name", {}))
     monkeypatch.setattr("experiments.extend.models.check_config", lambda name: checked)
     from transformers import AutoConfig

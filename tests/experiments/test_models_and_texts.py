@@ -48,6 +48,8 @@ def test_it_knows_english(smollm2):
     with torch.inference_mode():
         best = smollm2.model(**tokens).logits[0, -1].argmax()
     assert smollm2.tokenizer.decode(best) == " Paris"
+    # Nor does it read any by default, so that prompts with and without them are the same.
+    assert smollm2.tokenizer("The capital of France is").input_ids == tokens.input_ids[0].tolist()
 
 
 @pytest.mark.parametrize("factor", [2, 4])

@@ -16,8 +16,7 @@ import pytest
 from core import files, rope
 from core.errors import InputError
 from core.rope import RopeGeometry, scale
-from experiments import rerun
-from experiments.lab import harness, own, records, scales
+from experiments.lab import harness, machine, own, records, scales
 from experiments.lab.plan import Chain, Plan
 from experiments.lab.scale import Scale
 from experiments.lab.suite import Ablation, Data, Step, Suite, Temperature
@@ -332,7 +331,7 @@ def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
     write("dprope_n-hat=44_s=2", {"n_hat": 44})
     write("dprope_n-hat=44_s=2_seed=01", {"n_hat": 44}, seed=1)
     twins = [("perplexity", ("dprope", {"intervals": 180})), ("ruler", ("dprope", {"intervals": 180}))]
-    rerun.share(Chain("dprope_n-hat=44_s=2_seed=0", [], twins), tmp_path)
+    machine.share(Chain("dprope_n-hat=44_s=2_seed=0", [], twins), tmp_path)
     made = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*/*intervals*.json")}
     assert set(made) == {"dprope_intervals=180_s=2_seed=0", "dprope_intervals=180_s=2_seed=0_whole"}
     for name, record in made.items():
@@ -342,11 +341,11 @@ def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
 
 def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
     chains = [Chain(name, [["experiments.passkey", "--help"]] * 2) for name in "abc"]
-    rerun.run(chains, 2, tmp_path / "logs")
+    machine.run(chains, machine.Machine((), 2), tmp_path / "logs")
     assert all((tmp_path / "logs" / f"{name}.log").read_text().count("usage:") == 2 for name in "abc")
     bad = Chain("bad", [["experiments.passkey", "--depths", "0"]])
     with pytest.raises(InputError, match=r"experiments.passkey failed \(.*--depths.*bad.log"):
-        rerun.run([bad], 1, tmp_path / "logs")
+        machine.run([bad], machine.Machine((), 1), tmp_path / "logs")
 
 
 def test_commands_that_end_together_are_told_apart(tmp_path, monkeypatch):
@@ -359,18 +358,18 @@ def test_commands_that_end_together_are_told_apart(tmp_path, monkeypatch):
 
     monkeypatch.setattr(forkserver, "read_signed", slowly)
     chains = [Chain(name, [["experiments.passkey", "--help"]] * 6) for name in "abc"]
-    rerun.run(chains, 3, tmp_path / "logs")
+    machine.run(chains, machine.Machine((), 3), tmp_path / "logs")
 
 
 def test_of_a_lenient_run_what_refuses_its_input_is_skipped(tmp_path):
     chain = Chain("a", [["experiments.passkey", "--scale", "nonesuch"], ["experiments.passkey", "--help"]])
-    ((experiment, reason),) = rerun.run([chain], 1, tmp_path / "logs", lenient=True)
+    ((experiment, reason),) = machine.run([chain], machine.Machine((), 1), tmp_path / "logs", lenient=True)
     assert experiment == "passkey" and "nonesuch" in reason
     assert "usage:" in (tmp_path / "logs" / "a.log").read_text()
     for options in (["--no-such-option"], ["--results", str(tmp_path / "logs" / "a.log")]):  # ours, or the machine's
         broken = Chain("b", [["experiments.passkey", *options]])
         with pytest.raises(InputError, match=r"experiments.passkey failed"):
-            rerun.run([broken], 1, tmp_path / "logs", lenient=True)
+            machine.run([broken], machine.Machine((), 1), tmp_path / "logs", lenient=True)
 
 
 def test_sizes_follow_a_model_of_ones_own():

@@ -1,8 +1,13 @@
-"""What a fine-tuning run needs, counted from the configuration alone: parameters, tokens, memory, hours."""
+"""What a run needs, counted from the configuration alone: parameters, tokens, memory, disk, hours.
+
+Training first, then evaluation. GB are 10⁹ bytes. Nothing of a model is allocated.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import json
+from dataclasses import dataclass, replace
 
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedConfig
@@ -11,10 +16,23 @@ from core.errors import InputError
 from experiments.lab.scale import Training
 from experiments.lab.training.loss import CHUNK_LOGITS
 
-# Of an A100's dense bfloat16 peak. At 0.45 LLaMA2-7B at s = 2 takes the 6 hours on 8 A100 that the paper reports.
-MFU = 0.45
+# An A100 80GB SXM: dense bfloat16 FLOP/s and bytes/s of its memory (NVIDIA's data sheet).
 PEAK = 312e12
-LIVE_PARAMETERS = 1e9  # that DeepSpeed keeps gathered at a time, its default stage3_max_live_parameters
+BANDWIDTH = 2.039e12
+# Of the peak, in training. At 0.45 LLaMA2-7B at s = 2 takes the 6 hours on 8 A100 that the paper reports.
+MFU = 0.45
+# Of the peak while prompts are read, and of the bandwidth while tokens are generated one by one. Assumed: transformers
+# launches every kernel from Python, which at batch 1 leaves most of the bandwidth unused.
+READING = 0.4
+WRITING = 0.25
+TOKENISED = 365_000  # tokens a second and core (measured, LLaMA2's tokenizer)
+FILLED = 0.85  # of a GPU's memory, where a device batch is chosen
+PROCESS = 4  # GB of host memory that a process takes with its libraries and CUDA (assumed)
+
+# DeepSpeed's defaults: parameters gathered at a time (stage3_max_live_parameters), and updated at a time
+# (sub_group_size).
+LIVE_PARAMETERS = 1e9
+SUB_GROUP = 1e9
 
 
 @dataclass(frozen=True)
@@ -28,54 +46,162 @@ class Plan:
     memory: float = 80
     mfu: float = MFU
 
+    @property
+    def tokens(self) -> int:
+        """That are trained on."""
+        return self.length * self.settings.batch * self.steps
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A model's sizes.
+
+    Attributes:
+        parameters: weights, tied ones once.
+        multiplied: the weights that every token is multiplied by; all but an embedding that is looked up.
+        width, inner: of the residual stream and of the MLP.
+        query, key: of the queries of all heads, and of the keys of all heads.
+    """
+
+    parameters: int
+    multiplied: int
+    vocabulary: int
+    layers: int
+    width: int
+    inner: int
+    query: int
+    key: int
+
 
 def parameters(config: PreTrainedConfig) -> int:
-    """How many weights the model has, tied ones once; nothing is allocated."""
+    """How many weights the model has, tied ones once."""
+    return _parameters(type(config), config.to_json_string())
+
+
+@functools.lru_cache
+def _parameters(kind: type[PreTrainedConfig], stated: str) -> int:
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
+        model = AutoModelForCausalLM.from_config(kind.from_dict(json.loads(stated)))
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def memory(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
-    """GB per GPU (10⁹ bytes) of each part, in bfloat16 with a float32 master copy.
-
-    Several GPUs divide weights, gradients and optimizer states (ZeRO-3); a single one holds float32 weights, which
-    autocast copies to bfloat16. Activations are counted for a Llama layer with a fused attention kernel.
-    """
-    count = parameters(config)
-    width, layers, inner = config.hidden_size, config.num_hidden_layers, config.intermediate_size
+def sizes(config: PreTrainedConfig) -> Sizes:
+    """The sizes of a Llama-like model."""
+    count, width = parameters(config), config.hidden_size
     per_head = getattr(config, "head_dim", None) or width // config.num_attention_heads
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    query, key = per_head * config.num_attention_heads, per_head * heads
-    tokens = plan.length * plan.settings.device_batch
+    key_heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    return Sizes(
+        parameters=count,
+        multiplied=count - (0 if config.tie_word_embeddings else config.vocab_size * width),
+        vocabulary=config.vocab_size,
+        layers=config.num_hidden_layers,
+        width=width,
+        inner=getattr(config, "intermediate_size", None) or 4 * width,
+        query=per_head * config.num_attention_heads,
+        key=per_head * key_heads,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Training
+
+
+def memory(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
+    """GB per GPU of each part at the run's peak, in bfloat16 with a float32 master copy.
+
+    Several GPUs divide weights, gradients and optimizer states (ZeRO-3), the gradients summed in float32; a single one
+    holds float32 weights, which autocast copies to bfloat16.
+    """
+    size, settings = sizes(config), plan.settings
+    count = size.parameters
+    passes = activations(size, plan.length * settings.device_batch, settings.checkpointing)
+    if plan.gpus > 1:
+        states = {"weights": 2 / plan.gpus, "gradients": 4 / plan.gpus, "optimizer": 12 / plan.gpus}
+        passes |= {"gathered weights": 2 * min(count, LIVE_PARAMETERS)}
+        # A copy of the gradients, and the denominator of AdamW.
+        update = {"update": 2 * 4 * min(count / plan.gpus, SUB_GROUP)}
+    else:
+        states, update = {"weights": 4, "gradients": 4, "optimizer": 8}, {}
+        passes |= {"bfloat16 copy": 2 * count}
+    held = {name: share * count for name, share in states.items()}
+    parts = held | max(passes, update, key=lambda phase: sum(phase.values()))
+    return {name: size / 1e9 for name, size in parts.items()}
+
+
+def activations(size: Sizes, tokens: int, checkpointing: bool) -> dict[str, float]:
+    """Bytes that a forward and backward pass over so many tokens holds beside weights and gradients, in bfloat16.
+
+    Counted for a Llama layer with a fused attention kernel and for a loss that never holds all logits.
+    """
     # Two norms (float32 input, bfloat16 before and after the weight); q and attention's output; k and v; the MLP's
     # gate, activation, up and product.
-    layer = tokens * (2 * 8 * width + 2 * 2 * query + 2 * 2 * key + 4 * 2 * inner)
-    loss = 4 * 2 * CHUNK_LOGITS + 4 * config.vocab_size * width + 3 * 2 * tokens * width
-    if plan.gpus > 1:
-        states = {"weights": 2 / plan.gpus, "gradients": 2 / plan.gpus, "optimizer": 12 / plan.gpus}
-        working = {"gathered weights": 2 * min(count, LIVE_PARAMETERS)}
-    else:
-        states, working = {"weights": 4, "gradients": 4, "optimizer": 8}, {"bfloat16 copy": 2 * count}
-    parts = {name: share * count for name, share in states.items()} | working
-    if plan.settings.checkpointing:
-        parts["activations, recomputed"] = layers * tokens * 2 * width + layer
-    else:
-        parts["activations"] = layers * layer
-    return {name: size / 1e9 for name, size in (parts | {"loss": loss}).items()}
+    layer = tokens * (2 * 8 * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner)
+    gradients = tokens * 3 * 2 * size.inner  # of the MLP's, the most that a backward pass holds at a time
+    # Ours holds CHUNK_LOGITS at a time, Liger's kernel as many as hidden states; both sum the head's gradient in
+    # float32.
+    logits = 2 * 4 * max(CHUNK_LOGITS, tokens * size.width)
+    loss = {"loss": logits + 4 * size.vocabulary * size.width + 3 * 2 * tokens * size.width}
+    if checkpointing:
+        return {"activations, recomputed": size.layers * tokens * 2 * size.width + layer + gradients} | loss
+    return {"activations": size.layers * layer + gradients} | loss
+
+
+def fitted(config: PreTrainedConfig, settings: Training, length: int, gpus: int, memory_of_each: float) -> Training:
+    """The settings with as many sequences at a time as a GPU has memory for, in GB: a power of two that divides the
+    batch evenly, at least 1."""
+    best, each = 1, 1
+    while settings.batch % (each * gpus) == 0:
+        tried = replace(settings, device_batch=each)
+        if sum(memory(config, Plan(length, 1, tried, gpus)).values()) <= FILLED * memory_of_each:
+            best = each
+        each *= 2
+    return replace(settings, device_batch=best)
 
 
 def hours(config: PreTrainedConfig, plan: Plan) -> float:
     """Wall-clock hours on A100s at the plan's utilisation of model FLOPs (6 per weight and token, and attention's)."""
-    embedding = 0 if config.tie_word_embeddings else config.vocab_size * config.hidden_size
-    per_head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    attention = 6 * config.num_hidden_layers * per_head * config.num_attention_heads * plan.length
-    per_token = 6 * (parameters(config) - embedding) + attention
-    return per_token * _tokens(plan) / (plan.gpus * PEAK * plan.mfu) / 3600
+    size = sizes(config)
+    per_token = 6 * size.multiplied + 6 * size.layers * size.query * plan.length
+    return per_token * plan.tokens / (plan.gpus * PEAK * plan.mfu) / 3600
+
+
+def disk(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
+    """GB that a run writes: a checkpoint to go on from, the next while it is being saved, the result, the tokens.
+
+    ZeRO-3 saves weights and AdamW's moments in float32, and the weights in bfloat16 (14.1 bytes a parameter, measured).
+    """
+    count, several = parameters(config), plan.gpus > 1
+    checkpoint = (14.1 if several else 12) * count
+    parts = {
+        "checkpoint": checkpoint,
+        "checkpoint that replaces it": checkpoint,
+        "result": (2 if several else 4) * count,
+        "tokens": (2 if config.vocab_size <= 2**16 else 4) * plan.tokens,
+    }
+    return {name: size / 1e9 for name, size in parts.items()}
+
+
+def kept(config: PreTrainedConfig, gpus: int = 8) -> float:
+    """GB of a run's result, all that stays of it."""
+    return (2 if gpus > 1 else 4) * parameters(config) / 1e9
+
+
+def host_memory(config: PreTrainedConfig, plan: Plan) -> float:
+    """GB of the host's memory, of all processes on it.
+
+    The first process alone reads the checkpoint (transformers under ZeRO-3: the others have tensors without data), and
+    gathers the bfloat16 weights to save them; a single process has read it in float32 before it goes to the GPU.
+    """
+    return PROCESS * plan.gpus + (2 if plan.gpus > 1 else 4) * parameters(config) / 1e9
+
+
+def tokenising_hours(plan: Plan, cores: int = 1) -> float:
+    """Hours to tokenise what the run trains on, once for all runs that share it."""
+    return plan.tokens / (TOKENISED * cores) / 3600
 
 
 def report(config: PreTrainedConfig, plan: Plan) -> str:
-    """The estimate as text for a terminal.
+    """The estimate of a training run as text for a terminal.
 
     Raises:
         InputError: a plan that cannot be.
@@ -88,16 +214,20 @@ def report(config: PreTrainedConfig, plan: Plan) -> str:
             f"a batch of {settings.batch} sequences cannot be divided among {plan.gpus} GPUs with "
             f"{settings.device_batch} each at a time; choose another --batch, --device-batch or --gpus."
         )
-    parts = memory(config, plan)
+    parts, files = memory(config, plan), disk(config, plan)
     needed = sum(parts.values())
     accumulated = settings.batch // (settings.device_batch * plan.gpus)
     lines = [
         f"parameters    {parameters(config):,}",
-        f"tokens        {_tokens(plan):,} in {plan.steps:,} steps of {settings.batch} sequences of {plan.length:,}",
+        f"tokens        {plan.tokens:,} in {plan.steps:,} steps of {settings.batch} sequences of {plan.length:,}",
         f"each step     {plan.gpus} GPUs × {settings.device_batch} sequences × {accumulated} accumulated",
         f"memory        {needed:.1f} GB of {plan.memory:g} on each of {plan.gpus} GPUs"
         + (" (ZeRO-3)" if plan.gpus > 1 else ""),
         *(f"              {size:6.1f}  {name}" for name, size in parts.items()),
+        f"disk          {sum(files.values()):.1f} GB",
+        *(f"              {size:6.1f}  {name}" for name, size in files.items()),
+        f"host memory   {host_memory(config, plan):.0f} GB",
+        f"tokenising    {60 * tokenising_hours(plan):.0f} minutes of a core, divided among all there are; once",
         f"expected      {hours(config, plan):.1f} hours, assuming A100s at {plan.mfu:.0%} of their bfloat16 peak",
     ]
     if needed > plan.memory:
@@ -105,5 +235,50 @@ def report(config: PreTrainedConfig, plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _tokens(plan: Plan) -> int:
-    return plan.length * plan.settings.batch * plan.steps
+# ---------------------------------------------------------------------------------------------------------------------
+# Evaluation
+
+
+def evaluation(
+    config: PreTrainedConfig,
+    prompts: int,
+    prompt_tokens: int,
+    new_tokens: int = 0,
+    batch: int = 1,
+    gpus: int = 1,
+    reading: float = READING,
+    writing: float = WRITING,
+) -> float:
+    """Hours to read prompts and to generate `new_tokens` after each, in bfloat16 on A100s with a model on each.
+
+    Reading is bound by arithmetic: 2 FLOPs a weight and token, and causal attention's. Every generated token is bound
+    by memory: all weights are read once for the prompts that share a batch, and the keys and values of each.
+
+    Args:
+        batch: prompts that are decoded together.
+        reading, writing: shares of the peak FLOP/s and of the bandwidth that are reached.
+    """
+    size = sizes(config)
+    flops = 2 * size.multiplied * prompt_tokens + 2 * size.layers * size.query * prompt_tokens**2
+    read = prompts * flops / (PEAK * reading)
+    cache = _cache(size) * (prompt_tokens + new_tokens / 2)
+    steps = prompts / batch * new_tokens
+    written = steps * (2 * size.parameters + batch * cache) / (BANDWIDTH * writing)
+    return (read + written) / gpus / 3600
+
+
+def inference_memory(config: PreTrainedConfig, tokens_in_cache: int, bytes_each: int = 2) -> float:
+    """GB of the weights, and of the keys and values of so many tokens, in numbers of 2 bytes (bfloat16) or 4."""
+    size = sizes(config)
+    return bytes_each / 2 * (2 * size.parameters + _cache(size) * tokens_in_cache) / 1e9
+
+
+def timing_memory(config: PreTrainedConfig, length: int) -> float:
+    """GB of a training step without an optimizer, as experiments.time_cost --checkpointing takes it in bfloat16."""
+    size = sizes(config)
+    return (2 * 2 * size.parameters + sum(activations(size, length, True).values())) / 1e9
+
+
+def _cache(size: Sizes) -> int:
+    """Bytes of a token's keys and values in bfloat16."""
+    return 2 * 2 * size.layers * size.key

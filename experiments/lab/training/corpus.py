@@ -11,12 +11,12 @@ import numpy as np
 
 from core import files
 from core.errors import InputError
+from eval import hub
 from experiments.lab import texts
 from experiments.lab.texts import Book
 
-HUB = "emozilla/pg19"  # PG19 as parquet; the loading script of the original is refused by datasets ≥ 4
-SHUFFLE_BUFFER = 256  # books
-NAMED = ("hub", "books")  # sources that are no directory
+HUB = "emozilla/pg19"  # PG19 as parquet; the original is a loading script, which nothing runs any more
+TRAINING = "data/train-*.parquet"  # 23 shards of 1,244 books
 SUFFIXES = ".txt", ".parquet"
 
 
@@ -45,10 +45,7 @@ class Corpus:
             loaders = [lambda book=book: book for book in _packaged()]
         else:
             loaders = _files(self.source)
-        for index in np.random.default_rng(seed).permutation(len(loaders)):
-            book = loaders[index]()
-            if book.text.strip():
-                yield book
+        yield from _loaded(_shuffled(loaders, np.random.default_rng(seed)))
 
     @property
     def count(self) -> int | None:
@@ -59,10 +56,10 @@ class Corpus:
     def fingerprint(self) -> list:
         """What tells this source from another or from a changed one: each file's name and SHA-256, or each book's.
 
-        The hub has nothing of the kind; what was read of it is told by the hash of the tokens.
+        Of the hub it is the repository and its commit.
         """
         if self.source == "hub":
-            return [HUB]
+            return [HUB, hub.REVISIONS[HUB]]
         if self.source == "books":
             return [[book.title, book.sha256] for book in _packaged()]
         return [[file.name, files.sha256(file)] for file in _listed(self.source)]
@@ -86,7 +83,7 @@ def _files(directory: str) -> list:
 
 def _loaders(file: Path) -> list:
     if file.suffix.lower() == ".parquet":
-        return _rows(file)
+        return [load for group in _groups(file) for load in group]
     return [lambda: Book(file.stem, texts.content(file))]
 
 
@@ -107,8 +104,8 @@ def _listed(directory: str) -> list[Path]:
     return listed
 
 
-def _rows(file: Path) -> list:
-    """A loader for each row; a row is read when its book is wanted.
+def _groups(file: Path) -> list[list]:
+    """A loader for each row of each row group; a group is read when a book of it is wanted.
 
     Raises:
         InputError: no parquet, or no column `text` of strings; from a loader, a row that cannot be read.
@@ -149,22 +146,32 @@ def _rows(file: Path) -> list:
             raise refusal(error) from error
 
     return [
-        functools.partial(load, index, row, f"{file.stem} {index}.{row}")
+        [
+            functools.partial(load, index, row, f"{file.stem} {index}.{row}")
+            for row in range(table.metadata.row_group(index).num_rows)
+        ]
         for index in range(table.num_row_groups)
-        for row in range(table.metadata.row_group(index).num_rows)
     ]
 
 
 def from_hub(seed: int | None) -> Iterator[Book]:
-    """The training books of PG19 on the hub, streamed; without a seed in their own order."""
-    from datasets import load_dataset
+    """The training books of PG19 on the hub; without a seed in their own order.
 
-    try:
-        rows = load_dataset(HUB, split="train", streaming=True)
-        for row in rows if seed is None else rows.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER):
-            yield Book(row["short_book_title"], row["text"])
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(
-            f"cannot read {HUB} from the hub ({reason}); give --data a directory of text or parquet files instead."
-        ) from error
+    A seed orders the shards, the row groups of each and the books of each group, so that a shard is downloaded when its
+    first book is wanted and a group is read once.
+    """
+    otherwise = "give --data a directory of text or parquet files instead"
+    rng = None if seed is None else np.random.default_rng(seed)
+    for name in _shuffled(hub.files(HUB, TRAINING, otherwise), rng):
+        (shard,) = hub.download(HUB, name, otherwise)
+        for group in _shuffled(_groups(shard), rng):
+            yield from _loaded(_shuffled(group, rng))
+
+
+def _shuffled(items: list, rng: np.random.Generator | None) -> list:
+    return items if rng is None else [items[index] for index in rng.permutation(len(items))]
+
+
+def _loaded(loaders: list) -> Iterator[Book]:
+    """The books that are not empty."""
+    return (book for load in loaders if (book := load()).text.strip())

@@ -7,38 +7,44 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 
 import torch
 from transformers import TrainingArguments
 
 from core.errors import InputError
+from experiments.lab import placing
 
+# That processes wait for one of them: to tokenise a corpus, or to read or hash hundreds of gigabytes from a slow disk.
+PATIENCE = timedelta(hours=4)
 program: str | None = None  # what this process runs, where that is not the module that Python was started with
+processes = placing.rank  # (this process, how many train together)
 
 
-def processes() -> tuple[int, int]:
-    """(this process, how many train together); a WORLD_SIZE without a RANK is not a launcher's."""
-    if "RANK" not in os.environ:
-        return 0, 1
-    return int(os.environ["RANK"]), int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def expected(module: str) -> int:
-    """How many processes train once :func:`on_every_gpu` was called: one for each GPU, unless a launcher decided.
+def expected(module: str, count: int | None = None) -> int:
+    """How many processes train once :func:`start` was called: `count`, unless a launcher decided.
 
     Only where `module` is the program that runs: nothing that merely imports it may be started again.
+
+    Args:
+        count: one for each GPU, if None.
     """
-    launched = "RANK" in os.environ or "LOCAL_RANK" in os.environ
+    launched = "LOCAL_RANK" in os.environ
     runs = program or getattr(getattr(sys.modules["__main__"], "__spec__", None), "name", None)
-    return processes()[1] if launched or runs != module else max(torch.cuda.device_count(), 1)
+    wanted = torch.cuda.device_count() if count is None else count
+    return processes()[1] if launched or runs != module else max(wanted, 1)
 
 
-def on_every_gpu(module: str) -> None:
-    """Run `python -m module` again with a process for each GPU and exit as they do; return where one is enough.
+def start(module: str, count: int | None = None) -> None:
+    """Run `python -m module` again in as many processes as are expected and exit as they do; return where one is
+    enough.
 
     Where one of them exits with status 2, so does this process.
+
+    Args:
+        count: one for each GPU, if None.
     """
-    count = expected(module)
+    count = expected(module, count)
     if count == processes()[1]:
         return
     from torch.distributed import run
@@ -112,4 +118,4 @@ def join_on_cpu() -> None:
 
     __compatible_ops__["deepspeed_shm_comm"] = False  # else it is compiled for minutes; gloo serves as well
     os.environ["ACCELERATE_USE_DEEPSPEED"] = "true"
-    PartialState(backend="gloo")
+    PartialState(backend="gloo", timeout=PATIENCE)

@@ -12,6 +12,7 @@ gathers its weight, and data-parallel wrappers see an ordinary forward pass.
 from __future__ import annotations
 
 import importlib.util
+import os
 
 import torch
 from torch import Tensor, nn
@@ -69,6 +70,12 @@ class ChunkedLoss(torch.autograd.Function):
         return (*scaled, None, None, None)
 
 
+def uses_liger(device: torch.device) -> bool:
+    """Whether Liger's kernel computes the loss there: on a GPU, and wherever Triton's interpreter runs it."""
+    runs = device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
+    return runs and importlib.util.find_spec("liger_kernel") is not None
+
+
 def summed_loss(hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor) -> Tensor:
     """Cross entropy in nats summed over the tokens whose label is not :data:`IGNORED`.
 
@@ -77,7 +84,7 @@ def summed_loss(hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Ten
         weight, bias: the output head's, [vocabulary, width] and [vocabulary] or None.
         labels: [tokens], the token that follows each.
     """
-    if hidden.is_cuda and importlib.util.find_spec("liger_kernel"):
+    if uses_liger(hidden.device):
         from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy
 
         return liger_fused_linear_cross_entropy(
@@ -105,6 +112,10 @@ class HeadLoss:
             head = model.get_output_embeddings()
             self._head, self._logits = head, head.forward
             head.forward = self._forward
+
+    def kernel(self, device: torch.device) -> str:
+        """What computes it on such a device: "liger", "chunked", or "plain"."""
+        return ("liger" if uses_liger(device) else "chunked") if self.fused else "plain"
 
     def __call__(self, model: nn.Module, inputs: dict, labels: Tensor) -> Tensor:
         """The loss summed over predicted tokens.

@@ -17,21 +17,24 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch.utils.data import Dataset
+from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from core import files
 from core.errors import InputError
 from experiments.lab.records import identity
+from experiments.lab.texts import Book
 from experiments.lab.training import checkpoint, launch
 from experiments.lab.training.corpus import Corpus
 
 _REMEDY = "remove its directory, which is made again"
+TOGETHER = 2**20  # bytes of text for each core that are tokenised at a time; in the making they take 100 MB
 
 
 class PackedSequences(Dataset):
@@ -136,15 +139,20 @@ def _write(folder: Path, *, corpus: Corpus, tokenizer, length: int, batch: int, 
     dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
     books, count, read, longest = [], 0, 0, 0
     share = -(-wanted // corpus.count) if corpus.count else wanted
-    with open(folder / "tokens.bin", "wb") as out:
-        for book in corpus.books(seed):
-            tokens = tokenizer(book.text, add_special_tokens=False, verbose=False).input_ids
+
+    def missing() -> int:
+        return (wanted - count) * length
+
+    bar = tqdm(total=wanted, unit="sequence", desc="tokenising", delay=3, leave=False)
+    with open(folder / "tokens.bin", "wb") as out, bar:
+        for book, tokens in _tokenised(corpus.books(seed), tokenizer, missing):
             whole = len(tokens) // length
             taken = min(whole, share, wanted - count)
             # Of a book that gives a share only, which part is up to the seed.
             first = int(np.random.default_rng([seed, read]).integers(whole - taken + 1)) if corpus.count else 0
             out.write(np.asarray(tokens[first * length : (first + taken) * length], dtype=dtype).tobytes())
             count, read, longest = count + taken, read + 1, max(longest, len(tokens))
+            bar.update(taken)
             if taken:
                 what = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
                 books.append(what | {"first": first, "sequences": taken})
@@ -167,6 +175,31 @@ def _write(folder: Path, *, corpus: Corpus, tokenizer, length: int, batch: int, 
         "books": books,
     }
     files.write_json(folder / "data.json", facts)
+
+
+def _tokenised(books: Iterable[Book], tokenizer, missing: Callable[[], int]) -> Iterator[tuple[Book, list[int]]]:
+    """Every book with its tokens, several at a time, which the tokenizers library divides among all cores.
+
+    Args:
+        missing: how many tokens are needed still. As a token has a byte at least, no book is read that would not have
+            been read had each been tokenised alone.
+    """
+    books, most = iter(books), TOGETHER * min(os.cpu_count() or 1, 64)
+    while True:
+        some, size, enough = [], 0, min(missing(), most)
+        while size < enough and (book := next(books, None)):
+            some.append(book)
+            size += len(book.text.encode())
+        if not some:
+            return
+        made = tokenizer(
+            [book.text for book in some],
+            add_special_tokens=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )
+        yield from zip(some, made.input_ids)
 
 
 def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:

@@ -3,15 +3,18 @@
 - The loss never holds all logits (:mod:`experiments.lab.training.loss`).
 - The data's order is the dataset's own, so its position is the number of steps done; with the optimizer, the
   scheduler and the random states that the Trainer keeps, a killed run continues to the last bit.
+- What CLEX draws in training belongs to the sample, so a run is the same on any number of processes.
 - A checkpoint appears whole or not at all (:mod:`experiments.lab.training.checkpoint`).
 - A loss or gradient that is not a finite number stops the run before it reaches the weights.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 import warnings
+from importlib import metadata
 from pathlib import Path
 
 import torch
@@ -20,6 +23,7 @@ from torch.utils.data import Dataset, SequentialSampler
 from tqdm import tqdm
 from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, TrainingArguments
 
+from core import clex
 from core.errors import InputError
 from experiments.lab.scale import Training
 from experiments.lab.training import launch
@@ -54,6 +58,7 @@ class Trainer(SavesWhole):
         self.remove_callback(PrinterCallback)
         self.model_accepts_loss_kwargs = True  # asks for num_items_in_batch: the tokens of all micro-batches
         self._loss_shifts_labels = True
+        self._draws = clex.Draws(arguments.seed)
         self._last_log = time.perf_counter()
 
     def resume_or_train(self) -> None:
@@ -76,16 +81,17 @@ class Trainer(SavesWhole):
     def _stop_unless_finite(self, loss: torch.Tensor) -> None:
         if math.isfinite(loss.item()):
             return
-        step, micro = self.state.global_step, self._micro_batch
-        first = (
-            step * self.args.gradient_accumulation_steps + micro
-        ) * self.args.world_size + self.accelerator.process_index
-        items = range(first * self._train_batch_size, (first + 1) * self._train_batch_size)
         describe = getattr(self.train_dataset, "describe", "item {}".format)
         raise InputError(
-            f"the loss is {loss.item()} at step {step + 1}, in its batch {micro + 1} of this process "
-            f"({'; '.join(describe(item) for item in items)}); {self._kept()}"
+            f"the loss is {loss.item()} at step {self.state.global_step + 1}, in its batch {self._micro_batch + 1} of "
+            f"this process ({'; '.join(describe(item) for item in self._items())}); {self._kept()}"
         )
+
+    def _items(self) -> range:
+        """Which of the data's items this process's micro-batch holds."""
+        before = self.state.global_step * self.args.gradient_accumulation_steps + self._micro_batch
+        first = before * self.args.world_size + self.accelerator.process_index
+        return range(first * self._train_batch_size, (first + 1) * self._train_batch_size)
 
     def _get_grad_norm(self, model, grad_norm=None):
         norm = super()._get_grad_norm(model, grad_norm)
@@ -93,14 +99,27 @@ class Trainer(SavesWhole):
             raise InputError(f"the gradient's norm is {norm} at step {self.state.global_step + 1}; {self._kept()}")
         return norm
 
+    def ran_on(self) -> dict:
+        """What computed the run, which does not change what it is; of a resumed one, its last part."""
+        config = self.model.config.get_text_config(decoder=True)
+        return {
+            "processes": self.args.world_size,
+            "device_batch": self._train_batch_size,
+            "accumulated": self.args.gradient_accumulation_steps,
+            "attention": config._attn_implementation,
+            "loss": self._loss.kernel(self.args.device),
+            **{name: _version(name) for name in ("deepspeed", "liger_kernel", "flash_attn")},
+        }
+
     def _kept(self) -> str:
         checkpoint = last(Path(self.args.output_dir))
         kept = f"the last checkpoint, {checkpoint}, is kept" if checkpoint else "no checkpoint had been written"
         return f"{kept}; lower the learning rate, or look at the data."
 
     def training_step(self, model, inputs, num_items_in_batch=None):
-        """One micro-batch, counted so that a failure can name it."""
-        done = super().training_step(model, inputs, num_items_in_batch)
+        """One micro-batch, counted so that a failure can name it and every sample has its own draws."""
+        with clex.drawing(self.model, self._draws, self._items()):  # also while activations are recomputed
+            done = super().training_step(model, inputs, num_items_in_batch)
         self._micro_batch += 1
         return done
 
@@ -118,6 +137,11 @@ class Trainer(SavesWhole):
 
     def _get_train_sampler(self, train_dataset=None):
         return SequentialSampler(train_dataset or self.train_dataset)
+
+
+def _version(package: str) -> str | None:
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return metadata.version(package)
 
 
 def training_arguments(settings: Training, steps: int, seed: int, folder: Path, **changes) -> TrainingArguments:
@@ -163,6 +187,7 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
         "report_to": "none",
         "disable_tqdm": True,  # Progress draws the bar
         "deepspeed": str(DEEPSPEED) if processes > 1 else None,
+        "ddp_timeout": round(launch.PATIENCE.total_seconds()),
     }
     if processes > 1 and not on_gpu:
         launch.join_on_cpu()

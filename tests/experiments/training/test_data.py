@@ -75,6 +75,33 @@ def test_no_more_is_tokenised_than_is_needed_and_it_is_kept(folder, tmp_path, mo
     assert [text_of(packed(folder, tmp_path)[i]) for i in range(6)] == before
 
 
+@pytest.mark.parametrize("together", [1, 150, 10**6])
+def test_tokenising_several_books_at_a_time_reads_and_writes_what_one_by_one_does(
+    folder, tmp_path, monkeypatch, together
+):
+    """Written out here: a book after another until there are enough sequences."""
+    monkeypatch.setattr(packing, "TOGETHER", together)
+    for steps in (1, 5, 11):
+        read, expected, wanted = [], b"", 2 * steps
+        for book in Corpus(str(folder)).books(0):
+            if len(expected) >= 2 * 10 * wanted:
+                break
+            read.append(book.title)
+            ids = byte_tokenizer()(book.text, add_special_tokens=False).input_ids
+            expected += np.array(ids[: len(ids) // 10 * 10], np.uint16).tobytes()
+        came, original = [], Corpus.books
+
+        def watched(self, seed, came=came, original=original):
+            for book in original(self, seed):
+                came.append(book.title)
+                yield book
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Corpus, "books", watched)
+            data = packed(folder, tmp_path, steps=steps)
+        assert came == read and data._file.read_bytes() == expected[: 2 * 10 * wanted]
+
+
 def test_items_are_described_by_book_and_place(folder, tmp_path):
     data = packed(folder, tmp_path, batch=2, steps=20)
     for i in range(27):

@@ -3,24 +3,22 @@
 import errno
 import json
 import os
-import runpy
 import signal
-import socket
 import sys
 
 import numpy as np
 import pytest
 import torch
 import transformers
-from accelerate.state import AcceleratorState
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from core import files
+from core import clex, files, rope
+from core.embedding import rope_geometry
 from core.extend import extend
 from core.rope import RopeGeometry, scale
 from experiments import finetune
-from experiments.lab import cli
-from experiments.lab.records import ROOT
+from experiments.lab import cli, models
+from experiments.lab.records import RESULTS, ROOT
 from experiments.lab.training.corpus import Corpus
 from experiments.lab.training.packing import pack
 from experiments.lab.training.trainer import Trainer
@@ -93,6 +91,29 @@ def test_what_a_finished_run_leaves(finetuned, tmp_path, base, books):
         status, _, err = finetuned("--seed", 5, *change)
         assert status == 2 and said in err and len(err.splitlines()) == 1
     assert facts(folder) == found
+
+
+def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path):
+    """Its first loss, before any weight has changed, is that of the tokens at the t and positions that a seed gives."""
+    run = json.loads((RESULTS / "tiny" / "finetune" / "clex_s=2_seed=0.json").read_text())
+    loaded = models.load("tiny")
+    model = rope.get(run["method"]).start(loaded.model, rope_geometry(loaded.model), run["factor"]).train()
+    data = pack(Corpus(run["data"]), loaded.tokenizer, run["length"], run["batch"], run["steps"], run["seed"], tmp_path)
+    rows = torch.stack([data[i]["input_ids"] for i in range(run["batch"])])
+    with clex.drawing(model, clex.Draws(run["seed"]), range(run["batch"])), torch.no_grad():
+        assert model(rows, labels=rows, use_cache=False).loss.item() == pytest.approx(run["losses"][0], rel=2e-6)
+
+
+def test_what_is_learned_from_nothing_begins_the_same_for_a_seed(finetuned, command, tmp_path):
+    """In another process too, whose random numbers begin elsewhere."""
+    learned = next(name for name, method in rope.METHODS.items() if method.start)
+    for name in ("one", "two"):
+        torch.seed()
+        places = ["--output", tmp_path / name, "--results", tmp_path / f"results-{name}"]
+        assert finetuned("--method", learned, "--steps", 2, *places)[0] == 0
+    assert facts(tmp_path / "one")["losses"] == facts(tmp_path / "two")["losses"]
+    matrices = [(tmp_path / name / "clex.safetensors").read_bytes() for name in ("one", "two")]
+    assert matrices[0] == matrices[1]
 
 
 def killed_at(method, step, command):
@@ -264,43 +285,3 @@ def test_the_smoke_scale_needs_nothing_else(finetuned, tmp_path):
     assert facts(tmp_path / "out")["length"] == 256
     status, out, _ = finetuned(arguments=["--scale", "smoke", "--method", "yarn", "--factor", "4", *places])
     assert status == 0 and "done already" in out
-
-
-def one_of_two(rank, port, arguments):
-    """What torchrun starts."""
-    os.environ |= {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "DS_ACCELERATOR": "cpu"}
-    AcceleratorState._reset_state(reset_partial_state=True)  # of the single process that this one was
-    sys.argv = ["zero3_worker", *arguments]
-    runpy.run_module("tests.experiments.training.zero3_worker", run_name="__main__")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
-def test_zero3_on_two_processes_trains_alike_and_keeps_the_frequencies(finetuned, command, tmp_path):
-    """In bfloat16, the precision that would ruin inv_freq; dropout off, as two processes draw other masks."""
-    random_model(max_position_embeddings=2048, tie_word_embeddings=True).save_pretrained(tmp_path / "base")
-    byte_tokenizer().save_pretrained(tmp_path / "base")
-    usual = command("--model", tmp_path / "base", "--length", 64, "--factor", 4, "--method", "yarn", "--steps", 4)
-    places = ["--output", str(tmp_path / "one"), "--results", str(tmp_path / "results-of-one")]
-    assert finetuned(arguments=[*usual, *places])[0] == 0
-    arguments = [str(tmp_path / "seen.pt"), *usual, "--dtype", "bfloat16"]
-    port = free_port()
-    assert [wait(child) for child in [fork(lambda: one_of_two(rank, port, arguments)) for rank in "01"]] == [0, 0]
-
-    seen = torch.load(tmp_path / "seen.pt")
-    assert seen["stage"] == 3 and seen["parameter_dtype"] == torch.bfloat16 and seen["elements_here"] == 0
-    # 1e-2 is what bfloat16 weights alone cost a loss of 5 nats; a wrong step or batch costs far more.
-    assert facts(tmp_path / "out")["losses"] == pytest.approx(facts(tmp_path / "one")["losses"], rel=1e-2)
-
-    scaling = scale(RopeGeometry(16, 10000.0, 2048), "yarn", 4)
-    assert seen["inv_freq"].dtype == torch.float32
-    angles = 8191 * scaling.inv_freq
-    angles = np.concatenate([angles, angles])
-    for found, expected in ((seen["cos"], np.cos(angles)), (seen["sin"], np.sin(angles))):
-        np.testing.assert_allclose(found[0, 0], scaling.attention_factor * expected, atol=2e-3)
-    exported = AutoModelForCausalLM.from_pretrained(tmp_path / "out")
-    np.testing.assert_allclose(exported.model.rotary_emb.inv_freq, scaling.inv_freq, rtol=1e-6)

@@ -34,6 +34,7 @@ def as_program(name, monkeypatch):
     [
         (MODULE, {}, 2),
         (MODULE, {"WORLD_SIZE": "1"}, 2),  # a platform's, no launcher's
+        (MODULE, {"RANK": "0", "WORLD_SIZE": "1"}, 2),
         (MODULE, {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "4"}, 4),
         (MODULE, {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}, 1),
         ("pytest.__main__", {}, 1),
@@ -47,8 +48,23 @@ def test_how_many_will_train(program, environment, expected, monkeypatch):
     assert launch.expected(MODULE) == expected
 
 
+def test_a_program_may_want_another_number(monkeypatch):
+    as_program(MODULE, monkeypatch)
+    assert [launch.expected(MODULE, count) for count in (0, 1, 3)] == [1, 1, 3]
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    assert launch.expected(MODULE, 3) == 1
+
+
+@pytest.mark.parametrize("program", ["pytest.__main__", "pytest", "xdist.remote", None])
+def test_on_a_host_with_gpus_tests_stay_tests(program, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    as_program(program, monkeypatch)
+    monkeypatch.setattr("torch.distributed.run.run", lambda *_: pytest.fail("started others"))
+    assert launch.start(MODULE) is None and launch.start(MODULE, 2) is None
+
+
 def test_nothing_that_merely_imports_it_is_started_again():
-    assert launch.on_every_gpu(MODULE) is None
+    assert launch.start(MODULE) is None
 
 
 def test_what_runs_another_program_says_which(monkeypatch):
@@ -61,7 +77,7 @@ def test_it_ends_as_the_processes_do(statuses, status, monkeypatch, capfd):
     as_program(MODULE, monkeypatch)
     monkeypatch.setattr(sys, "argv", ["launched", *map(str, statuses)])
     started = time.monotonic()
-    assert wait(fork(lambda: launch.on_every_gpu(MODULE))) == status
+    assert wait(fork(lambda: launch.start(MODULE))) == status
     assert time.monotonic() - started < 15
     out, err = capfd.readouterr()
     assert sorted(out.splitlines()) == [f"process {rank} of 2: {sys.argv[1:]}" for rank in (0, 1)] or status

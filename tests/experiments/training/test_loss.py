@@ -1,11 +1,16 @@
 """The chunked loss is cross entropy, to the gradient, and never holds all logits."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy, linear
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from experiments.lab.records import ROOT
 from experiments.lab.training.loss import IGNORED, ChunkedLoss, HeadLoss
 from tests.models import random_model
 
@@ -112,3 +117,21 @@ def test_without_labels_the_model_gives_its_logits():
     tokens = torch.arange(3, 20)[None]
     loss(ours, {"input_ids": tokens}, tokens)
     assert torch.equal(ours(tokens).logits, plain(tokens).logits)
+
+
+def test_ligers_kernel_computes_the_same(tmp_path):
+    """On a CPU by Triton's interpreter: the loss and all gradients, with ignored labels, with and without a bias, and
+    of a model whose head is tied."""
+    worker = "tests.experiments.training.liger_worker"
+    environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", worker, str(tmp_path / "found.pt")]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = torch.load(tmp_path / "found.pt")
+    assert len(found) == 5
+    for (dtype, _), (ligers, ours) in found.items():
+        tolerance = 1e-5 if dtype == "torch.float32" else 2e-2
+        assert len(ligers) == len(ours) > 2
+        for one, other in zip(ligers, ours):
+            assert one.dtype == other.dtype and other.any()
+            torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)

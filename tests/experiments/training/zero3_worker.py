@@ -1,39 +1,52 @@
 """experiments.finetune, one of several processes; what it held in memory at the end goes to a file.
 
-python -m tests.experiments.lab.training.zero3_worker FILE ARGUMENTS…
+python -m tests.experiments.training.zero3_worker FILE KILLED_AT ARGUMENTS…
+
+A KILLED_AT other than 0 is the step in the middle of which every process is killed.
 """
 
+import os
+import signal
 import sys
 
 import torch
 
+from core import clex
 from experiments import finetune
 from experiments.lab import cli
 from experiments.lab.training.run import Run
+from experiments.lab.training.trainer import Trainer
 
-file = sys.argv.pop(1)
-finish = Run.finish
+file, killed_at = sys.argv.pop(1), int(sys.argv.pop(1))
+finish, step = Run.finish, Trainer.training_step
 
 
 def look(self, made, *rest):
     model = made.model
-    parameter = model.model.layers[0].mlp.up_proj.weight
-    x = torch.zeros(1, 1, 16)  # float32, so that the tables are not rounded
-    cos, sin = model.model.rotary_emb(x, torch.tensor([[8191]]))
+    parameter, rotary = model.model.layers[0].mlp.up_proj.weight, model.model.rotary_emb
+    seen = {
+        "stage": made.model_wrapped.zero_optimization_stage(),
+        "gradients": made.model_wrapped.optimizer.grad_partitions_flat_buffer.dtype,
+        "parameter_dtype": parameter.dtype,
+        "elements_here": parameter.numel(),
+    }
+    if clex.is_installed(model):
+        seen["matrices"] = {rotary.up.dtype, rotary.down.dtype}
+    else:
+        x = torch.zeros(1, 1, 16)  # float32, so that the tables are not rounded
+        seen["inv_freq"], (seen["cos"], seen["sin"]) = rotary.inv_freq, rotary(x, torch.tensor([[8191]]))
     if made.is_world_process_zero():
-        torch.save(
-            {
-                "stage": made.model_wrapped.zero_optimization_stage(),
-                "parameter_dtype": parameter.dtype,
-                "elements_here": parameter.numel(),
-                "inv_freq": model.model.rotary_emb.inv_freq,
-                "cos": cos,
-                "sin": sin,
-            },
-            file,
-        )
+        torch.save(seen, file)
     finish(self, made, *rest)
 
 
+def killed(self, *rest):
+    if self.state.global_step == killed_at - 1 and self._micro_batch:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step(self, *rest)
+
+
 Run.finish = look
+if killed_at:
+    Trainer.training_step = killed
 cli.run(finetune.main)

@@ -1,0 +1,106 @@
+"""What the parts share: the command line, a model of LLaMA2-7B's widths with random weights, and the clock."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from bench import rows
+from core.errors import InputError
+from experiments.lab import cli, models
+from experiments.lab.records import ROOT
+
+WIDTHS = "llama2-7b"
+TOY = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "vocab_size": 256}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part's run.
+
+    Attributes:
+        toy: tiny sizes, on whatever there is: it shows that the code runs, and its numbers mean nothing.
+        output: the CSV file that rows are added to.
+    """
+
+    toy: bool
+    output: Path
+
+    @property
+    def model(self) -> str:
+        """What the random model is called in a row."""
+        return "toy" if self.toy else f"{WIDTHS}, random weights"
+
+    def config(self, layers: int) -> LlamaConfig:
+        """LLaMA2-7B's, with so many layers."""
+        sizes = models.architecture(WIDTHS).to_dict() | {"num_hidden_layers": layers}
+        toy = TOY | {"num_hidden_layers": min(layers, 2), "num_key_value_heads": 4, "head_dim": 16}
+        return LlamaConfig(**sizes | (toy if self.toy else {}))
+
+    def build(self, layers: int, dtype: torch.dtype) -> LlamaForCausalLM:
+        """Such a model with random weights, drawn where it computes; on a CPU it is float32 whatever was asked."""
+        torch.manual_seed(0)
+        with torch.device(models.device()):
+            model = LlamaForCausalLM._from_config(self.config(layers), dtype=self.dtype(dtype))
+        return model.eval()
+
+    def dtype(self, wanted: torch.dtype) -> torch.dtype:
+        """float32 on a CPU, which may multiply bfloat16 a hundred times slower."""
+        return wanted if torch.cuda.is_available() else torch.float32
+
+    def tokens(self, *shape: int, seed: int = 0) -> torch.Tensor:
+        """Random token ids of this shape, on the CPU."""
+        vocabulary = self.config(1).vocab_size
+        return torch.randint(3, vocabulary, shape, generator=torch.Generator().manual_seed(seed))
+
+    def add(self, what: str, value: float | str, unit: str, engine: str = "", model: str = "", **versions: str):
+        """Append one row."""
+        rows.append(self.output, [rows.row(what, model or self.model, engine, value, unit, **versions)])
+
+
+def start(doc: str) -> tuple[Part, argparse.Namespace]:
+    """The command line of a part.
+
+    Raises:
+        InputError: there is no GPU, and --toy was not given.
+    """
+    parser = cli.parser(doc)
+    parser.add_argument("--toy", action="store_true", help="tiny sizes, also without a GPU; the numbers mean nothing")
+    parser.add_argument("--output", type=Path, metavar="CSV", help="default bench/results/gpu.csv; build/gpu-toy.csv")
+    parser.add_argument("--work", type=Path, metavar="DIR", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if not (arguments.toy or torch.cuda.is_available()):
+        raise InputError("there is no GPU here; give --toy to try the code at tiny sizes.")
+    default = ROOT / "build" / "gpu-toy.csv" if arguments.toy else rows.RESULTS / "gpu.csv"
+    return Part(arguments.toy, arguments.output or default), arguments
+
+
+def timed(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]:
+    """(median seconds, GB at the peak beyond what was held before) of `work`, once more than is timed.
+
+    Without a GPU the peak is that of the whole process so far.
+    """
+    on_gpu, seconds = torch.cuda.is_available(), []
+    held = torch.cuda.memory_allocated() if on_gpu else 0
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    for _ in range(repeats + 1):
+        started = clock()
+        work()
+        seconds.append(clock() - started)
+    peak = torch.cuda.max_memory_allocated() if on_gpu else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return sorted(seconds[1:])[repeats // 2], (peak - held) / 1e9
+
+
+def clock() -> float:
+    """Seconds, once the GPU has done what it was given."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()

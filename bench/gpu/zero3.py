@@ -1,0 +1,114 @@
+"""ZeRO-3 by one process: a fine-tune that is killed after a checkpoint and given again ends with the same losses.
+
+Several processes train so by themselves; here DeepSpeed is asked for by name, and torchrun starts one process, which on
+a GPU means NCCL. The model is read from disk in bfloat16, as LLaMA2 is, and extended: once by a fixed scaling, once by
+one that is learned.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from transformers import TrainerCallback
+
+from bench.gpu import kit
+from core import clex, files, rope
+from core.embedding import rope_geometry
+from core.extend import extend
+from experiments.lab import cli, models
+from experiments.lab.records import ROOT
+from experiments.lab.scale import Training
+from experiments.lab.training import checkpoint, launch
+from experiments.lab.training.trainer import DEEPSPEED, Trainer, training_arguments
+
+LAYERS, STEPS, KILLED_AFTER = 1, 3, 2
+LEARNED = next(name for name, method in rope.METHODS.items() if method.start)
+
+
+class Killed(TrainerCallback):
+    """Ends the process as a power cut would, once a checkpoint is whole."""
+
+    def on_save(self, *_, **__):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    part, arguments = kit.start(__doc__)
+    if arguments.work:
+        train(part, arguments.work)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "model"
+        part.build(LAYERS, torch.bfloat16).save_pretrained(model)
+        models.byte_tokenizer().save_pretrained(model)
+        for method in (rope.OURS, LEARNED):
+            compare(part, Path(folder) / method)
+
+
+def compare(part: kit.Part, folder: Path) -> None:
+    """Train straight through, and with a kill; both start at `folder`'s model."""
+    started = time.perf_counter()
+    whole = launched(part, folder / "whole")
+    assert launched(part, folder / "killed") is None, "it was to be killed"
+    resumed = launched(part, folder / "killed")
+    name = f"{folder.name}, ZeRO-{whole['stage']} on {whole['backend']}"
+    apart = max(abs(a - b) for a, b in zip(whole["losses"], resumed["losses"], strict=True))
+    versions = {"deepspeed": version("deepspeed")}
+    part.add(f"{name}, largest difference of a loss after kill and resume", apart, "nats", "trainer", **versions)
+    part.add(f"{name}, first loss", whole["losses"][0], "nats", "trainer", **versions)
+    part.add(f"{name}, three runs", time.perf_counter() - started, "s", "trainer", **versions)
+
+
+def launched(part: kit.Part, work: Path) -> dict | None:
+    """What a run found; None where it was killed once a checkpoint was whole."""
+    said = spawn(["--work", str(work), *(["--toy"] if part.toy else [])])
+    found = work / "found.json"
+    if found.is_file():
+        return files.read_json(found, "run it again")
+    if checkpoint.last(work) is None:
+        raise RuntimeError(f"a training process failed:\n{said[-4000:]}")
+    return None
+
+
+def spawn(options: list[str]) -> str:
+    """One process under torchrun; what it said."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1"]
+    command += ["-m", "bench.gpu.zero3", *options]
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True).stderr
+
+
+def train(part: kit.Part, work: Path) -> None:
+    """One run, in this process; the first in a directory called killed dies after its checkpoint."""
+    dies = work.name == "killed" and not work.exists()
+    settings = Training(batch=2, device_batch=1, learning_rate=1e-4, save_every=KILLED_AFTER)
+    changes = {"deepspeed": str(DEEPSPEED), "optim": "adamw_torch"}
+    if not torch.cuda.is_available():
+        launch.join_on_cpu()
+        changes["accelerator_config"] = {"use_configured_state": True}
+    arguments = training_arguments(settings, STEPS, 0, work, **changes)
+    model = models.load(str(work.parent.parent / "model"), "bfloat16" if arguments.bf16 else "float32").model
+    start, method = rope.get(work.parent.name).start, work.parent.name
+    torch.manual_seed(0)  # of what is learned from nothing
+    model = start(model, rope_geometry(model), 2) if start else extend(model, method, 2)
+    if arguments.bf16:
+        clex.narrow(model, torch.bfloat16)
+    sequences = part.tokens(2 * STEPS, 32 if part.toy else 2048)
+    trainer = Trainer(model, arguments, [{"input_ids": tokens, "labels": tokens} for tokens in sequences])
+    if dies:
+        trainer.add_callback(Killed())
+    trainer.resume_or_train()
+    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    stage, backend = trainer.model_wrapped.zero_optimization_stage(), torch.distributed.get_backend()
+    files.write_json(work / "found.json", {"losses": losses, "stage": stage, "backend": backend})
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,140 @@
+"""vLLM on a checkpoint, in a worker: its batching, its prefix cache, its tensor parallelism; and lm-eval's back end."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from lm_eval.models.huggingface import HFLM
+from transformers import AutoConfig, GenerationConfig, PreTrainedConfig, PreTrainedTokenizerBase
+
+from core import checkpoint
+from core.configuration import layer_type, longrope, rope_parameters, text_config
+from core.embedding import rope_geometry, rotary_modules
+from core.errors import InputError, NonFiniteError
+from core.geometry import RopeScaling
+from eval.engines.worker import Worker
+from eval.generation import Request, model_stops
+
+
+class Vllm(contextlib.AbstractContextManager):
+    """See :mod:`eval.engines`; the worker starts when it is first asked, and anew where a request is longer.
+
+    Args:
+        directory: of a checkpoint whose rotary embedding is a fixed one.
+        tokenizer: the checkpoint's.
+        start: makes the worker from its `work`, the `length` in tokens to serve and `overrides` of the configuration.
+        longest: tokens of the longest request, where it is known beforehand.
+    """
+
+    model = None
+
+    def __init__(
+        self, directory: Path, tokenizer: PreTrainedTokenizerBase, start: Callable[..., Worker], longest: int = 0
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
+        self.context_length = text_config(self.config).max_position_embeddings
+        self.length = max(self.context_length, longest)
+        self.skeleton = checkpoint.skeleton(self.config)
+        with contextlib.suppress(OSError):  # as transformers does, whose own is made from the configuration
+            self.skeleton.generation_config = GenerationConfig.from_pretrained(directory)
+        self._start, self._open = start, contextlib.ExitStack()
+        self._worker, self._work = None, ""
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[tuple[str, list[int]]]:
+        """Continue every prompt greedily, with :func:`eval.generation.generate`'s meaning of each field.
+
+        Raises:
+            NonFiniteError: naming the sample.
+            InputError: vLLM fails.
+        """
+        ordered = sorted(requests, key=lambda request: request.prompt)  # neighbours share the most
+        worker = self.worker("continue", max(len(request.prompt) + request.max_new_tokens for request in ordered))
+        stops = model_stops(self.skeleton)
+        asked = (
+            {
+                "key": request.key,
+                "prompt": request.prompt,
+                "stop": sorted(stops | request.stop),
+                "new": request.max_new_tokens,
+                "least": request.min_new_tokens,
+            }
+            for request in ordered
+        )
+        for answer in worker.ask(asked):
+            if not answer["finite"]:
+                raise NonFiniteError(f"{answer['key']}: the logits of its continuation are not finite")
+            yield answer["key"], answer["tokens"]
+
+    @functools.cached_property
+    def lm(self) -> VllmLM:
+        """lm-eval's model class, for log-likelihoods."""
+        return VllmLM(self)
+
+    def worker(self, work: str, length: int) -> Worker:
+        """One that does this work at up to so many tokens."""
+        if self._worker is None or work != self._work or length > self.length:
+            self._open.close()
+            self._work = work
+            self.length = max(self.length, length)
+            started = self._start(work=work, length=self.length, overrides=overrides(self.config, self.length))
+            self._worker = self._open.enter_context(started)
+        return self._worker
+
+    def __exit__(self, *_) -> None:
+        self._worker = None
+        self._open.close()
+
+
+class VllmLM(HFLM):
+    """lm-eval's Hugging Face model class without a model: its tokens are scored by lm-eval's vLLM back end."""
+
+    def __init__(self, engine: Vllm) -> None:
+        super().__init__(pretrained=engine.skeleton, tokenizer=engine.tokenizer)
+        self.engine = engine
+
+    def _loglikelihood_tokens(
+        self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
+    ) -> list[tuple[float, bool]]:
+        # As HFLM cuts them: the last token of L' + 1 is only predicted.
+        most = self.engine.context_length + 1
+        kept = [(context[-(most - len(answer)) :], answer) for _, context, answer in requests]
+        longest = max(len(context) + len(answer) for context, answer in kept)
+        worker = self.engine.worker("score", longest + 1)  # the back end keeps a token less than it serves
+        asked = {"key": "", "pairs": kept}
+        (answer,) = worker.ask([asked])
+        return [(math.nan if nats is None else nats, greedy) for nats, greedy in answer["scores"]]
+
+
+def overrides(config: PreTrainedConfig, length: int) -> dict:
+    """What vLLM is told beside a checkpoint's configuration, so that positions beyond its L' keep their frequencies.
+
+    vLLM computes cos and sin for L' positions and reads beyond that table. A longer L' alone would change LongRoPE's
+    attention factor and leave YaRN's table as it is, so the same frequencies are stated as a LongRoPE of that length.
+
+    Raises:
+        InputError: the architecture has no place for them.
+    """
+    text = text_config(config)
+    if length <= text.max_position_embeddings:
+        return {}
+    parameters = rope_parameters(text)
+    longer = {"max_position_embeddings": length}
+    if parameters.get("rope_type", "default") in ("default", "linear", "llama3"):
+        return longer
+    if layer_type(text) or text is not config or hasattr(config, "original_max_position_embeddings"):
+        raise InputError(
+            f"vLLM cannot serve {length} tokens of a {config.model_type!r} model whose context is "
+            f"{text.max_position_embeddings}; leave the longer prompts out, or take --engine transformers."
+        )
+    model = checkpoint.skeleton(config)
+    _, _, rotary = rotary_modules(model)[0]
+    geometry = rope_geometry(model)
+    scaling = RopeScaling(rotary.inv_freq.double().numpy(), rotary.attention_scaling, None)
+    kept = {key: parameters[key] for key in ("rope_theta", "partial_rotary_factor") if key in parameters}
+    stated = {"short_mscale": scaling.attention_factor, "long_mscale": scaling.attention_factor}
+    return longer | {"rope_parameters": kept | longrope(geometry, scaling, length) | stated}

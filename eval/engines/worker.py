@@ -1,0 +1,117 @@
+"""A program in an environment of its own that answers requests, each a line of JSON over a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from core.errors import InputError
+
+AHEAD = 512  # requests that the worker may hold; enough for any batch, and few against the memory of long prompts
+FAREWELL = 30  # seconds that a worker has to end in
+
+
+class Worker(contextlib.AbstractContextManager):
+    """A worker that runs until it is closed, or until this process ends, however that is.
+
+    Its first line says that it is ready. It then reads requests from its standard input and writes an answer to each,
+    in any order, to its standard output; what else it says goes to `log`. When its input ends, so does it. It leads a
+    group of processes, so that what it started ends with it.
+
+    Raises:
+        InputError: it ends, or says {"failed": why}, before all is answered; with its reason and where its log is.
+    """
+
+    def __init__(self, name: str, command: list[object], log: Path, environment: dict[str, str]) -> None:
+        self.name, self.log = name, log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "wb") as said:
+            self.process = subprocess.Popen(
+                list(map(str, command)),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                env=environment,
+                text=True,
+                start_new_session=True,
+            )
+        self._end = threading.Thread(target=self._end_all, daemon=True)
+        self._end.start()
+        try:
+            self.ready = self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, requests: Iterable[dict]) -> Iterator[dict]:
+        """The answers, in the order they are done."""
+        pending, waiting = iter(requests), 0
+        for request in islice(pending, AHEAD):
+            self._write(request)
+            waiting += 1
+        while waiting:
+            answer = self._read()
+            waiting -= 1
+            for request in islice(pending, 1):
+                self._write(request)
+                waiting += 1
+            yield answer
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker and all that it started."""
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(FAREWELL)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        self._end.join()
+        self.process.stdout.close()
+
+    def _end_all(self) -> None:
+        """Once the worker has ended, end what it started, which may hold the pipe open that is read here."""
+        self.process.wait()
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # none left; PermissionError is macOS's word
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def _write(self, request: dict) -> None:
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+        except OSError as error:
+            raise self._ended() from error
+
+    def _read(self) -> dict:
+        line = self.process.stdout.readline()
+        if not line.endswith("\n"):
+            raise self._ended()
+        try:
+            answer = json.loads(line)
+        except ValueError as error:
+            raise self._ended(f"it says {line.strip()!r}") from error
+        if "failed" in answer:
+            raise self._ended(answer["failed"])
+        return answer
+
+    def _ended(self, reason: str = "") -> InputError:
+        self.close()
+        why = cause(self.log) or reason or "it ended"
+        return InputError(f"{self.name} failed: {why}; all it said is in {self.log}.")
+
+
+def cause(log: Path) -> str:
+    """The first error that a log names, without what a logger wrote before it; else its last line."""
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    named = (re.search(r"\b(\w+\.)*\w*(Error|Exception): .+", line) for line in lines)
+    return next((found[0] for found in named if found), lines[-1] if lines else "").strip().removesuffix(".")

@@ -1,0 +1,122 @@
+"""The Hugging Face hub: which commit of a repository is read, and one sentence where it cannot be.
+
+The paper's data and models are pinned, so that a suite that goes on next month scores the same samples with the same
+weights; records state the commit. Files lie in the hub's own cache, which processes and commands share: what is there
+is not asked for again, and a download that broke off goes on where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+from huggingface_hub import constants, get_hf_file_metadata, get_token, hf_hub_url, snapshot_download
+from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RevisionNotFoundError
+from huggingface_hub.utils import httpx, validate_repo_id
+
+from core.errors import InputError
+
+# Commits that public code pins; HellaSwag's, ARC's and TruthfulQA's were the heads of `main` in September 2026.
+REVISIONS = {
+    "meta-llama/Llama-2-7b-hf": "01c7f73d771dfac7d292323805ebc428287df4f9",
+    "meta-llama/Llama-2-13b-hf": "5c31dfb671ce7cfe2d7bb7c04375e44c55e815b1",
+    "emozilla/pg19": "c021754c8e01c5b1cc83a1f549c1f97fbbb756b8",
+    "Xnhyacinth/LongBench": "2e9ade51ebf45d98942056c0716234f9d5d257d5",
+    "truthfulqa/truthful_qa": "741b8276f2d1982aa3d5b832d3ee81ed3b896490",
+    "Rowan/hellaswag": "218ec52e09a7e7462a5400043bb9a69a41d06b76",
+    "cais/mmlu": "c30699e8356da336a370243923dbaf21066bb9fe",
+    "allenai/ai2_arc": "210d026faf9955653af8916fad021475a3f00453",
+}
+PATIENCE = 10  # seconds for the hub's first answer
+_PROBE = {"model": "config.json", "dataset": "README.md"}  # of a gated repository, config.json is
+
+
+@functools.cache
+def reach(name: str, kind: str = "model") -> None:
+    """Ask the hub, once, whether a repository can be read; if nothing answers, this process reads the cache alone.
+
+    The libraries ask six times for every file, without a limit to each. What is no repository's name is passed over,
+    and a repository that does not exist is left to whoever opens it.
+
+    Args:
+        kind: "model" or "dataset".
+
+    Raises:
+        InputError: it is gated, the token is refused, or it lacks the pinned commit.
+    """
+    if constants.is_offline_mode():
+        return
+    try:
+        validate_repo_id(name)
+        url = hf_hub_url(name, _PROBE[kind], repo_type=kind, revision=REVISIONS.get(name))
+        get_hf_file_metadata(url, timeout=PATIENCE)
+    except HFValidationError:
+        return
+    except HfHubHTTPError as error:
+        if sentence := _refusal(error, name, kind):
+            raise InputError(sentence) from error
+    except httpx.RequestError:
+        constants.HF_HUB_OFFLINE = True
+
+
+def files(name: str, pattern: str, otherwise: str) -> list[str]:
+    """The names of a dataset's files that a pattern matches, at the pinned commit, in order; none is downloaded.
+
+    Args:
+        otherwise: what to do where the hub gives nothing, the end of a sentence.
+
+    Raises:
+        InputError: it cannot be read, or has no such file.
+    """
+    with _reading(name, otherwise):
+        found = _snapshot(name, pattern, dry_run=True)
+    return sorted(file.filename for file in _some(found, name, pattern, otherwise))
+
+
+def download(name: str, pattern: str, otherwise: str) -> list[Path]:
+    """Those files themselves, in order."""
+    with _reading(name, otherwise):
+        found = sorted(Path(_snapshot(name, pattern)).glob(pattern))
+    return _some(found, name, pattern, otherwise)
+
+
+def _snapshot(name: str, pattern: str, **options):
+    return snapshot_download(
+        name, repo_type="dataset", revision=REVISIONS[name], allow_patterns=pattern, etag_timeout=PATIENCE, **options
+    )
+
+
+def _some(found: list, name: str, pattern: str, otherwise: str) -> list:
+    if not found:
+        raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
+    return found
+
+
+@contextlib.contextmanager
+def _reading(name: str, otherwise: str) -> Iterator[None]:
+    reach(name, "dataset")
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:
+        if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, "dataset")):
+            raise InputError(sentence) from error
+        if constants.is_offline_mode():
+            reason = f"{constants.ENDPOINT} is out of reach, and its files are not all in the cache"
+        else:
+            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise InputError(f"cannot read {name} from the hub ({reason}); {otherwise}.") from error
+
+
+def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:
+    """What to do about an answer that no repetition changes."""
+    page = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{name}"
+    if isinstance(error, GatedRepoError):
+        why = "the account of your token has no access to it" if get_token() else "there is no token"
+        return f"{name} is gated and {why}; ask for access at {page}, and log in by `hf auth login` or set HF_TOKEN."
+    if isinstance(error, RevisionNotFoundError):
+        return f"{page} has no commit {REVISIONS.get(name)}; pin another in eval/hub.py."
+    if type(error) is HfHubHTTPError and error.response.status_code == 401:
+        return f"the hub refuses your token for {name}; log in anew by `hf auth login`, or set HF_TOKEN anew."
+    return None

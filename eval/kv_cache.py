@@ -1,0 +1,101 @@
+"""The keys and values of many prompts that are decoded together: how many fit, and in which memory they lie."""
+
+from __future__ import annotations
+
+import torch
+from transformers import Cache, DynamicCache, PreTrainedConfig, PreTrainedModel
+from transformers.cache_utils import DynamicLayer
+
+CPU_TOKENS = 32768  # of all prompts decoded together, padding included
+
+
+def cache_tokens(model: PreTrainedModel, longest: int, at_once: int) -> int:
+    """How many tokens' keys and values to hold at most: CPU_TOKENS, or what a GPU has free; see :func:`tokens_in`."""
+    if model.device.type != "cuda":
+        return CPU_TOKENS
+    free, _ = torch.cuda.mem_get_info(model.device)
+    free += torch.cuda.memory_reserved(model.device) - torch.cuda.memory_allocated(model.device)  # torch's own stock
+    return tokens_in(free, model.config.get_text_config(), model.dtype.itemsize, longest, at_once)
+
+
+def tokens_in(free: int, config: PreTrainedConfig, itemsize: int, longest: int, at_once: int) -> int:
+    """How many tokens' keys and values fit in memory, at least 1.
+
+    Args:
+        free: bytes; a tenth of them is left, as memory breaks into pieces.
+        config: of the model's text; itemsize: bytes of a number.
+        longest: tokens of the longest prompt, which is held once more beside them; at_once: how many of it are read in
+            one pass.
+    """
+    heads = config.num_attention_heads
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
+    grouped = getattr(config, "num_key_value_heads", None) or heads
+    token = 2 * config.num_hidden_layers * grouped * head_dim * itemsize
+    # While a layer computes: the residual, its norm in float32, queries, keys, values, the result; the MLP's three.
+    inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+    passing = (8 * config.hidden_size + 3 * inner) * itemsize
+    left = 0.9 * free - longest * token - min(longest, at_once) * passing
+    return max(int(left // token), 1)
+
+
+class Reserved(DynamicLayer):
+    """A dynamic cache layer that grows inside memory reserved once, instead of by concatenation."""
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__()
+        self.capacity = capacity
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        self.dtype, self.device = key_states.dtype, key_states.device
+        self._all = [x.new_empty((*x.shape[:2], self.capacity, x.shape[3])) for x in (key_states, value_states)]
+        self.keys, self.values = (x[:, :, :0] for x in self._all)
+        self.is_initialized = True
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args, **kwargs):
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        start = self.get_seq_length()
+        end = start + key_states.shape[-2]
+        for reserved, new in zip(self._all, (key_states, value_states)):
+            reserved[:, :, start:end] = new
+        self.keys, self.values = (x[:, :, :end] for x in self._all)
+        return self.keys, self.values
+
+    def get_seq_length(self) -> int:
+        return self.keys.shape[-2] if self.is_initialized else 0
+
+
+class Rows:
+    """The cache of a batch: one row a request, prompts ending at the same column."""
+
+    def __init__(self, model: PreTrainedModel, rows: int, capacity: int) -> None:
+        self.alone = has_windows(model)
+        self.rows = rows
+        self.layers = [Reserved(capacity) for _ in range(model.config.get_text_config().num_hidden_layers)]
+        self.cache = Cache(layers=self.layers)
+
+    def take(self, row: int, end: int, prefix: Cache) -> None:
+        """Copy a prefilled prompt into `row`, its last token at column end − 1."""
+        if self.alone:
+            self.cache = prefix
+            return
+        for layer, source in zip(self.layers, prefix.layers):
+            if not layer.is_initialized:
+                layer.lazy_initialization(*(x.expand(self.rows, -1, -1, -1) for x in (source.keys, source.values)))
+                for reserved in layer._all:
+                    reserved[:, :, :end] = 0  # padding is masked, but must be finite
+                layer.keys, layer.values = (x[:, :, :end] for x in layer._all)
+            for reserved, new in zip(layer._all, (source.keys, source.values)):
+                reserved[row, :, end - new.shape[2] : end] = new[0]
+
+    def keep(self, rows: list[int]) -> None:
+        """Drop the rows that are done."""
+        for layer in self.layers:
+            end = layer.get_seq_length()
+            layer._all = [x[rows] for x in layer._all]
+            layer.keys, layer.values = (x[:, :, :end] for x in layer._all)
+
+
+def has_windows(model: PreTrainedModel) -> bool:
+    """Whether some layer's cache forgets (a sliding window); such prompts are decoded one by one, nothing shared."""
+    return any(getattr(layer, "is_sliding", False) for layer in DynamicCache(config=model.config).layers)

@@ -1,0 +1,152 @@
+"""Rehearse a scale's suite on this machine, in minutes, on a model of its widths that is made on the spot.
+
+    python -m experiments.rehearse --scale llama2-7b
+
+The model has the scale's configuration and vocabulary, few layers and random weights; benchmarks and texts are
+generated or a package's. A fine-tune is killed and goes on; then the suite's own commands run with next to no samples:
+of each part a model whose scaling is learned and one whose scaling is not, or with --whole every model. A green
+rehearsal means that environment, launch, memory layout, data formats, resuming, records and tables work here. Its
+scores mean nothing, and lie apart from measured ones, under build/rehearse/.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import torch
+
+from core import files, rope
+from core.errors import InputError
+from experiments.lab import cli, machine, records, rehearsal
+from experiments.lab.plan import Chain, Plan
+from experiments.lab.training import checkpoint
+
+
+def main() -> None:
+    parser = cli.parser(__doc__, prog="python -m experiments.rehearse")
+    parser.add_argument("--scale", default="llama2-7b", help="whose suite to rehearse (default llama2-7b)")
+    parser.add_argument("--whole", action="store_true", help="every model of the suite")
+    parser.add_argument("--replace", action="store_true", help="replace what another version of the code rehearsed")
+    arguments = parser.parse_args()
+    started = time.monotonic()
+
+    name, preset = rehearsal.get(arguments.scale)
+    here, on_gpu = machine.Machine.found(), torch.cuda.is_available()
+    if not on_gpu:
+        here = here.single  # two fine-tunes of such widths side by side would need 20 GB
+    output = records.ROOT / rehearsal.FOLDER / arguments.scale
+    plan = Plan(
+        name,
+        preset,
+        output,
+        output / "results",
+        quick=not on_gpu,
+        methods=None if arguments.whole else kinds(),
+        brief=not arguments.whole,
+        replace=arguments.replace,
+    )
+    files.check_writable(output)
+    logs, chains = output / "logs", plan.chains()
+    with files.lock(output):
+        _say(f"the model of {arguments.scale}'s widths")
+        rehearsal.make(preset, output / "model", rehearsal.LAYERS if on_gpu else rehearsal.LAYERS_ON_CPU)
+        machine.run(plan.miniature(), here.single, logs)
+        _say("a fine-tune, killed after its first checkpoint")
+        # Without GPUs two processes train under ZeRO-3, as on two GPUs; with GPUs the command starts one for each.
+        resumed = resume(next(chain for chain in chains if chain.trains), logs, processes=1 if on_gpu else 2)
+        _say("the suite")
+        machine.run([plan.alone(), *chains], here, logs)
+        for chain in chains:
+            machine.share(chain, plan.results / name)
+        machine.run(plan.timing(), here.single, logs)
+    print(f"rehearsed in {(time.monotonic() - started) / 60:.1f} minutes; not exercised here:")
+    for what in missing(plan, resumed):
+        print(f"- {what}")
+    print(f"records in {plan.results}; `make rehearse` renders them")
+
+
+def kinds() -> list[str]:
+    """A method whose scaling is not learned, the paper's own, and those whose scaling is."""
+    return [rope.OURS, *(name for name, method in rope.METHODS.items() if method.start)]
+
+
+def _say(what: str) -> None:
+    print(f"{time.strftime('%H:%M')} {what}", file=sys.stderr, flush=True)
+
+
+def resume(chain: Chain, logs: Path, processes: int = 1) -> bool:
+    """Kill a chain's fine-tune once its first checkpoint is whole, and give the same command again.
+
+    Args:
+        processes: that are started to train together.
+
+    Returns:
+        False where it was done already.
+
+    Raises:
+        InputError: it failed, or the second command did not go on from the checkpoint.
+    """
+    module, *options = chain.commands[0]
+    output = Path(options[options.index("--output") + 1])
+    if output.is_dir():
+        return False
+    launcher = ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", "-m"] if processes > 1 else []
+    command, log = [sys.executable, "-m", *launcher, module, *options], logs / f"{chain.name}.log"
+    logs.mkdir(parents=True, exist_ok=True)
+    folder = Path(f"{output}.unfinished")
+    _train(command, log, until=lambda: checkpoint.last(folder) is not None)
+    if output.is_dir() or checkpoint.last(folder) is None:
+        raise InputError(f"a fine-tune that was killed left no checkpoint in {folder}; see {log}.")
+    _train(command, log)
+    return True
+
+
+def _train(command: list[str], log: Path, until: Callable[[], bool] = lambda: False) -> None:
+    """Run a command to its end, or kill it and all that it started as soon as `until()` holds."""
+    environment = os.environ | {"OMP_NUM_THREADS": str(max((os.cpu_count() or 2) // 2, 1))}  # as there are two
+    with open(log, "a", encoding="utf-8") as out:
+        process = psutil.Popen(command, stdout=out, stderr=out, cwd=records.ROOT, env=environment)
+        try:
+            while process.poll() is None and not (killed := until()):
+                time.sleep(0.2)
+        finally:
+            for one in [*process.children(recursive=True), process] if process.poll() is None else ():
+                one.kill()
+    if process.wait() and not killed:
+        *_, last = ["no output", *log.read_text(encoding="utf-8", errors="replace").strip().splitlines()]
+        raise InputError(f"the fine-tune failed ({last.removeprefix('error: ')}); see {log}.")
+
+
+def missing(plan: Plan, resumed: bool) -> Iterator[str]:
+    """What this machine, or this call, left out."""
+    gpus = torch.cuda.device_count()
+    if not gpus:
+        yield "a GPU: NCCL, bfloat16, what fits in its memory, most prompts beyond L, side-by-side evaluations"
+    elif gpus == 1:
+        yield "several GPUs: NCCL, ZeRO-3, side-by-side evaluations"
+    if not (gpus and importlib.util.find_spec("flash_attn")):
+        yield "FlashAttention-2: PyTorch's own attention took its place"
+    if not gpus:
+        yield "Liger's fused loss: the chunked one took its place"
+    yield "the hub: the real weights, tokenizer, PG19 and benchmarks"
+    yield "vLLM (--engine vllm of each evaluation)"
+    if plan.brief:
+        yield f"the suite's other models, which differ in numbers alone (of {_count(plan)} commands, {_count(plan, True)} ran)"
+    if not resumed:
+        yield "killing and going on: it was done before"
+
+
+def _count(plan: Plan, as_asked: bool = False) -> int:
+    chains = plan.chains() if as_asked else replace(plan, brief=False, methods=None).chains()
+    return sum(len(chain.commands) for chain in [*chains, *plan.timing()])
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,65 @@
+"""What fine-tunes and suites take, by the dry run's arithmetic, for the page about the paper's scale.
+
+Torch is imported when it is asked, as parameters are counted on a model without data; all other pages do without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.lab.scales import SCALES
+
+GPUS, MEMORY = 8, 80  # of the paper's machine; GB of each
+
+
+@dataclass(frozen=True)
+class Training:
+    """A fine-tune: length of its sequences, hours, and GB of a GPU's memory, of the host's memory and of disk."""
+
+    length: int
+    hours: float
+    memory: float
+    host: float
+    disk: float
+
+
+def training(scale: str, factor: float) -> Training:
+    """A scale's fine-tune by its own settings, as `experiments.finetune --dry-run` counts it."""
+    from experiments.lab import models
+    from experiments.lab.training import budget
+
+    preset, config = SCALES[scale], models.architecture(scale)
+    length = round(preset.geometry.context_length * factor)
+    settings = budget.fitted(config, preset.training, length, GPUS, MEMORY)
+    plan = budget.Plan(length, preset.training.steps[factor], settings, GPUS, MEMORY)
+    return Training(
+        length,
+        budget.hours(config, plan),
+        sum(budget.memory(config, plan).values()),
+        budget.host_memory(config, plan),
+        sum(budget.disk(config, plan).values()),
+    )
+
+
+def suite(scale: str) -> str:
+    """What `experiments.rerun --plan` prints of a scale."""
+    from experiments.lab import cost
+
+    plan = _plan(scale)
+    return cost.report(plan, [*plan.chains(), *plan.timing()], GPUS, MEMORY)
+
+
+def whole(scale: str) -> tuple[float, float]:
+    """Days on the paper's machine that a scale's suite takes, and GB of disk."""
+    from experiments.lab import cost
+
+    plan = _plan(scale)
+    found = cost.sum_of(cost.rows(plan, [*plan.chains(), *plan.timing()], GPUS, MEMORY))
+    return found.hours / GPUS / 24, found.disk + cost.going_on(plan, GPUS)
+
+
+def _plan(scale: str):
+    from experiments.lab.plan import Plan
+
+    return Plan(scale, SCALES[scale], Path("build"), Path("build/results"))

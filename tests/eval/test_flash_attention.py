@@ -1,0 +1,79 @@
+"""FlashAttention, emulated where transformers calls it, against SDPA; and what generation asks of it."""
+
+import pytest
+import torch
+
+from core.extend import extend
+from eval.generation import Request, generate
+from tests.flash import Emulation
+from tests.models import random_model
+
+WINDOWED = ("MistralConfig", {"sliding_window": 16})
+
+
+@pytest.fixture
+def emulation(monkeypatch):
+    return Emulation(monkeypatch)
+
+
+def both(architecture="LlamaConfig", overrides=None):
+    """The same model under SDPA and under FlashAttention."""
+    models = [extend(random_model(architecture, **(overrides or {})), "dprope", 2) for _ in range(2)]
+    models[1].set_attn_implementation("flash_attention_2")
+    return models
+
+
+def tokens(*shape):
+    return torch.randint(3, 300, shape, generator=torch.Generator().manual_seed(0))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("architecture", "overrides"), [("LlamaConfig", {}), ("GPTNeoXConfig", {}), WINDOWED])
+def test_logits_are_those_of_sdpa_with_padding_and_sliding_windows(emulation, architecture, overrides):
+    plain, fast = both(architecture, overrides)
+    ids, mask = tokens(3, 40), torch.ones(3, 40, dtype=torch.long)
+    torch.testing.assert_close(fast(ids).logits, plain(ids).logits, rtol=1e-4, atol=1e-4)
+    assert emulation.calls == {"whole": 2, "packed": 0, "unpad": 0}
+    mask[0, :25] = mask[1, :7] = 0
+    found, expected = (model(ids, attention_mask=mask).logits[mask.bool()] for model in (fast, plain))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    assert emulation.calls == {"whole": 2, "packed": 2, "unpad": 2}
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("architecture", "overrides"), [("LlamaConfig", {}), WINDOWED])
+def test_packed_rows_are_read_apart(emulation, architecture, overrides):
+    plain, fast = both(architecture, overrides)
+    parts = [tokens(1, length) for length in (30, 1, 25)]
+    positions = torch.cat([torch.arange(part.shape[1]) for part in parts])[None]
+    found = fast(torch.cat(parts, dim=1), position_ids=positions).logits
+    expected = torch.cat([plain(part).logits for part in parts], dim=1)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    assert emulation.calls["packed"] == 2
+
+
+@pytest.mark.parametrize(("architecture", "overrides"), [("LlamaConfig", {}), WINDOWED])
+def test_generation_makes_the_same_tokens_and_never_unpads_the_cache(emulation, architecture, overrides):
+    plain, fast = both(architecture, overrides)
+    lengths = (50, 20, 20, 33, 7)
+    requests = [Request(str(i), tuple(tokens(length).tolist()), 8) for i, length in enumerate(lengths)]
+    expected = dict(generate(plain, requests))
+    for cache_tokens in (1, 60, 10**6):  # one by one, two of one length together, all together
+        assert dict(generate(fast, requests, cache_tokens)) == expected
+        assert fast.config._attn_implementation == "flash_attention_2"
+    assert emulation.calls["whole"] >= 3 * len(requests) and emulation.calls["unpad"] == 0
+
+
+def test_out_of_memory_leaves_the_models_own_attention(emulation, monkeypatch):
+    _, fast = both()
+    requests = [Request(str(i), tuple(range(3, 30 + i)), 4) for i in range(2)]
+    real = type(fast).forward
+
+    def full(self, tokens, *arguments, **named):
+        if len(tokens) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return real(self, tokens, *arguments, **named)
+
+    monkeypatch.setattr(type(fast), "forward", full)
+    assert dict(generate(fast, requests)).keys() == {"0", "1"}
+    assert fast.config._attn_implementation == "flash_attention_2"

@@ -1,0 +1,424 @@
+"""What is read of the Hugging Face hub, against a stand-in on this machine; another host is never asked.
+
+A copy of this process reads, in which the libraries are told another address and another cache than when they were
+imported.
+"""
+
+import concurrent.futures
+import contextlib
+import importlib
+import io
+import itertools
+import json
+import multiprocessing
+import os
+import socket
+import sys
+import time
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from eval import hub, longbench, open_llm
+from experiments.lab.training import corpus
+from tests.eval.test_longbench import SAMPLE, hub_row
+from tests.eval.test_open_llm import SUBJECTS, write_benchmarks
+from tests.models import byte_tokenizer, random_model
+from tests.standin import Hub
+
+GATED, OWN, TOKEN = "meta-llama/Llama-2-7b-hf", "someone/model", "hf_right"
+FIRST, SECOND = "1" * 40, "2" * 40  # commits of the model that nobody pins
+SHARDS, GROUP = 3, 4  # of PG19's training split; books of a row group
+
+
+# ---- repositories
+
+
+def write_table(file, rows, **options):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file, **options)
+
+
+def write_model(folder):
+    """The files of Llama-2's repository that are read: weights in shards, a fast tokenizer, and no code."""
+    random_model(max_position_embeddings=64).save_pretrained(folder, max_shard_size="60KB")
+    byte_tokenizer().save_pretrained(folder)
+    assert (folder / "model.safetensors.index.json").is_file() and (folder / "generation_config.json").is_file()
+
+
+def write_pg19(folder):
+    def book(split, number):
+        text = "" if number == 5 else f"{split} {number} " + "a word and another " * (number + 20)
+        facts = {"short_book_title": f"{split} book {number}", "publication_date": 1850 + number}
+        return {**facts, "url": f"http://www.gutenberg.org/ebooks/{number}", "text": text}
+
+    numbers = iter(range(1000))
+    for split, shards in {"train": SHARDS, "validation": 1, "test": 1}.items():
+        for shard in range(shards):
+            rows = [book(split, next(numbers)) for _ in range(2 * GROUP)]
+            file = folder / "data" / f"{split}-{shard:05}-of-{shards:05}-{shard:016x}.parquet"
+            write_table(file, rows, row_group_size=GROUP)
+
+
+def write_longbench(folder):
+    for task in longbench.TASKS:
+        classes = ["city", "name"] if task == "trec" else None
+        row = hub_row(task, {**SAMPLE, "input": inputs(task), "all_classes": classes})
+        write_table(folder / f"{task}_e" / "test-00000-of-00001.parquet", [row])
+
+
+def inputs(task):
+    """An input as the benchmark has it; the templates of four tasks have none."""
+    if task in ("gov_report", "multi_news", "passage_count", "lcc"):
+        return ""
+    return "Why?" + {"trec": "\nType:", "triviaqa": "\nAnswer:", "samsum": "\nSummary:"}.get(task, "")
+
+
+def write_open_llm(folder):
+    """lm-eval's four, one repository each under `folder`; MMLU whole and by subject, as the hub has it."""
+    local = write_benchmarks(folder / "local")
+    for benchmark in open_llm.TASKS.values():
+        for split, name in benchmark.hub_files.items():
+            rows = pyarrow.parquet.read_table(local / benchmark.files[split]).to_pylist()
+            write_table(folder / benchmark.hub / name, rows)
+            for subject in SUBJECTS if "subject" in rows[0] else ():
+                own = [row for row in rows if row["subject"] == subject]
+                write_table(folder / benchmark.hub / subject / f"{split}-00000-of-00001.parquet", own)
+    hellaswag = folder / "Rowan/hellaswag/data"
+    hellaswag.joinpath("train-00000-of-00001.parquet").write_bytes(next(hellaswag.glob("val*")).read_bytes())
+    configurations = {
+        "truthfulqa/truthful_qa": ["multiple_choice"],
+        "cais/mmlu": ["all", *SUBJECTS],
+        "allenai/ai2_arc": ["ARC-Challenge"],
+    }
+    for name, folders in configurations.items():
+        card = ["---", "configs:"]
+        for each in folders:
+            card += [f"- config_name: {each}", "  data_files:"]
+            for split in sorted(file.name.partition("-")[0] for file in (folder / name / each).iterdir()):
+                card += [f"  - split: {split}", f"    path: {each}/{split}-*"]
+        (folder / name / "README.md").write_text("\n".join([*card, "---", ""]))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The stand-in with all that the paper's scale reads."""
+    folder = tmp_path_factory.mktemp("hub")
+    write_model(folder / GATED)
+    write_pg19(folder / corpus.HUB)
+    write_longbench(folder / longbench.HUB)
+    write_open_llm(folder)
+    stand_in = Hub({**hub.REVISIONS, OWN: FIRST})
+    stand_in.folder = folder
+    stand_in.add("models", GATED, folder / GATED, TOKEN)
+    stand_in.add("models", OWN, folder / GATED)
+    for name in hub.REVISIONS:
+        if not name.startswith("meta-llama/"):
+            stand_in.add("datasets", name, folder / name)
+    yield stand_in
+    stand_in.close()
+
+
+# ---- the process that reads
+
+
+@pytest.fixture(scope="module")
+def reader(served, tmp_path_factory):
+    """reader(function, *arguments): what it returns in the process that takes the stand-in for the hub."""
+    context, cache = multiprocessing.get_context("fork"), tmp_path_factory.mktemp("cache")
+    pool = concurrent.futures.ProcessPoolExecutor(1, context, _take_for_hub, (served.url, cache))
+    yield lambda function, *arguments: pool.submit(function, *arguments).result(timeout=100)
+    pool.submit(os._exit, 0)  # without waiting for what the libraries do at the end
+    pool.shutdown()
+
+
+def _take_for_hub(url, cache):
+    """As HF_ENDPOINT and HF_HOME would, were they set from the beginning."""
+    import datasets
+    from huggingface_hub import constants, hf_api
+
+    constants.ENDPOINT = hf_api.api.endpoint = datasets.config.HF_ENDPOINT = url
+    constants.HUGGINGFACE_CO_URL_TEMPLATE = url + "/{repo_id}/resolve/{revision}/{filename}"
+    datasets.config.HUB_DATASETS_URL = url + "/datasets/{repo_id}/resolve/{revision}/{path}"
+    constants.HF_HUB_CACHE, constants.HF_TOKEN_PATH = str(cache / "hub"), str(cache / "token")
+    datasets.config.HF_DATASETS_CACHE = cache / "datasets"
+    datasets.config.DOWNLOADED_DATASETS_PATH = cache / "downloads"
+    datasets.config.HF_HUB_OFFLINE = False
+    constants.HF_HUB_DISABLE_TELEMETRY = constants.HF_HUB_DISABLE_XET = True
+    connect = socket.socket.connect
+
+    def checked(self, address):
+        assert address[0] == "127.0.0.1", address
+        return connect(self, address)
+
+    socket.socket.connect = checked
+
+
+def command(token, name, *arguments):
+    """(exit status, stdout, stderr) of `python -m experiments.NAME arguments…` with this token, or None."""
+    from experiments.lab import cli
+
+    os.environ["HF_TOKEN"] = token or ""
+    sys.argv = [name, *map(str, arguments)]
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            cli.run(importlib.import_module(f"experiments.{name}").main)
+        except SystemExit as stop:
+            status = stop.code
+    return status, out.getvalue(), err.getvalue()
+
+
+def forget():
+    """As a new process begins, but for what is on the disk."""
+    from huggingface_hub import constants
+
+    constants.HF_HUB_OFFLINE = False
+    hub.reach.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def anew(reader):
+    reader(forget)
+
+
+# ---- models
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("passkey", ["--scale", "llama2-7b"]),
+        ("longbench_e", ["--scale", "llama2-7b"]),
+        ("open_llm", ["--model", GATED]),
+        ("finetune", ["--scale", "llama2-7b"]),
+    ],
+)
+def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, reader, tmp_path, name, arguments):
+    served.asked.clear()
+    status, out, err = reader(command, None, name, *arguments, "--results", tmp_path / "results")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"{served.url}/{GATED}" in err and "hf auth login" in err and "HF_TOKEN" in err
+    assert served.asked == [("HEAD", f"/{GATED}/resolve/{hub.REVISIONS[GATED]}/config.json")]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_token_without_access_or_without_an_account(served, reader, tmp_path):
+    arguments = ["passkey", "--scale", "llama2-7b", "--results", tmp_path]
+    refused = {token: reader(command, token, *arguments) for token in ("hf_other", "wrong")}
+    assert {(status, err.count("\n")) for status, _, err in refused.values()} == {(2, 1)}
+    assert f"{served.url}/{GATED}" in refused["hf_other"][2]
+    assert "HF_TOKEN" in refused["wrong"][2] and "ask for access" not in refused["wrong"][2]
+
+
+def loaded(name):
+    import torch
+
+    from experiments.lab import models
+
+    os.environ["HF_TOKEN"] = TOKEN
+    found = models.load(name)
+    with torch.no_grad():
+        logits = found.model(torch.arange(40)[None]).logits
+    text = found.tokenizer.decode(found.tokenizer("Ünï code").input_ids)
+    return logits.sum().item(), text, models.check_config(name).max_position_embeddings, models.provenance(name)
+
+
+def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, reader):
+    *found, provenance = reader(loaded, GATED)
+    *wanted, local = reader(loaded, str(served.folder / GATED))
+    assert found == wanted
+    assert provenance == {"source": GATED, "sha256": {}, "revision": hub.REVISIONS[GATED]}
+    assert "revision" not in local
+    resolved = {path.split("/resolve/")[1].split("/")[0] for _, path in served.asked if f"{GATED}/resolve/" in path}
+    assert resolved == {hub.REVISIONS[GATED]}
+
+
+def test_a_model_that_is_here_is_loaded_without_asking(served, reader):
+    first = reader(loaded, GATED)
+    reader(forget)
+    served.asked.clear()
+    assert reader(loaded, GATED) == first
+    assert {path.rpartition("/")[2] for method, path in served.asked if "/resolve/" in path} == {"config.json"}
+
+
+def stated(name):
+    from experiments.lab import models
+
+    hub.reach.cache_clear()
+    return models.provenance(name), models.facts(name, "model", 2)
+
+
+def test_a_model_that_nobody_pinned_is_told_by_its_commit(served, reader, tmp_path):
+    for commit in (FIRST, SECOND):
+        served.commits[OWN] = commit
+        provenance, facts = reader(stated, OWN)
+        assert provenance == {"source": OWN, "sha256": {}, "revision": commit} and facts["revision"] == commit
+        small = ["--lengths", 400, "--depths", 1, "--keys", 1, "--results", tmp_path]
+        status, _, err = reader(command, None, "passkey", "--model", OWN, *small)
+        assert status == (0 if commit == FIRST else 2), err
+    assert str(tmp_path / "model") in err
+
+
+# ---- training text
+
+
+def streamed():
+    """PG19's training books as datasets reads them."""
+    import datasets
+
+    rows = datasets.load_dataset(corpus.HUB, split="train", streaming=True, revision=hub.REVISIONS[corpus.HUB])
+    return [(row["short_book_title"], row["text"]) for row in rows]
+
+
+def books(seed, count=None):
+    return [(book.title, book.text) for book in itertools.islice(corpus.from_hub(seed), count)]
+
+
+def test_the_books_are_those_of_the_training_split(served, reader):
+    rows = [row for row in reader(streamed) if row[1]]
+    assert len(rows) == SHARDS * 2 * GROUP - 1 and rows[0][0] == "train book 0"
+    assert reader(books, None) == rows
+    shuffled = [reader(books, seed) for seed in (0, 0, 1)]
+    assert shuffled[0] == shuffled[1] != shuffled[2] and sorted(shuffled[0]) == sorted(shuffled[2]) == sorted(rows)
+
+
+def empty_cache():
+    import shutil
+
+    from huggingface_hub import constants
+
+    shutil.rmtree(constants.HF_HUB_CACHE)
+
+
+def test_a_transfer_that_breaks_off_goes_on_and_no_shard_is_fetched_before_it_is_wanted(served, reader):
+    wanted = reader(books, 0)
+    reader(empty_cache)
+    served.asked.clear()
+    served.broken.append("*train-*.parquet")
+    assert reader(books, 0, 1) == wanted[:1] and not served.broken
+    assert len({path for method, path in served.asked if method == "GET" and ".parquet" in path}) == 1
+    assert reader(books, 0) == wanted
+
+
+def test_a_fine_tune_packs_them_and_states_the_commit(reader, tmp_path):
+    arguments = ["--model", GATED, "--data", "hub", "--method", "pi", "--steps", 1, "--length", 64, "--batch", 2]
+    places = ["--output", tmp_path / "out", "--results", tmp_path / "results"]
+    status, _, err = reader(command, TOKEN, "finetune", *arguments, *places)
+    assert status == 0, err
+    facts = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert facts["data"] == [corpus.HUB, hub.REVISIONS[corpus.HUB]]
+    assert facts["model"]["revision"] == hub.REVISIONS[GATED]
+    titles = {title for title, _ in reader(books, 0)}
+    assert {book["title"] for book in facts["data_facts"]["books"]} <= titles
+
+
+# ---- benchmarks
+
+
+def test_every_task_of_longbench(reader):
+    for task in longbench.TASKS:
+        classes = ["city", "name"] if task == "trec" else None
+        assert reader(longbench.load, task) == [{**SAMPLE, "input": inputs(task), "all_classes": classes}]
+
+
+def as_lm_eval_has_them(name):
+    """(dataset, its configuration, the documents' prompts) as lm-eval loads a benchmark itself; of MMLU, a subject."""
+    from pathlib import Path
+
+    import lm_eval.tasks
+
+    benchmark = open_llm.TASKS[name]
+    folder = Path(lm_eval.tasks.__file__).parent / benchmark.folder
+    manager = lm_eval.tasks.TaskManager(include_defaults=False, include_path=folder)
+    task = benchmark.task + "virology" * (name == "mmlu")
+    config = {"task": task, "num_fewshot": 0, "dataset_kwargs": {"revision": hub.REVISIONS[benchmark.hub]}}
+    loaded = manager.load({"group": name, "task": [config]})["tasks"][task]
+    return loaded.config.dataset_path, _prompts(loaded)
+
+
+def as_we_have_them(name):
+    tasks = open_llm.load(name)
+    return _prompts(tasks[name + "/virology" * (name == "mmlu")]), len(tasks)
+
+
+def _prompts(task):
+    return [(task.doc_to_text(doc), task.doc_to_choice(doc), task.doc_to_target(doc)) for doc in task.task_docs]
+
+
+def first_score(name):
+    key = open_llm.documents(name)[0]
+    model, tokenizer = random_model(max_position_embeddings=4096), byte_tokenizer()
+    return key, dict(open_llm.evaluate(model, tokenizer, name, [key], shots=min(2, open_llm.TASKS[name].shots)))
+
+
+@pytest.mark.parametrize("name", open_llm.TASKS)
+def test_the_documents_are_those_that_lm_eval_loads(reader, name):
+    dataset, theirs = reader(as_lm_eval_has_them, name)
+    ours, tasks = reader(as_we_have_them, name)
+    assert dataset == open_llm.TASKS[name].hub and ours == theirs and len(ours) > 3
+    assert tasks == (len(SUBJECTS) if name == "mmlu" else 1)
+    key, scored = reader(first_score, name)
+    assert scored.keys() == {key} and 0 <= scored[key]["score"] <= 1
+
+
+@pytest.mark.parametrize("name, tasks", [("longbench_e", ["qasper", "lcc"]), ("open_llm", ["hellaswag"])])
+def test_a_record_states_the_commits(reader, tmp_path, name, tasks):
+    less = ["--new-tokens", 2, "--margin", 8] if name == "longbench_e" else []
+    arguments = ["--model", GATED, "--tasks", *tasks, "--limit", 1, *less, "--results", tmp_path]
+    status, _, err = reader(command, TOKEN, name, *arguments)
+    assert status == 0, err
+    record = json.loads(next(tmp_path.glob(f"*/{name}/*.json")).read_text())
+    data = record["data"] if name == "longbench_e" else record["data"]["hellaswag"]
+    wanted = longbench.HUB if name == "longbench_e" else "Rowan/hellaswag"
+    assert data["revision"] == hub.REVISIONS[wanted]
+    assert record["model"]["revision"] == hub.REVISIONS[GATED]
+
+
+# ---- no hub
+
+
+def refusal(function, *arguments):
+    """(seconds, message) of the InputError."""
+    from core.errors import InputError
+
+    hub.PATIENCE, started = 0.5, time.monotonic()
+    try:
+        function(*arguments)
+    except InputError as error:
+        return time.monotonic() - started, str(error)
+    finally:
+        hub.PATIENCE = 10
+
+
+def configured(name):
+    from experiments.lab import models
+
+    return models.check_config(name).to_dict()
+
+
+@pytest.fixture
+def silent(served):
+    """silent(): from now on nothing is answered."""
+    yield lambda: setattr(served, "silent", True)
+    served.silent = False
+
+
+def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(reader, silent):
+    reader(empty_cache)
+    here = [(longbench.load, "qasper"), (configured, OWN), (as_we_have_them, "hellaswag")]
+    before = [reader(*call) for call in here]
+    silent()
+    reader(forget)
+    calls = [(longbench.load, "lcc"), (books, 0), (open_llm.load, "mmlu"), (configured, GATED)]
+    for seconds, message in [reader(refusal, *call) for call in calls]:
+        assert seconds < 3 and "\n" not in message
+    assert [reader(*call) for call in here] == before
+
+
+def test_a_commit_that_the_hub_lacks_is_named(served, reader, monkeypatch):
+    reader(empty_cache)
+    monkeypatch.setitem(served.commits, longbench.HUB, FIRST)
+    _, message = reader(refusal, longbench.load, "qasper")
+    assert hub.REVISIONS[longbench.HUB] in message and "eval/hub.py" in message

@@ -1,0 +1,70 @@
+"""A training step for long sequences is the plain one in what it computes, and another in what it holds."""
+
+import json
+
+import pytest
+import torch
+
+from experiments import time_cost
+from experiments.lab import records
+from experiments.lab.records import RESULTS
+from tests.experiments.training.test_loss import Largest
+from tests.models import checkpoint, random_model
+
+
+def gradients(step, model, tokens, monkeypatch):
+    """What a step leaves, kept from being cleared."""
+    with monkeypatch.context() as patched:
+        patched.setattr(model, "zero_grad", lambda **_: None)
+        step(model, tokens)
+    assert not model.training
+    return {name: parameter.grad for name, parameter in model.named_parameters()}
+
+
+def test_it_has_the_plain_steps_gradients(monkeypatch):
+    tokens = torch.randint(3, 300, (1, 40), generator=torch.Generator().manual_seed(1))
+    plain, ours = random_model(), random_model()
+    step, before = time_cost.saving_step(ours), ours(tokens).logits
+    expected = gradients(time_cost.plain_step, plain, tokens, monkeypatch)
+    found = gradients(step, ours, tokens, monkeypatch)
+    for name, gradient in expected.items():
+        scaled = found[name] * 40 / 39  # the mean of 39 predictions; that a step divides by 40 costs nothing
+        torch.testing.assert_close(scaled, gradient, rtol=1e-4, atol=1e-5)
+    assert torch.equal(ours(tokens).logits, before)  # a forward pass stays one
+
+
+def test_it_never_holds_all_logits_and_recomputes_activations(monkeypatch):
+    monkeypatch.setattr("experiments.lab.training.loss.CHUNK_LOGITS", 8 * 300)
+    narrow = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 1, "num_key_value_heads": 1}
+    tokens, held, passes = torch.arange(3, 131)[None], {}, {}
+    for name in ("plain", "saving"):
+        model, count = random_model(**narrow, num_hidden_layers=1), []
+        step = time_cost.saving_step(model) if name == "saving" else time_cost.plain_step
+        model.model.layers[0].mlp.register_forward_pre_hook(lambda *_, count=count: count.append(1))
+        with Largest() as seen:
+            step(model, tokens)
+        held[name], passes[name] = seen.elements, len(count)
+    assert held["plain"] >= 128 * 300 > 128 * 128 >= held["saving"] and passes == {"plain": 1, "saving": 2}
+
+
+def test_it_is_another_run_and_a_run_without_it_is_what_it_was(call, tmp_path):
+    model = checkpoint(tmp_path / "toy", max_position_embeddings=32)
+    found = {}
+    for name, more in (("plain", []), ("saving", ["--checkpointing"])):
+        usual = ["time_cost", "--model", model, "--method", "pi", "--length", 16, "--repeats", 1]
+        status, _, err = call(*usual, "--results", tmp_path / name, *more)
+        assert status == 0, err
+        (file,) = (tmp_path / name / "toy" / "time_cost").glob("*.json")
+        found[name] = json.loads(file.read_text())
+    assert "checkpointing" not in found["plain"] and found["saving"]["checkpointing"] is True
+    assert found["plain"]["identity"] != found["saving"]["identity"]
+    status, _, err = call(*usual, "--results", tmp_path / "plain", "--checkpointing")
+    assert status == 2 and "checkpointing" in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("scale", ["tiny", "smollm2"])
+def test_committed_records_are_of_the_runs_that_are_asked_for_now(scale):
+    for file in (RESULTS / scale / "time_cost").glob("*.json"):
+        record = json.loads(file.read_text())
+        ours = {"identity", "scores", "seconds", "environment"}
+        assert records.identity(**{key: record[key] for key in record if key not in ours}) == record["identity"]

@@ -1,0 +1,143 @@
+"""What a run needs, against the published sizes, the paper's hours, and what a real pass over a small model holds."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+import transformers
+
+from experiments.lab import models
+from experiments.lab.scale import Training
+from experiments.lab.scales import SCALES
+from experiments.lab.training import budget
+from tests.models import random_model
+
+SEVEN, THIRTEEN = (models.architecture(f"llama2-{size}b") for size in (7, 13))
+PAPERS = SCALES["llama2-7b"].training
+
+
+@pytest.mark.parametrize("config, count", [(SEVEN, 6_738_415_616), (THIRTEEN, 13_015_864_320)])
+def test_parameters_are_those_published(config, count):
+    assert budget.parameters(config) == count
+
+
+def test_parameters_of_a_tied_model_count_once():
+    model = random_model(tie_word_embeddings=True)
+    assert budget.parameters(model.config) == model.num_parameters()
+    size = budget.sizes(model.config)
+    assert size.multiplied == size.parameters  # the one matrix is the head's too
+    untied = random_model()
+    assert budget.sizes(untied.config).multiplied == untied.num_parameters() - 300 * 64
+
+
+def test_the_papers_hours():
+    """6 hours on 8 A100 for 7B at s = 2: 1,000 steps of 64 sequences of 8,192 tokens."""
+    assert budget.hours(SEVEN, budget.Plan(8192, 1000, PAPERS)) == pytest.approx(6, rel=0.05)
+
+
+def saved_for_backward(model, tokens):
+    """Bytes of the different tensors that a forward pass keeps, the weights not counted."""
+    weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    kept = {}
+
+    def pack(tensor):
+        kept.setdefault(tensor.untyped_storage().data_ptr(), tensor.untyped_storage())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        output = model.model(torch.arange(tokens)[None] % 50, use_cache=False)
+    assert output.last_hidden_state.grad_fn
+    return sum(storage.nbytes() for place, storage in kept.items() if place not in weights)
+
+
+def test_activations_are_what_a_forward_pass_keeps():
+    """In bfloat16, of a small model, from two depths: what a layer adds."""
+    kept = []
+    for layers in (1, 4):
+        config = transformers.LlamaConfig(
+            hidden_size=64, intermediate_size=176, num_hidden_layers=layers, num_attention_heads=4,
+            num_key_value_heads=2, vocab_size=50,
+        )  # fmt: skip
+        model = transformers.AutoModelForCausalLM.from_config(config).bfloat16().train()
+        kept.append(saved_for_backward(model, 128))
+    parts = budget.activations(budget.sizes(config), 128, checkpointing=False)
+    gradients = 128 * 3 * 2 * 176
+    assert (parts["activations"] - gradients) / 4 == pytest.approx((kept[1] - kept[0]) / 3, rel=0.03)
+
+
+def test_memory_at_the_papers_scale():
+    """By hand: 2 + 4 + 12 bytes a parameter, divided by the GPUs."""
+    parts = budget.memory(SEVEN, budget.Plan(8192, 1000, PAPERS))
+    states = [parts[name] for name in ("weights", "gradients", "optimizer")]
+    assert states == pytest.approx([n * 6.738415616 / 8 for n in (2, 4, 12)])
+    assert 20 < sum(parts.values()) < 25
+    assert sum(budget.memory(THIRTEEN, budget.Plan(16384, 500, PAPERS)).values()) < 0.85 * 80
+    alone = budget.memory(SEVEN, budget.Plan(8192, 1000, PAPERS, gpus=1))
+    assert sum(alone[name] for name in ("weights", "gradients", "optimizer")) == pytest.approx(16 * 6.738415616)
+
+
+def test_the_update_counts_where_it_takes_more_than_a_pass():
+    parts = budget.memory(SEVEN, budget.Plan(64, 1, PAPERS))
+    assert parts["update"] == pytest.approx(8 * 6.738415616 / 8) and "loss" not in parts
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 4, 8, 16, 64])
+@pytest.mark.parametrize("length", [2048, 8192, 16384])
+def test_the_device_batch_is_the_largest_that_fits_and_divides(gpus, length):
+    settings = budget.fitted(SEVEN, PAPERS, length, gpus, 80)
+    each = settings.device_batch
+    assert settings == replace(PAPERS, device_batch=each)
+
+    def fits(count):
+        plan = budget.Plan(length, 1, replace(PAPERS, device_batch=count), gpus)
+        return 64 % (count * gpus) == 0 and sum(budget.memory(SEVEN, plan).values()) <= 0.85 * 80
+
+    assert each == max([count for count in (1, 2, 4, 8, 16, 32, 64) if fits(count)], default=1)
+
+
+def test_a_batch_of_three_is_not_divided():
+    assert budget.fitted(SEVEN, Training(batch=3), 64, 1, 10**4).device_batch == 1
+    assert budget.fitted(SEVEN, Training(batch=12), 64, 3, 10**4).device_batch == 4
+
+
+def test_disk_tokens_and_host_memory():
+    plan = budget.Plan(8192, 1000, PAPERS)
+    assert plan.tokens == 524_288_000
+    files = budget.disk(SEVEN, plan)
+    assert files["checkpoint"] == files["checkpoint that replaces it"] == pytest.approx(95, rel=0.01)
+    assert files["result"] == budget.kept(SEVEN) == pytest.approx(13.48, abs=0.01)
+    assert files["tokens"] == pytest.approx(1.0486, abs=1e-3)
+    assert budget.tokenising_hours(plan) == pytest.approx(24 / 60, rel=0.01)
+    assert budget.tokenising_hours(plan, cores=48) == pytest.approx(0.5 / 60, rel=0.01)
+    assert 13.5 < budget.host_memory(SEVEN, plan) < 100
+    said = budget.report(SEVEN, plan)
+    for word in ("disk", "host memory", "tokenising", "6,738,415,616"):
+        assert word in said
+
+
+def test_a_cache_is_as_large_as_transformers_makes_it():
+    model = random_model(num_key_value_heads=2)
+    cache = model(torch.arange(20)[None], use_cache=True).past_key_values
+    held = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
+    weights = 4 * model.num_parameters()
+    assert budget.inference_memory(model.config, 20, bytes_each=4) * 1e9 == pytest.approx(weights + held)
+    assert budget.inference_memory(model.config, 20) * 1e9 == pytest.approx((weights + held) / 2)
+
+
+def test_evaluation_takes_what_reading_and_writing_take():
+    """7B by hand: 13.2 GFLOP a token besides attention; 13.5 GB of weights and 0.5 MB of cache a token."""
+    full = {"reading": 1, "writing": 1}
+    reading = budget.evaluation(SEVEN, 1, 4096, **full) * 3600
+    assert reading == pytest.approx(4096 * (2 * 6.607e9 + 2 * 32 * 4096 * 4096) / 312e12, rel=1e-3)
+    written = budget.evaluation(SEVEN, 1, 4096, 100, **full) * 3600 - reading
+    assert written == pytest.approx(100 * (2 * 6.738e9 + 4146 * 524288) / 2.039e12, rel=1e-3)
+    together = budget.evaluation(SEVEN, 8, 4096, 100, batch=8, **full) * 3600 - 8 * reading
+    assert together == pytest.approx(100 * (2 * 6.738e9 + 8 * 4146 * 524288) / 2.039e12, rel=1e-3)
+    usual = budget.evaluation(SEVEN, 80, 4096, 100)
+    assert budget.evaluation(SEVEN, 80, 4096, 100, gpus=8) == pytest.approx(usual / 8)
+    assert usual == pytest.approx(80 * (reading / budget.READING + written / budget.WRITING) / 3600)
+
+
+@pytest.mark.parametrize("config, length", [(SEVEN, 8192), (SEVEN, 16384), (THIRTEEN, 16384)])
+def test_time_cost_fits_a_gpu_at_the_papers_lengths(config, length):
+    assert 4 * budget.parameters(config) / 1e9 < budget.timing_memory(config, length) < 0.85 * 80
