@@ -2,7 +2,7 @@
 
     python -m bench.engines [--scale tiny] [--longbench DIR] [--open-llm DIR]
 
-Each benchmark runs on transformers and then on vLLM, through its own command, on DPRoPE's extension of the scale's
+Each benchmark runs on transformers and then on vLLM, through its own command, on one extension of the scale's
 model. Seconds leave out loading the model and ending the engine, which are a row of their own. The rows are printed
 and added to bench/results/engines.csv.
 """
@@ -32,6 +32,7 @@ RETRIEVAL = ("niah_single_1", "niah_multikey_2", "vt")
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m bench.engines")
     parser.add_argument("--scale", default="tiny", help=f"one of {', '.join(scales.SCALES)} (default tiny)")
+    parser.add_argument("--method", default=rope.OURS, help=f"one of {', '.join(rope.METHODS)} (default {rope.OURS})")
     parser.add_argument("--dtype", default="float32", help="of the model (default float32)")
     parser.add_argument("--factor", type=cli.factor, default=2, metavar="S", help="default 2")
     parser.add_argument("--samples", type=cli.count, default=2, metavar="N", help="of each task and length (default 2)")
@@ -44,7 +45,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     n_hat = scales.get(arguments.scale).n_hat.get(arguments.factor)
-    method = ["--method", rope.OURS, *(["--n-hat", str(n_hat)] if n_hat else [])]
+    takes_it = n_hat and "n_hat" in rope.method_options(arguments.method)
+    method = ["--method", arguments.method, *(["--n-hat", str(n_hat)] if takes_it else [])]
     model = ["--scale", arguments.scale, "--factor", str(arguments.factor), "--dtype", arguments.dtype, *method]
     for name in arguments.benchmarks:
         chosen = BENCHMARKS[name](arguments)
@@ -126,7 +128,7 @@ def timed(owner: object, name: str) -> Iterator[list[float]]:
 
 def compared(name: str, arguments: argparse.Namespace, found: dict[str, dict]) -> list[dict[str, str]]:
     """Rows of a benchmark."""
-    made, model = [], f"{arguments.scale} {arguments.dtype}"
+    made, model = [], f"{arguments.scale} {arguments.method} {arguments.dtype}"
 
     def add(what: str, engine: str, value: float | int | str, unit: str) -> None:
         made.append(rows.row(f"{name}, {what}", model, engine, value, unit, vllm=engines.version()))

@@ -109,7 +109,8 @@ def scored_by(experiment: str) -> str:
 
     What a kill left half done is only gone on with by the same; else two versions' scores would be averaged.
     """
-    lab = [ROOT / "experiments" / "lab" / f"{name}.py" for name in ("harness", "models", "texts")]
+    names = "harness", "models", "texts", "engines", "serving/vllm_worker"
+    lab = [ROOT / "experiments" / "lab" / f"{name}.py" for name in names]
     sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py"), *lab])
     hashed = {str(file.relative_to(ROOT)): files.sha256(file) for file in sources}
     own = files.sha256(Path(importlib.util.find_spec(f"experiments.{experiment}").origin))
