@@ -97,7 +97,7 @@ verify: env ## Measure the geometry, and SmolLM2 under DPRoPE, anew; compare wit
 	@$(PY) -m experiments.angle_distribution --results $(VERIFY)/results
 	@$(PY) -m experiments.extension --method dprope --results $(VERIFY)/results
 	@$(PY) -m experiments.verify $(VERIFY)/results
-rerun: env ## Measure the whole suite of SCALE=, or the untrained part for MODEL=PATH_OR_NAME FACTOR=; then render it (QUICK=1: a sketch; METHODS=: these alone)
+rerun: env ## Measure the whole suite of SCALE=, or the untrained part for MODEL=PATH_OR_NAME FACTOR=; then render it (QUICK=1: a sketch; METHODS=: these alone; ENGINE=vllm generates)
 	$(PY) -m experiments.rerun $(MEASURED) $(GIVEN)
 	@$(RENDER)
 ablations: env ## The part of `rerun` that goes through n̂ and b; then render it

@@ -9,8 +9,8 @@
 A scale's suite stands in experiments/lab/scales/, that of your own model in experiments/lab/own.py. Records go to
 OUTPUT/results, checkpoints to OUTPUT/checkpoints, and what each command prints to OUTPUT/logs. Killed and given again,
 the same command goes on where it was; what is done is skipped. On several GPUs what trains takes all of them, and each
-evaluation one. Of your own model, what cannot be measured (a task that
-does not fit in its context, say) is skipped as well, and named at the end with the reason.
+evaluation one. Of your own model, what cannot be measured (a task that does not fit in its context, say) is skipped as
+well, and named at the end with the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from core import files, rope
 from core.errors import InputError
-from experiments.lab import cli, cost, machine, own, records, scales, source
+from experiments.lab import cli, machine, own, records, scales, source
 from experiments.lab.plan import Plan
 from experiments.lab.scale import Scale
 from experiments.lab.suite import command_line
@@ -55,6 +55,8 @@ def main() -> None:
         part = f"no part {arguments.only!r}" if arguments.only else "nothing of that to measure"
         raise InputError(f"the suite of {name!r} has {part}; --list without it shows all there is.")
     if arguments.plan:
+        from experiments.lab import cost  # needs torch, which `--list` of a scale does without
+
         print(cost.report(plan, [*chains, *timing], arguments.gpus, arguments.memory))
         return
     if arguments.list:
@@ -199,6 +201,11 @@ def _experiments(names: list[str] | None, scale: str, preset: Scale) -> list[str
 def _engine(arguments: argparse.Namespace) -> tuple[str, ...]:
     if arguments.tensor_parallel and not arguments.engine:
         raise InputError("--tensor-parallel divides a model among GPUs for an engine; name one with --engine.")
+    if arguments.engine:
+        from experiments.lab import engines
+
+        if arguments.engine not in engines.NAMES:
+            raise InputError(f"unknown engine {arguments.engine!r}; choose among {', '.join(engines.NAMES)}.")
     given = {"engine": arguments.engine, "tensor_parallel": arguments.tensor_parallel}
     return tuple(command_line({name: value for name, value in given.items() if value}))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import math
 import multiprocessing
@@ -12,6 +13,8 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+
+import psutil
 
 from core import files, rope
 from core.errors import InputError, NonFiniteError
@@ -155,10 +158,13 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
 
 
 def end_with_parent() -> None:
-    """End this process when the one that started it ends, however that is."""
+    """End this process and all that it started when the one that started it ends, however that is."""
 
     def wait() -> None:
         multiprocessing.parent_process().join()
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
         os._exit(1)  # as good as a kill, which every command stands
 
     threading.Thread(target=wait, daemon=True).start()

@@ -1,7 +1,11 @@
 """Commands on several GPUs: which GPUs each is given, and what runs beside what."""
 
 import json
+import subprocess
+import sys
+import time
 
+import psutil
 import pytest
 import torch
 
@@ -9,6 +13,7 @@ from core.errors import InputError
 from experiments.lab import machine
 from experiments.lab.machine import Machine
 from experiments.lab.plan import Chain
+from experiments.lab.records import ROOT
 
 MODULE = "tests.experiments.told"
 
@@ -63,3 +68,25 @@ def test_without_a_gpu_a_command_has_a_core(monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 6)
     assert Machine.found().slots == [()] * 6 and Machine.found(workers=2).slots == [()] * 2
     assert Machine.found().single.slots == Machine.found().whole.slots == [()]
+
+
+def test_what_a_command_started_ends_with_the_rerun_that_started_the_command(tmp_path):
+    """As the processes of a fine-tune on several GPUs, which a kill would leave there."""
+    chain = f"Chain('a', [{command(tmp_path, 'parent')!r}])"
+    line = f"from experiments.lab.machine import *; run([{chain}], Machine((), 1), Path({str(tmp_path / 'logs')!r}))"
+    rerun = subprocess.Popen([sys.executable, "-c", line], cwd=ROOT, stderr=subprocess.DEVNULL)
+    file = tmp_path / "told"
+    wait(lambda: file.is_file() and file.read_text())
+    child = int(file.read_text())
+    assert psutil.pid_exists(child)
+    rerun.kill()
+    rerun.wait()
+    wait(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
+
+
+def wait(until, seconds=60):
+    """Until that is so."""
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.1)

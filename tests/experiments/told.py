@@ -1,15 +1,24 @@
-"""A command for tests: it appends what it was started with, and when it began and ended, to the file named first."""
+"""A command for tests: it appends what it was started with, and when it began and ended, to the file named first.
+
+Where its name is "parent", it first writes the id of a process that it started and waits for it.
+"""
 
 import json
 import os
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 
 def main() -> None:
     from experiments.lab.training import launch
 
     file, name = sys.argv[1:]
+    if name == "parent":
+        child = subprocess.Popen(["sleep", "60"])
+        Path(file).write_text(str(child.pid))
+        child.wait()
     told = {"name": name, "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"), "program": launch.program, "began": time.time()}
     time.sleep(0.5)
     with open(file, "a", encoding="utf-8") as out:
