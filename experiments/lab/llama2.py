@@ -74,11 +74,11 @@ def scale(
 
 
 # On a GPU the paper's lengths and layouts with next to no samples. On a CPU, where L tokens of one layer take half a
-# minute, prompts of a few hundred tokens, but for two that exceed L.
+# minute, prompts of a few hundred tokens, and one for each model that exceeds L.
 _BEYOND = GEOMETRY.context_length + 64
 _LESS = {
     "miniature": ({"samples": 1, "documents": 5}, {}),
-    "finetune": ({}, {"length": 128, "batch": 2}),
+    "finetune": ({}, {"length": 64, "batch": 2}),
     "longbench_e": (
         {"limit": 1},
         {"limit": 1, "tasks": ("qasper", "trec"), "window": 640, "margin": 128, "new_tokens": 4},
@@ -87,7 +87,7 @@ _LESS = {
     "ruler": ({"samples": 1}, {"samples": 1, "lengths": (1024,), "tasks": ("vt",)}),
     "perplexity": (
         {"tokens": 20480, "stride": 8192 - 256, "lengths": _LENGTHS[1:]},
-        {"tokens": _BEYOND + 64, "lengths": (_BEYOND,), "stride": GEOMETRY.context_length},
+        {"tokens": 384, "lengths": (256,), "stride": 128},
     ),
     "passkey": ({"depths": 1, "keys": 1}, {"depths": 1, "keys": 1, "lengths": (256, _BEYOND)}),
     "time_cost": ({"repeats": 1}, {"repeats": 1, "length": 64}),
