@@ -40,11 +40,17 @@ def of(config, folder):
         assert "\n" not in str(refused)
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder of this module's, as every example of a property writes to the same one."""
+    return tmp_path_factory.mktemp("fuzzed")
+
+
 @settings(max_examples=80, derandomize=True, database=None)
 @given(KEYS, JSON | ROPE, st.booleans())
-def test_a_configuration_with_one_entry_changed(tmp_path_factory, key, value, gone):
+def test_a_configuration_with_one_entry_changed(place, key, value, gone):
     changed = {name: old for name, old in CONFIG.items() if name != key} | ({} if gone else {key: value})
-    found = of(changed, tmp_path_factory.getbasetemp())
+    found = of(changed, place)
     assert found is None or isinstance(found, RopeGeometry)
     if found and type(changed.get("max_position_embeddings")) is int:
         assert found.context_length == changed["max_position_embeddings"]
@@ -57,8 +63,8 @@ def test_a_file_that_is_no_configuration(tmp_path, text):
 
 @settings(max_examples=30, derandomize=True, database=None)
 @given(st.dictionaries(st.text(min_size=1, max_size=5), JSON, min_size=1, max_size=4), st.data())
-def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(tmp_path_factory, parts, data):
-    file = tmp_path_factory.getbasetemp() / "run.jsonl"
+def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(place, parts, data):
+    file = place / "run.jsonl"
     file.unlink(missing_ok=True)
     with journal.Journal(file) as whole:
         for key, value in parts.items():
