@@ -11,12 +11,14 @@ from analysis.rows import ablations
 from core import rope
 from figures.kit import style
 
+AVERAGE = "Avg."
+
 
 def build(results: Results) -> Figure:
     """Both against n̂, from most to fewest dimensions interpolated; fine-tuned where there is that.
 
     Raises:
-        NotMeasured: no ablation over n̂ by LongBench-E.
+        NotMeasured: no ablation over n̂ by LongBench-E, or one of some lengths alone.
     """
     found = list(ablations(results, "longbench_e", "n_hat"))
     if not found:
@@ -27,7 +29,13 @@ def build(results: Results) -> Figure:
     state, ablation = found[-1]
     rows = sorted(ablation.rows.items(), reverse=True)
     moved = [1e3 * extension.disturbance(results, row) for _, row in rows]
-    scores = [row.scores(metrics.longbench_e)["Avg."] for _, row in rows]
+    found = [row.scores(metrics.longbench_e) for _, row in rows]
+    if any(AVERAGE not in scores for scores in found):
+        raise NotMeasured(
+            f"longbench_e over n̂ under {results.folder / results.scale.name} has no samples of some lengths, and so no "
+            "average; measure it without --limit and with all --tasks."
+        )
+    scores = [scores[AVERAGE] for scores in found]
     spans = [[score.mean - score.low for score in scores], [score.high - score.mean for score in scores]]
     places = range(len(rows))
 

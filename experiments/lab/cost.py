@@ -166,6 +166,7 @@ def _training(plan: Plan, config, given: Given, machine: budget.Plan) -> Row:
     steps = _number(given, "steps") or settings.steps[factor]
     length = _number(given, "length") or round(plan.preset.geometry.context_length * factor)
     run = replace(machine, length=length, steps=steps)
+    budget.check_division(settings, run.gpus)
     fitted = replace(run, settings=budget.fitted(config, settings, length, run.gpus, run.memory))
     tokens, needed = length * settings.batch * steps, sum(budget.memory(config, fitted).values())
     return Row(

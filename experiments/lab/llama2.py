@@ -80,7 +80,7 @@ _LESS = {
     "miniature": ({"samples": 1, "documents": 5}, {}),
     "finetune": ({}, {"length": 64, "batch": 2}),
     "longbench_e": (
-        {"limit": 1},
+        {},
         {"limit": 1, "tasks": ("qasper", "trec"), "window": 640, "margin": 128, "new_tokens": 4},
     ),
     "open_llm": ({"limit": 5}, {"limit": 1, "shots": 1}),

@@ -73,6 +73,11 @@ def test_a_plan_needs_neither_weights_nor_network(name, call, monkeypatch):
     assert "4 A100s" in out
 
 
+def test_a_plan_for_gpus_that_cannot_share_a_batch_is_refused(call):
+    status, out, err = call("rerun", "--scale", "llama2-7b", "--plan", "--gpus", 7)
+    assert (status, out) == (2, "") and "7 GPUs" in err and err.count("\n") == 1
+
+
 def test_a_plan_of_nothing_for_a_gpu_is_refused(call):
     status, out, err = call("rerun", "--scale", "llama2-7b", "--experiments", "disturbance", "--plan")
     assert (status, out) == (2, "") and err.count("\n") == 1

@@ -167,3 +167,38 @@ def test_a_copied_record_is_no_further_seed(folders):
             show("tables.kit.command ruler", folder)
     finally:
         copy.unlink()
+
+
+PARTS = {  # what a run of a few tasks, lengths and samples states
+    "longbench_e": lambda scores: {
+        "tasks": {"qasper": {"0-4k": scores["tasks"]["qasper"]["0-4k"]}},
+        "buckets": {"0-4k": scores["buckets"]["0-4k"]},
+        "averages": {},
+    },
+    "open_llm": lambda scores: {"hellaswag": scores["hellaswag"]},
+    "ruler": lambda scores: {
+        "tasks": dict([*scores["tasks"].items()][:1]),
+        "lengths": dict([*scores["lengths"].items()][:1]),
+        "average": scores["average"],
+    },
+    "passkey": lambda scores: {key: cells[:1] for key, cells in scores.items()},
+    "perplexity": lambda scores: scores[:1],
+}
+
+
+def test_records_of_a_few_tasks_and_lengths_are_shown_or_refused(tmp_path):
+    """Each table, figure and page of them; of the whole ones beside, all are shown."""
+    folder = tmp_path / "results"
+    shutil.copytree(RESULTS / "tiny", folder / "mine")
+    for experiment, part in PARTS.items():
+        for file in (folder / "mine" / experiment).glob("*.json"):
+            record = json.loads(file.read_text())
+            record["scores"] = part(record["scores"])
+            if "by_document" in record:
+                record["by_document"] = {task: record["by_document"][task] for task in record["scores"]}
+            file.write_text(json.dumps(record))
+    with warnings.catch_warnings(action="ignore"):
+        shown = {what for what in EVERY if shows(what, folder)}
+    wanted = {f"{tables.__name__} {name}" for name in ("longbench_e", "open_llm", "ruler")}
+    assert wanted | {f"{figures.__name__} passkey", "page"} <= shown
+    assert f"{figures.__name__} disturbance_longbench_e" not in shown  # it is of averages

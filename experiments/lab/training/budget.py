@@ -200,6 +200,15 @@ def tokenising_hours(plan: Plan, cores: int = 1) -> float:
     return plan.tokens / (TOKENISED * cores) / 3600
 
 
+def check_division(settings: Training, gpus: int) -> None:
+    """InputError if so many GPUs cannot divide the batch evenly."""
+    if settings.batch % (settings.device_batch * gpus):
+        raise InputError(
+            f"a batch of {settings.batch} sequences cannot be divided among {gpus} GPUs with "
+            f"{settings.device_batch} each at a time; choose another --batch, --device-batch or --gpus."
+        )
+
+
 def report(config: PreTrainedConfig, plan: Plan) -> str:
     """The estimate of a training run as text for a terminal.
 
@@ -209,11 +218,7 @@ def report(config: PreTrainedConfig, plan: Plan) -> str:
     settings = plan.settings
     if plan.gpus < 1 or plan.memory <= 0 or not 0 < plan.mfu <= 1:
         raise InputError("plan for at least one GPU, memory above 0 GB and a utilisation within (0, 1].")
-    if settings.batch % (settings.device_batch * plan.gpus):
-        raise InputError(
-            f"a batch of {settings.batch} sequences cannot be divided among {plan.gpus} GPUs with "
-            f"{settings.device_batch} each at a time; choose another --batch, --device-batch or --gpus."
-        )
+    check_division(settings, plan.gpus)
     parts, files = memory(config, plan), disk(config, plan)
     needed = sum(parts.values())
     accumulated = settings.batch // (settings.device_batch * plan.gpus)
