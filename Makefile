@@ -107,6 +107,7 @@ rehearse: env ## SCALE=llama2-7b or -13b: its whole suite in minutes, on a made-
 	$(PY) -m experiments.rehearse --scale $(call quote,$(or $(SCALE),llama2-7b)) $(if $(WHOLE),--whole) $(if $(REPLACE),--replace)
 	@for what in tables figures report.pages; do $(PY) -m $$what \
 	  --results $(call quote,build/rehearse/$(or $(SCALE),llama2-7b)/results) || exit; done
+	@echo "the rehearsal of $(or $(SCALE),llama2-7b) is green: measured, and rendered into build/rehearse/$(or $(SCALE),llama2-7b)"
 pretrain: env ## Train the tiny base model into build/tiny (CORPUS=DIR of books; default the registry's)
 	$(PY) -m experiments.pretrain --scale tiny $(call option,--data,$(CORPUS)) --work build/pretrain --output build/tiny
 train: env ## Fine-tune SCALE by METHOD=dprope at FACTOR=2 on what is there: CPU, a GPU, or all GPUs under ZeRO-3

@@ -11,6 +11,7 @@ scores mean nothing, and lie apart from measured ones, under build/rehearse/.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import sys
@@ -69,7 +70,7 @@ def main() -> None:
     print(f"rehearsed in {(time.monotonic() - started) / 60:.1f} minutes; not exercised here:")
     for what in missing(plan, resumed):
         print(f"- {what}")
-    print(f"records in {plan.results}; `make rehearse` renders them")
+    print(f"records in {plan.results}, which `make rehearse` renders now")
 
 
 def kinds() -> list[str]:
@@ -102,17 +103,31 @@ def resume(chain: Chain, logs: Path, processes: int = 1) -> bool:
     logs.mkdir(parents=True, exist_ok=True)
     folder = Path(f"{output}.unfinished")
     _train(command, log, until=lambda: checkpoint.last(folder) is not None)
-    if output.is_dir() or checkpoint.last(folder) is None:
+    first = checkpoint.last(folder)
+    if output.is_dir() or first is None:
         raise InputError(f"a fine-tune that was killed left no checkpoint in {folder}; see {log}.")
-    _train(command, log)
+    manifest = first / checkpoint.MANIFEST
+    written = manifest.stat().st_mtime_ns
+
+    def begins_anew() -> bool:
+        with contextlib.suppress(FileNotFoundError):  # the next one has replaced it
+            return manifest.stat().st_mtime_ns != written
+        return False
+
+    if _train(command, log, until=begins_anew):
+        raise InputError(f"a fine-tune that was killed did not go on from {first}; see {log}.")
     return True
 
 
-def _train(command: list[str], log: Path, until: Callable[[], bool] = lambda: False) -> None:
-    """Run a command to its end, or kill it and all that it started as soon as `until()` holds."""
+def _train(command: list[str], log: Path, until: Callable[[], bool]) -> bool:
+    """Run a command to its end, or kill it and all that it started as soon as `until()` holds; whether it did.
+
+    Raises:
+        InputError: the command failed.
+    """
     environment = os.environ | {"OMP_NUM_THREADS": str(max((os.cpu_count() or 2) // 2, 1))}  # as there are two
     with open(log, "a", encoding="utf-8") as out:
-        process = psutil.Popen(command, stdout=out, stderr=out, cwd=records.ROOT, env=environment)
+        process, killed = psutil.Popen(command, stdout=out, stderr=out, cwd=records.ROOT, env=environment), False
         try:
             while process.poll() is None and not (killed := until()):
                 time.sleep(0.2)
@@ -122,6 +137,7 @@ def _train(command: list[str], log: Path, until: Callable[[], bool] = lambda: Fa
     if process.wait() and not killed:
         *_, last = ["no output", *log.read_text(encoding="utf-8", errors="replace").strip().splitlines()]
         raise InputError(f"the fine-tune failed ({last.removeprefix('error: ')}); see {log}.")
+    return killed
 
 
 def missing(plan: Plan, resumed: bool) -> Iterator[str]:

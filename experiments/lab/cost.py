@@ -81,7 +81,8 @@ def report(plan: Plan, chains: Iterable[Chain], gpus: int, memory: float) -> str
             *table,
             "",
             f"{whole.hours / gpus / 24:.1f} days on {gpus} A100s of {memory:g} GB, at {budget.MFU:.0%} of their peak while training and {budget.READING:.0%} while reading;",
-            f"tokens of LongBench-E, Open LLM and books are estimates; GB on disk are results, beside {going_on(plan, gpus):,.0f} for checkpoints while one trains.",
+            "tokens of LongBench-E, Open LLM and books are estimates;",
+            f"GB on disk are results, beside {going_on(plan, gpus):,.0f} for checkpoints while one trains.",
             *(f"does not fit in {memory:g} GB: {', '.join(too_much)}" for _ in too_much[:1]),
         ]
     )

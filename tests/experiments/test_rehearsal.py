@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-import sys
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from core.errors import InputError
 from experiments import rehearse
 from experiments.lab import models, rehearsal, scales
 from experiments.lab.plan import Chain, Plan
+from experiments.lab.training import checkpoint
 
 SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2, "vocab_size": 600}
 
@@ -83,6 +84,21 @@ def test_a_fine_tune_that_was_killed_goes_on(tmp_path):
     log = (tmp_path / "logs" / "run.log").read_text(errors="replace")
     assert log.count("60/60") and "4/60" in log and not Path(f"{output}.unfinished").exists()
     assert rehearse.resume(chain, tmp_path / "logs") is False
+
+
+def test_a_fine_tune_that_begins_anew_after_a_kill_is_found(tmp_path, monkeypatch):
+    def begins_anew(command, log, until):
+        manifest = tmp_path / "run.unfinished" / "checkpoint-1" / checkpoint.MANIFEST
+        manifest.parent.mkdir(parents=True, exist_ok=True)
+        manifest.write_text("{}")
+        os.utime(manifest, ns=(0, next(times)))
+        return until()
+
+    times = iter((1, 2))
+    monkeypatch.setattr(rehearse, "_train", begins_anew)
+    chain = Chain("run", [["experiments.finetune", "--output", str(tmp_path / "run")]], trains=1)
+    with pytest.raises(InputError, match="did not go on from .*checkpoint-1"):
+        rehearse.resume(chain, tmp_path / "logs")
 
 
 def test_a_fine_tune_that_fails_says_where(tmp_path):
