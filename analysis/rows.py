@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -30,7 +31,8 @@ class Setting:
     @classmethod
     def of(cls, record: dict) -> Setting:
         """A record's."""
-        return cls(record["method"], tuple(sorted(record["options"].items())), float(record["factor"]))
+        options = {name: tuple(value) if isinstance(value, list) else value for name, value in record["options"].items()}
+        return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]))
 
     def option(self, name: str, default: object = None) -> object:
         """An option's value where it was given."""
@@ -38,14 +40,14 @@ class Setting:
 
     def plain(self, *options: str) -> bool:
         """Whether no options but these were given; what names a file does not count."""
-        return not {name for name, _ in self.options} - {*options, "weights"}
+        return not {name for name, _ in self.options} - {*options, *_FILES}
 
     @property
     def name(self) -> str:
         """In tables, figures and pages: the method's title, and what of its options sets it apart."""
         if self.method is None:
             return AS_IT_IS
-        given = [f"{SYMBOLS.get(name, name)} = {value}" for name, value in self.options if name not in _APART]
+        given = [_given(name, value) for name, value in self.options if name not in _APART]
         if self.method == rope.OURS and self.plain("attention_factor"):
             given = ["t = 0"]
         title = rope.METHODS[self.method].title if self.method in rope.METHODS else self.method
@@ -63,7 +65,17 @@ class Setting:
         return place, self.factor, -(options.get("n_hat") or 1e9), options.get("intervals", 0), len(rest), str(rest)
 
 
+_FILES = ("weights", "file")
 _APART = ("attention_factor", "weights")
+
+
+def _given(name: str, value: object) -> str:
+    """An option as tables print it."""
+    if value is True:
+        return name
+    if isinstance(value, tuple):
+        return f"{name} {', '.join(map(str, value))}"
+    return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ def read(file: Path, experiment: str) -> Stated:
         found = _stated(plain, file)
         for check in (_SHARED, _RECORDS.get(experiment, _OTHER)):
             check(found, "")
-        if "_seed=" in file.stem and not {"training", "seed"} & found.keys():
+        named = "file" in found.get("options", {})  # which may itself be called after a seed
+        if "_seed=" in file.stem and not named and not {"training", "seed"} & found.keys():
             raise ValueError("its name says that it is of a fine-tune, and it does not")
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read: {str(error).removesuffix('.')}; {REMEDY}.") from error
@@ -203,8 +204,9 @@ def _options(value: object, at: str) -> None:
 @functools.cache
 def _types(_: tuple[str, ...]) -> dict[str, Check]:
     """Of the options of the methods that there are."""
-    types = {int: whole, float: number, str: text}
-    return {name: types[option.type] for name, option in rope.all_options().items()}
+    types = {int: whole, float: number, str: text, bool: flag}
+    options = rope.all_options().items()
+    return {name: every(types[option.type]) if option.several else types[option.type] for name, option in options}
 
 
 def _geometry(value: object, at: str) -> None:

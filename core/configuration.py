@@ -23,7 +23,8 @@ EXTENSION = "rope_extension"
 # What a scaling replaces in the parameters; partial_rotary_factor and the like stay.
 _SCALING_KEYS = {
     *("rope_type", "type", "rope_theta", "factor", "original_max_position_embeddings", "attention_factor"),
-    *("beta_fast", "beta_slow", "short_factor", "long_factor", "short_mscale", "long_mscale"),
+    *("beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor"),
+    *("short_factor", "long_factor", "short_mscale", "long_mscale"),
 }
 # The names that transformers 4 has for rope_theta and partial_rotary_factor, where they are others.
 _OLDER_NAMES = {"gpt_neox": ("rotary_emb_base", "rotary_pct")}

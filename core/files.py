@@ -59,11 +59,12 @@ def write_json(file: Path, content: object) -> Path:
     return write(file, text + "\n")
 
 
-def read_json(file: Path, remedy: str) -> dict:
+def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> dict | list:
     """An object of JSON.
 
     Args:
         remedy: what to do about a broken file, the end of a sentence.
+        kind: what it has to hold; (dict, list) for either.
 
     Raises:
         InputError: no such file, a torn one, no object, or a number that is none, which nothing here may hold.
@@ -81,7 +82,7 @@ def read_json(file: Path, remedy: str) -> dict:
     try:
         text = Path(file).read_text(encoding="utf-8")
         found = json.loads(text, parse_constant=finite, parse_float=finite, parse_int=whole)
-        if not isinstance(found, dict):
+        if not isinstance(found, kind):
             raise ValueError("it is no object")
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot read {file} ({error}); {remedy}.") from error

@@ -184,7 +184,7 @@ def _told(
     elif architecture in TAKES_LISTS:
         keys = {"rope.scaling.type": "longrope"}
         tensors = dict.fromkeys(("rope_factors_long.weight", "rope_factors_short.weight"), divisors)
-    elif architecture in TAKES_KEYS and stock:
+    elif architecture in TAKES_KEYS and stock and "low_freq_factor" not in stock:  # which no key says
         if "factor" in stock:
             keys = {"rope.scaling.type": stock["rope_type"], "rope.scaling.factor": float(stock["factor"])}
         if "rope_theta" in stock:

@@ -40,7 +40,7 @@ def main() -> None:
             "geometry": vars(measured.geometry),
             "intervals": 360,
             "n_hat": measured.n_hat(factor),
-            "methods": [name for name, method in rope.METHODS.items() if method.start is None],
+            "methods": [name for name, method in rope.METHODS.items() if method.ready],
         }
         run["identity"] = records.identity(**run)
         file = records.path(arguments.results, measured.scale, "disturbance", f"s={factor:g}")
@@ -80,7 +80,7 @@ def measure(
             for count in (None, n_hat) if n_hat else (None,):
                 chosen = select_interpolated(interpolation, extrapolation, n_hat=count)
                 scored[name, count] = (np.where(chosen, interpolation, extrapolation), np.where(chosen, divide, keep))
-        elif method.start is None:  # what is learned has no angles of its own
+        elif method.ready:  # of what is learned or given there are no angles to know
             by = strategy(name)
             scored[name, None] = (moved(by), by)
 

@@ -99,7 +99,8 @@ def resume(chain: Chain, logs: Path, processes: int = 1) -> bool:
     if output.is_dir():
         return False
     launcher = ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", "-m"] if processes > 1 else []
-    command, log = [sys.executable, "-m", *launcher, module, *options], logs / f"{chain.name}.log"
+    command = [sys.executable, "-m", *launcher, module, *options, "--save-every", "1"]
+    log = logs / f"{chain.name}.log"
     logs.mkdir(parents=True, exist_ok=True)
     folder = Path(f"{output}.unfinished")
     _train(command, log, until=lambda: checkpoint.last(folder) is not None)

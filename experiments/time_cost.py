@@ -69,8 +69,8 @@ def main() -> None:
         "precision": arguments.precision,
         **({"checkpointing": True} if arguments.checkpointing else {}),
     }
-    for _, options in comparison:
-        run |= harness.weights(options)
+    for method, options in comparison:
+        run |= harness.named(method, options)
     run["identity"] = records.identity(**run)
     file = records.path(arguments.results, evaluation.scale, "time_cost", f"s={evaluation.factor:g}")
     if records.is_done(file, run, arguments.replace):

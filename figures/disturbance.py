@@ -14,9 +14,8 @@ def build(results: Results) -> Figure:
     """From the records of experiments.disturbance: the paper's three, and methods that were registered since."""
     ours = Setting(rope.OURS).name
     names = {rope.UNIT: rope.METHODS[rope.UNIT].title, rope.RIVAL: rope.METHODS[rope.RIVAL].title, rope.OURS: ours}
-    # The repository's own others, which come up to the last named here, are left out to keep the figure readable.
-    own = list(rope.METHODS)[: list(rope.METHODS).index(rope.OURS_BY_NOISE) + 1]
-    left_out = {name for name in own if rope.METHODS[name].styles}
+    # The repository's own others are left out to keep the figure readable.
+    left_out = {name for name, method in rope.METHODS.items() if method.function.__module__.startswith("core.")}
     recorded = dict.fromkeys(row["method"] for run in results.require("disturbance") for row in run["scores"])
     further = {name: Setting(name).name for name in recorded if name not in left_out}
     return draw(results, names | further)

@@ -11,6 +11,7 @@ import experiments
 import figures
 from analysis.results import Results
 from core import rope
+from core.methods import fixed
 from experiments.lab import scales
 from experiments.lab.records import ROOT
 from tests.experiments.conftest import call  # noqa: F401  (a fixture)
@@ -39,7 +40,7 @@ def checkout(tmp_path, monkeypatch):
 @pytest.fixture
 def linear_ramp(monkeypatch):
     monkeypatch.setattr(rope, "METHODS", dict(rope.METHODS))
-    exec(BLOCKS["core/rope.py"], vars(rope).copy())
+    exec(BLOCKS["core/methods/fixed.py"], vars(fixed).copy())
     return rope.METHODS["linear-ramp"]
 
 

@@ -122,7 +122,7 @@ class Evaluation:
                 "method": method,
                 "factor": self.factor if method else 1.0,
                 "options": options,
-                "model": models.provenance(self.name) | weights(options),
+                "model": models.provenance(self.name) | named(method, options),
                 "dtype": self.arguments.dtype,
                 **settings,
                 "data": data,
@@ -155,9 +155,13 @@ class Evaluation:
         return own | {"sha256": self.base()}
 
 
-def weights(options: dict) -> dict:
-    """What identifies the trained weights that an option names, if one does."""
-    return {"weights": models.provenance(options["weights"])["sha256"]} if "weights" in options else {}
+def named(method: str | None, options: dict) -> dict:
+    """What identifies the weights and files that a method's options name, if any does."""
+    found = rope.named_files(method, options) if method else {}
+    return {
+        name: files.sha256(path) if path.is_file() else models.provenance(str(path))["sha256"]
+        for name, path in found.items()
+    }
 
 
 def measure(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core import rope
 from core.geometry import RopeGeometry
 from experiments.lab import rehearsal
 from experiments.lab.scale import Scale
@@ -53,6 +54,11 @@ def scale(
         model,
         GEOMETRY,
         n_hat=N_HAT,
+        # Before all, the paper's own comparison; of what was published since, the rule to beat.
+        compared=(
+            *(rope.ORIGINAL, rope.UNIT, rope.NTK, rope.RIVAL, rope.TO_BEAT),
+            *(rope.OURS, rope.OURS_BY_NOISE, rope.COVERED),
+        ),
         trains_n_hat=True,
         suite=Suite(
             evaluations=EVALUATIONS,
@@ -78,7 +84,7 @@ def scale(
 _BEYOND = GEOMETRY.context_length + 64
 _LESS = {
     "miniature": ({"samples": 1, "documents": 5}, {}),
-    "finetune": ({}, {"length": 64, "batch": 2}),
+    "finetune": ({}, {"length": 64, "batch": 4}),
     "longbench_e": (
         {},
         {"limit": 1, "tasks": ("qasper", "trec"), "window": 640, "margin": 128, "new_tokens": 4},
@@ -96,5 +102,5 @@ _LESS = {
 
 def rehearsed(name: str, preset: Scale) -> Scale:
     """The rehearsal of one of these scales: batches of 16 sequences, so that up to 16 GPUs divide them."""
-    training = replace(preset.training, steps={2: 2, 4: 2}, batch=16, save_every=1, data="books")
+    training = replace(preset.training, steps={2: 2, 4: 2}, batch=16, save_every=2, data="books")
     return rehearsal.scale(name, preset, _LESS, training)

@@ -52,7 +52,8 @@ class Plan:
         methods: these alone, and nothing that goes through methods of its own.
         replace: records of other settings may give way.
         engine: the arguments that choose what generates, for steps that leave a choice.
-        brief: of each part, one model whose scaling is learned and one whose scaling is not.
+        brief: of each part, one model whose scaling is learned and one whose scaling is not; of one that is not
+            fine-tuned no more than its first evaluation, where one of its kind is measured before.
     """
 
     scale: str
@@ -113,16 +114,20 @@ class Plan:
             "temperature": self._temperature,
         }
         chains: dict[str, Chain] = {}
+        measured = set()
         for name, part in parts.items():
             kinds = set()
             for chain in part() if only in (None, name) else ():
                 kind = rope.get(chain.method).start is not None if chain.method else None
                 if self.brief and (kind in kinds or chain.name in chains or not chain.commands):
                     continue
+                if self.brief and kind in measured and not chain.trains:
+                    del chain.commands[1:]
                 kinds.add(kind)
                 first = chains.setdefault(chain.name, chain)
                 if first is not chain:
                     first.twins.extend(chain.twins)
+            measured |= kinds
         return [chain for chain in chains.values() if chain.commands]
 
     def _seeds(self) -> range:
@@ -137,12 +142,20 @@ class Plan:
     def _untrained(self) -> Iterator[Chain]:
         for factor in self.factors:
             for setting in self.preset.comparison(factor):
-                yield self._as_it_is(setting, factor, self.suite.evaluations)
+                if self._is_compared(setting):
+                    yield self._as_it_is(setting, factor, self.suite.evaluations)
         for factor, steps in self.suite.further.items():
             for setting in self.preset.comparison(factor):
                 yield self._as_it_is(setting, factor, steps)
         if self.methods is None:
             yield self.alone()
+
+    def _is_compared(self, setting: Setting) -> bool:
+        return self.preset.compared is None or setting[0] in self.preset.compared and not self._is_variant(setting)
+
+    @staticmethod
+    def _is_variant(setting: Setting) -> bool:
+        return setting[1] in rope.METHODS[setting[0]].variants
 
     def _ablations(self) -> Iterator[Chain]:
         for trained in (True, False):

@@ -40,8 +40,12 @@ def run_name(method: str, factor: float, options: dict, seed: int | None = None)
 
     Of an option that is a path only the last part is named.
     """
-    given = (f"{key.replace('_', '-')}={Path(str(value)).name}" for key, value in sorted(options.items()))
+    given = (f"{key.replace('_', '-')}={_short(value)}" for key, value in sorted(options.items()))
     return "_".join([method, *given, f"s={factor:g}", *([] if seed is None else [f"seed={seed}"])])
+
+
+def _short(value: object) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
 
 
 def run_of(record: dict) -> str:

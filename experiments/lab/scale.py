@@ -56,6 +56,10 @@ class Scale:
         geometry: head dimension d, base and pre-training length L.
         factors: the scaling factors s that are compared.
         n_hat: the number of interpolated dimensions n̂ for each factor, where it is set by hand.
+        compared: the methods of which the suite measures everything without training; None for all. Of the others
+            it measures what Suite.further says.
+        covered_length: the length that pre-training really covered, where experiments.attention_distance finds it to
+            be less than L.
         fine_tuned: the methods that are fine-tuned; those of the paper's tables, unless said otherwise.
         trains_n_hat: whether the paper's own method is fine-tuned at n̂ alone, as the paper did; t = 0 is then measured
             without training, and a fine-tune that states neither t nor n̂ takes n̂.
@@ -71,6 +75,8 @@ class Scale:
     geometry: RopeGeometry
     factors: tuple[int, ...] = (2, 4)
     n_hat: dict[int, int] = field(default_factory=dict)
+    compared: tuple[str, ...] | None = None
+    covered_length: int | None = None
     fine_tuned: tuple[str, ...] = tuple(name for name, method in rope.METHODS.items() if method.published)
     trains_n_hat: bool = False
     training: Training = field(default_factory=Training)
@@ -79,19 +85,23 @@ class Scale:
     gpu_dtype: str | None = None
 
     def comparison(self, factor: float) -> list[tuple[str, dict]]:
-        """The methods that every comparison without training runs, with their options."""
+        """The methods that a comparison without training runs, with their options."""
         settings = []
         for name, method in rope.METHODS.items():
-            if method.start is None:  # what is learned cannot be had without training
+            if method.ready:
                 settings.append((name, {}))
             if name == rope.OURS and factor in self.n_hat:
                 settings.append((name, {"n_hat": self.n_hat[factor]}))
+            if name == rope.COVERED and self.covered_length:
+                settings.append((name, {"covered_length": self.covered_length}))
+            settings += [(name, options) for options in method.variants]
         return settings
 
     def trained(self, factor: float) -> list[tuple[str, dict]]:
         """The methods that every comparison fine-tunes, with their options."""
         learned = [(name, {}) for name, method in rope.METHODS.items() if method.start]
         settings = [entry for entry in [*self.comparison(factor), *learned] if entry[0] in self.fine_tuned]
+        settings = [entry for entry in settings if entry[1] not in rope.METHODS[entry[0]].variants]
         return [(name, options) for name, options in settings if options or not self.defaults(name, factor)]
 
     def defaults(self, method: str, factor: float) -> dict:

@@ -26,7 +26,7 @@ ARCHITECTURES = {
     "GPTNeoXConfig": {},  # its keys have other names in transformers 4
     "Gemma3TextConfig": {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"]},
 }
-UNTRAINED = [name for name, method in rope.METHODS.items() if not method.start]
+UNTRAINED = [name for name, method in rope.METHODS.items() if method.ready]
 TOKENS = torch.arange(300)[None].remainder(293) + 3
 
 
@@ -172,6 +172,11 @@ def by_old_keys(stated):
                 original = stated["original_max_position_embeddings"]
                 attention_factor = np.sqrt(1 + np.log(longer / original) / np.log(original))
             return plain / np.array(scaling["long_factor"]), attention_factor
+        case "llama3":
+            turns = plain * scaling["original_max_position_embeddings"] / (2 * np.pi)
+            low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+            smooth = np.clip((turns - low) / (high - low), 0, 1)
+            return plain / scaling["factor"] * (1 - smooth) + plain * smooth, 1.0
     original = scaling["original_max_position_embeddings"]
     factor = longer / original
 
@@ -206,6 +211,10 @@ def test_the_stock_type_is_written_where_it_says_it_all(source, tmp_path):
         (rope.RIVAL, (("attention_factor", 1.0),)): "longrope",
         (rope.UNIT, ()): "linear",
         ("ntk", ()): "default",
+        ("ntk-critical", ()): "default",
+        ("llama3", ()): "llama3",
+        ("llama3", (("resonance", True),)): "longrope",
+        (rope.RIVAL, (("resonance", True),)): "longrope",
         (rope.ORIGINAL, ()): "default",
         (rope.OURS, ()): "longrope",
     }
@@ -241,7 +250,10 @@ def test_no_key_makes_transformers_warn(source, tmp_path, caplog, monkeypatch, m
         AutoConfig.from_pretrained(made)
     finally:
         transformers.logging.set_verbosity(before)
-    assert not [entry.message for entry in caplog.records if "rope" in entry.message]
+    said = [entry.message for entry in caplog.records if "rope" in entry.message]
+    scaling = read(made)["rope_scaling"] or {}
+    # Keys that other readers need, where an attention factor is not what they would compute.
+    assert not said or "short_mscale" in scaling and all("short_mscale" in message for message in said)
 
 
 def test_extending_again_starts_from_pre_training(source, tmp_path):

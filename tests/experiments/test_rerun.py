@@ -183,17 +183,15 @@ def test_without_seeds_everything_is_measured_without_training(tmp_path):
     # Each selection once: the comparison's own stand for settings that lead to the same pairs, whatever the method.
     swept = [("dprope", {"n_hat": n}) for n in suite.ablations[0].values]
     by_intervals = [("dprope", {"intervals": b}) for b in INTERVALS.values]
-    others = {"original", "pi", "ntk", "yarn"}
 
-    def selections(settings):
-        settings = [*PRESET.comparison(2), *settings]
-        return {
-            scale(PRESET.geometry, m, 2, **options).interpolated.tobytes() for m, options in settings if m not in others
-        }
+    def models(settings):
+        scalings = [scale(PRESET.geometry, method, 2, **options) for method, options in settings]
+        return {(scaling.inv_freq.tobytes(), scaling.attention_factor) for scaling in scalings}
 
+    known = PRESET.comparison(2)
     for option, settings in (("--stride", swept), ("--limit", swept + by_intervals)):
         found = [line for line in commands if option in line]
-        assert len(found) == len(set(found)) == len(selections(settings)) + len(others)
+        assert len(found) == len(set(found)) == len(known) + len(models(settings) - models(known))
     twins = {(name, chain.name, str(setting)) for chain in chains for name, setting in chain.twins}
     assert ("open_llm", "dprope_s=2", "('dprope', {'intervals': 360})") in twins
     for experiment in ("open_llm", "perplexity"):
@@ -414,9 +412,9 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
     folder = tmp_path / "out" / "results" / "mine"
     facts = json.loads((folder / "scale.json").read_text())
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256} and facts["factors"] == [2]
-    methods = {method for method, _ in PRESET.comparison(8)}
-    for experiment, file in (("extension", "_s=2_books=1"), ("perplexity", "_s=2")):
-        assert {path.stem for path in (folder / experiment).iterdir()} == {method + file for method in methods}
+    settings = [records.run_name(method, 2, options) for method, options in PRESET.comparison(8)]
+    for experiment, file in (("extension", "_books=1"), ("perplexity", "")):
+        assert {path.stem for path in (folder / experiment).iterdir()} == {setting + file for setting in settings}
     assert not (folder / "passkey").exists() and (folder / "disturbance" / "s=2.json").is_file()
     (book,) = json.loads((folder / "extension" / "pi_s=2_books=1.json").read_text())["blocks"]
     assert book == "book"

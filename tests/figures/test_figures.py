@@ -107,7 +107,7 @@ def test_a_method_registered_later_is_drawn_pair_by_pair(tmp_path, monkeypatch):
     way = {"precision": "float64", "convention": "released", "options": {}, "per_pair": [0.1] * 32}
     methods = ["pi", "ntk", "yarn", "dprope", "brand-new", "styled"]
     made.add("disturbance", None, [way | {"method": method} for method in methods])
-    styled = replace(rope.METHODS["pi"], name="styled", title="Styled", styles=(("#123456", "-"),))
+    styled = rope.Method("styled", "Styled", lambda geometry, factor: None, styles=(("#123456", "-"),))
     monkeypatch.setattr(rope, "METHODS", rope.METHODS | {"styled": styled})
     (axes,) = disturbance.build(made.results()).axes
     lines = {line.get_label(): line.get_color() for line in axes.lines if len(line.get_ydata()) == 32}

@@ -30,13 +30,14 @@ SCALE = Scale(
     # that extrapolation would show angles never seen in pre-training. The margins of the remaining pairs are
     # of the size of the histogram's own sampling noise, so they give no reason to move a pair.
     n_hat={2: 28, 4: 26},
+    compared=(rope.ORIGINAL, rope.UNIT, rope.NTK, rope.RIVAL, rope.OURS, rope.OURS_BY_NOISE),
     fine_tuned=(*(name for name, method in rope.METHODS.items() if method.published), rope.OURS_BY_NOISE),
     training=Training(steps={2: 20, 4: 10}, batch=16, save_every=1, data="books"),
     suite=Suite(
         evaluations=_EVALUATIONS,
         alone=(Step("disturbance"), Step("exported"), Step("selections", quick={"every": 32})),
         factors=(2,),
-        further={4: (Step("extension", {"books": 1}, quick=None),)},
+        further={2: (Step("extension", data=Data.BOOKS),), 4: (Step("extension", {"books": 1}, quick=None),)},
         seeds=1,
         training=_TRAINING,
         timing=Step("time_cost", {"length": 256, "precision": 0.02}, quick={"repeats": 1}),
