@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,10 +44,18 @@ class Setting:
         return not {name for name, _ in self.options} - {*options, *_FILES}
 
     @property
+    def learned(self) -> tuple[str, int] | None:
+        """The start and the seed of factors that experiments.learned found, where they are from its record."""
+        found = _LEARNED.fullmatch(Path(str(self.option("file", ""))).stem)
+        return (found["method"], int(found["seed"])) if found else None
+
+    @property
     def name(self) -> str:
         """In tables, figures and pages: the method's title, and what of its options sets it apart."""
         if self.method is None:
             return AS_IT_IS
+        if self.learned:
+            return f"{learned_name(self.learned[0])}, seed {self.learned[1]}"
         given = [_given(name, value) for name, value in self.options if name not in _APART]
         if self.method == rope.OURS and self.plain("attention_factor"):
             given = ["t = 0"]
@@ -65,7 +74,14 @@ class Setting:
         return place, self.factor, -(options.get("n_hat") or 1e9), options.get("intervals", 0), len(rest), str(rest)
 
 
-_FILES = ("weights", "file")
+def learned_name(method: str) -> str:
+    """Factors that were learned from a method's, in tables and figures."""
+    title = rope.METHODS[method].title if method in rope.METHODS else method
+    return f"learned, from {'no scaling' if method == rope.ORIGINAL else title}"
+
+
+_LEARNED = re.compile(r"from=(?P<method>.+)_s=[^_]+_seed=(?P<seed>\d+)")
+_FILES = ("weights", "file", "profile")
 _APART = ("attention_factor", "weights")
 
 
@@ -74,7 +90,9 @@ def _given(name: str, value: object) -> str:
     if value is True:
         return name
     if isinstance(value, tuple):
-        return f"{name} {', '.join(map(str, value))}"
+        return f"{len(value)} {name}"
+    if name == "profile":
+        return "measured attention"
     return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
 
 

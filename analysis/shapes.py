@@ -256,6 +256,7 @@ _RECORDS: dict[str, Check] = {
             )
         ),
     ),
+    "attention_distance": fields(length=count, distances=every(whole), mass=every(number)),
     "disturbance": fields(
         scores=every(
             fields(
@@ -278,6 +279,13 @@ _RECORDS: dict[str, Check] = {
         buckets=every(_SPAN),
     ),
     "finetune": fields(losses=every(positive)),
+    "learned": fields(
+        factors=every(positive),
+        attention_factor=positive,
+        steps=count,
+        converged=flag,
+        curve=every(fields(step=whole, tokens=whole, **dict.fromkeys(("within", "beyond", "all"), SCORE))),
+    ),
     "longbench_e": fields(
         scores=fields(tasks=named(named(SCORE)), buckets=named(SCORE), averages=named(SCORE)),
     ),

@@ -71,6 +71,7 @@ OURS_BY_NOISE = "dprope-significant"  # the same with nothing set by hand
 NTK = "ntk"
 TO_BEAT = "mrrope-pro"  # of what was published since, the rule that is level with or ahead of YaRN
 COVERED = "dprope-covered"  # interpolates what pre-training has not covered
+RELATIVE = "dprope-relative"  # disturbs least what attention looks at
 GIVEN = "factors"  # from a file
 
 # An option of every method whose frequencies are fixed.

@@ -19,7 +19,7 @@ from core.errors import InputError
 from eval import perplexity
 from eval.intervals import resampled_interval, resampled_ratio
 from experiments.lab import cli, harness, models, texts
-from experiments.extension import BUCKET
+from experiments.lab.positions import BUCKET
 
 
 def main() -> None:

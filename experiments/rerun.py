@@ -93,7 +93,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one seed and few samples; what takes long is left out")
     parser.add_argument(
         "--only",
-        choices=("untrained", "trained", "ablations", "temperature"),
+        choices=("untrained", "trained", "ablations", "temperature", "learned"),
         help="measure this part of the suite alone",
     )
     parser.add_argument("--experiments", nargs="+", metavar="NAME", help="measure these of its experiments alone")

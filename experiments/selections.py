@@ -22,7 +22,7 @@ from core.rope import OURS, RopeGeometry, scale
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 from eval.position_loss import position_losses
 from experiments.lab import cli, harness, models, records, source, texts
-from experiments.extension import book_tokens, divisions
+from experiments.lab.positions import book_tokens, divisions
 
 INTERVALS = (45, 90, 180, 360, 720, 1440)
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: loss against position, up to L', one line per method."""
+"""Beyond the paper: loss against position, up to L', one line per method; the paper's methods above, others below."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from analysis import extension
 from analysis.results import Results
-from analysis.rows import Comparison, in_comparison
+from analysis.rows import Comparison, Row, Setting, in_comparison
+from core import rope
 from figures.kit import style
 
 
@@ -21,24 +22,49 @@ def build(results: Results) -> Figure:
         for rows in extension.parts(results, factor):
             state = "fine-tuned" if rows.rows[0].trained else "without training"
             shown[f"{state}, s = {factor:g}"] = rows.only(in_comparison(results.scale))
-    width = style.PAGE if len(shown) > 1 else style.COLUMN
-    figure, panels = plt.subplots(1, len(shown), figsize=(width, 2.6), squeeze=False)
     drawn = style.styles(row.setting for rows in shown.values() for row in rows.rows)
-    for axes, (title, rows) in zip(panels[0], shown.items()):
-        _draw(axes, rows, drawn)
-        axes.set_title(title, loc="left")
-        positions(axes, results.scale.context_length, rows.first["length"])
-    panels[0, 0].set_ylabel("loss (nats per token)")
-    style.one_legend(figure, panels[0], 4 if len(shown) > 1 else 2)
+    parts = [shown, {title: rows for title, all_rows in shown.items() if (rows := _others(all_rows))}]
+    parts = [part for part in parts if part]
+    width = style.PAGE if len(shown) > 1 else style.COLUMN
+    figure = plt.figure(figsize=(width, 2.8 * len(parts)))
+    for place, part in zip(np.atleast_1d(figure.subfigures(len(parts), 1)), parts):
+        panels = place.subplots(1, len(shown), squeeze=False)[0]
+        for axes in panels[len(part) :]:
+            axes.set_visible(False)
+        for axes, (title, rows) in zip(panels, part.items()):
+            if part is shown:
+                _draw(axes, rows.only(_in_paper), drawn, intervals=True)
+            else:  # so many intervals would hide the lines
+                _draw(axes, rows, drawn, intervals=False)
+            axes.set_title(title, loc="left")
+            positions(axes, results.scale.context_length, rows.first["length"])
+        panels[0].set_ylabel("loss (nats per token)")
+        style.one_legend(place, panels, 4 if len(shown) > 1 else 2)
     return figure
 
 
-def _draw(axes: Axes, rows: Comparison, drawn: dict) -> None:
+def _in_paper(row: Row) -> bool:
+    """What the paper compares, and the two that its own method is most like."""
+    setting = row.setting
+    known = rope.METHODS.get(setting.method)
+    listed = setting.method in (None, rope.ORIGINAL, rope.NTK, rope.OURS_BY_NOISE) or known is not None and known.published
+    return listed and setting.plain("n_hat")
+
+
+def _others(rows: Comparison) -> Comparison:
+    """The rest, beside the rival; nothing where there is no rest."""
+    rest = [row for row in rows.rows if not _in_paper(row) and not row.setting.learned]
+    rival = [row for row in rows.rows if row.setting == Setting(rope.RIVAL, (), row.setting.factor)]
+    return Comparison(tuple([*rival, *rest]) if rest else ())
+
+
+def _draw(axes: Axes, rows: Comparison, drawn: dict, intervals: bool) -> None:
     for row in rows.rows:
         position, loss = extension.buckets(row.first)
         look = style.line(drawn[row.setting])
         axes.plot(position / 1024, loss["mean"], label=row.setting.name, **look)
-        axes.fill_between(position / 1024, loss["low"], loss["high"], color=look["color"], alpha=0.12, linewidth=0)
+        if intervals:
+            axes.fill_between(position / 1024, loss["low"], loss["high"], color=look["color"], alpha=0.12, linewidth=0)
 
 
 def positions(axes: Axes, trained: int, length: int) -> None:

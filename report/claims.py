@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis import metrics, results, verdicts
+from analysis import metrics, results
 from analysis.findings import NONE, Finding
-from analysis.verdicts import Test
+from analysis.verdicts import Test, ablations, disturbances, lengths, rivals, times
 
 NOT_RUN = Finding(None, NONE, about="no record; it takes the paper's models and eight A100s")
 
@@ -30,77 +30,48 @@ CLAIMS = (
     Claim(
         "The disturbance of PI, YaRN and the method at 8k and 16k (Table 3)",
         "section 5.1",
-        (verdicts.published_disturbance,),
+        (disturbances.published_numbers,),
     ),
-    Claim("The method has the least disturbance of all", "abstract, section 5.1", (verdicts.least_disturbance,)),
-    Claim("Less disturbance extends a model better", "section 5.1", (verdicts.disturbance_orders_loss,)),
+    Claim("The method has the least disturbance of all", "abstract, section 5.1", (disturbances.least,)),
+    Claim("Less disturbance extends a model better", "section 5.1", (disturbances.order_loss,)),
     Claim(
         "The same, over dozens of selections of pairs (beyond the paper)",
         "section 5.1",
-        (verdicts.selections_order_loss,),
+        (disturbances.selections_order_loss,),
     ),
     Claim(
         "Without extension a model collapses beyond L; extended it does not",
         "appendix B.2",
         (
-            verdicts.collapses("perplexity", metrics.perplexity, sign=-1),
-            verdicts.collapses("passkey", metrics.passkey, "%"),
-            verdicts.collapses("ruler", metrics.ruler, "%"),
+            lengths.collapses("perplexity", metrics.perplexity, less_is_better=True),
+            lengths.collapses("passkey", metrics.passkey, "%"),
+            lengths.collapses("ruler", metrics.ruler, "%"),
         ),
     ),
     Claim(
         "Best on LongBench-E, the more so beyond L",
         "section 4.2",
-        (verdicts.better("longbench_e", metrics.longbench_e, verdicts.average),),
+        (rivals.ahead("longbench_e", metrics.longbench_e),),
     ),
-    Claim("Best on RULER", "appendix B.2", (verdicts.better("ruler", metrics.ruler, verdicts.average),)),
-    Claim(
-        "Least perplexity",
-        "appendix B.2",
-        (
-            verdicts.better(
-                "perplexity", metrics.perplexity, verdicts.at_extended_length, unit="of perplexity", sign=-1
-            ),
-        ),
-    ),
+    Claim("Best on RULER", "appendix B.2", (rivals.ahead("ruler", metrics.ruler),)),
+    Claim("Least perplexity", "appendix B.2", (rivals.less_perplexity,)),
     Claim(
         "Short text keeps its scores: above the other methods on Open LLM",
         "section 4.3",
-        (verdicts.better("open_llm", metrics.open_llm, verdicts.average),),
+        (rivals.ahead("open_llm", metrics.open_llm),),
     ),
-    Claim("All passkeys are found within the extended context", "section 4.4", (verdicts.finds_all_passkeys,)),
+    Claim("All passkeys are found within the extended context", "section 4.4", (lengths.finds_all_passkeys,)),
     Claim(
         "With too few dimensions interpolated, LongBench-E falls",
         "section 5.2",
-        (verdicts.ablated("longbench_e", metrics.longbench_e, "n_hat", verdicts.least_hurts),),
+        (ablations.too_few_dimensions,),
     ),
-    Claim(
-        "n̂ has little effect on Open LLM",
-        "section 5.2",
-        (verdicts.ablated("open_llm", metrics.open_llm, "n_hat", verdicts.alike),),
-    ),
+    Claim("n̂ has little effect on Open LLM", "section 5.2", (ablations.n_hat_is_alike,)),
     Claim(
         "LongBench-E is the same for b = 90, 180, 360, and falls at 720",
         "section 5.3",
-        (
-            verdicts.ablated(
-                "longbench_e",
-                metrics.longbench_e,
-                "intervals",
-                verdicts.only_hurts(720),
-                verdicts.preferably(360),
-                default=360,
-            ),
-        ),
+        (ablations.only_the_most_intervals_hurt,),
     ),
-    Claim(
-        "b does not influence Open LLM",
-        "section 5.3",
-        (
-            verdicts.ablated(
-                "open_llm", metrics.open_llm, "intervals", verdicts.alike, verdicts.preferably(360), default=360
-            ),
-        ),
-    ),
-    Claim("No cost over PI in training or inference", "appendix B.2", (verdicts.costs_nothing,)),
+    Claim("b does not influence Open LLM", "section 5.3", (ablations.intervals_are_alike,)),
+    Claim("No cost over PI in training or inference", "appendix B.2", (times.costs_nothing,)),
 )

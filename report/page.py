@@ -7,14 +7,16 @@ from html import escape
 from pathlib import Path
 
 from analysis import results
-from analysis.findings import EXACT, KIND, NONE, NOT, Fact, Finding, Quantity
+from analysis.decisions import CONTRADICTED, REPRODUCED, UNDECIDED
+from analysis.findings import EXACT, NONE, Finding
 from analysis.results import NotMeasured, Results, root
 from report import audit, reasons
 from report.claims import CLAIMS
+from report.phrases import finding_lines
 from tables.kit import command, html
-from tables.kit.model import Block, Cell, Table, interval, number
+from tables.kit.model import Block, Cell, Table
 
-_CLASSES = {EXACT: "exact", KIND: "kind", NOT: "no", NONE: "none"}
+_CLASSES = {EXACT: "exact", REPRODUCED: "yes", CONTRADICTED: "no", UNDECIDED: "open", NONE: "none"}
 _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
 h1{font-size:1.6rem;margin-bottom:.2rem}h2{margin-top:2.2rem;border-bottom:1px solid #ccc;font-size:1.2rem}
@@ -25,13 +27,17 @@ td:first-child,th:first-child{text-align:left}tr.rule td,tr.rule th{border-top:1
 .claims td,.words td,.claims th,.words th{white-space:normal;text-align:left;vertical-align:top}
 small,.note{color:#666}.note{font-size:.8rem}figure{margin:1.2rem 0}figure img{max-width:100%;height:auto}
 figcaption{color:#444;font-size:.85rem}
-.v{font-weight:600}.exact{color:#00664d}.kind{color:#0072B2}.no{color:#b03a00}.none{color:#777}
+.v{font-weight:600}.exact,.yes{background:#d8f0df;color:#0b5a2a}.no{background:#fbdcd8;color:#9c1c10}
+.open{background:#f7edd2;color:#6b4e00}.none{font-weight:400}
 """
 _READING = (
-    "“Reproduced exactly”: the paper's own numbers. “In kind”: the same finding on another model, beyond the "
-    "interval's noise, for every factor measured. A comparison takes DPRoPE's best setting against the best other "
-    "method; where there are several training seeds it is paired by seed, on the same samples, and its interval is that of training "
-    "alone. The paper's own scores need its models and eight A100s."
+    "“Reproduced exactly”: the paper's own numbers, recomputed. “Reproduced”: the whole interval lies where the claim "
+    "says. “Contradicted”: the whole interval lies elsewhere. “Undecided”: the interval holds the border. A claim of "
+    "several statements is contradicted where one of them is, and reproduced where all are. "
+    "A comparison takes DPRoPE at the scale's n̂ and each method that the paper compares it with. "
+    "An interval covers the samples, and training seeds where there are several. "
+    "How many samples would decide is said for the measured spread, and for four of five repetitions. "
+    "The paper's own scores need its models and eight A100s."
 )
 DIFFERENCES = Table(
     "differences",
@@ -127,24 +133,9 @@ def _claim(claim, rows: int) -> str:
 
 def _finding(finding: Finding) -> str:
     title = finding.scale.title if finding.scale else "–"
-    lines = [escape(finding.about)] if finding.about else []
-    lines += [escape(fact_line(fact)) for fact in finding.facts]
+    lines = map(escape, finding_lines(finding))
     mark = _CLASSES[finding.verdict]
     return f"<td>{escape(title)}</td><td>{'<br>'.join(lines)}</td><td class='v {mark}'>{escape(finding.verdict)}</td>"
-
-
-def fact_line(fact: Fact) -> str:
-    """The numbers of a fact in one line."""
-    start = [f"s = {fact.factor:g}"] if fact.factor is not None else []
-    start += [fact.metric] if fact.metric else []
-    numbers = "; ".join(_quantity(quantity) for quantity in fact.quantities)
-    return f"{', '.join(start)}: {numbers}" if start else numbers
-
-
-def _quantity(quantity: Quantity) -> str:
-    score, digits = quantity.score, quantity.digits
-    parts = (quantity.name, number(score.mean, digits, quantity.signed), interval(score, digits), quantity.unit)
-    return " ".join(part for part in parts if part)
 
 
 def _scale(measured: Results) -> list[str]:

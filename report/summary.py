@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from analysis import extension, results
-from analysis.findings import EXACT, KIND, NONE, NOT
+from analysis.findings import VERDICTS
 from analysis.results import Results, root
 from analysis.rows import in_comparison
 from experiments.lab import cli
 from report.claims import CLAIMS
-from report.page import fact_line
+from report.phrases import fact_line
 from tables.kit.model import interval, number
 
 _OUTPUTS = (("tables", ".tex"), ("figures", ".pdf"))
@@ -29,7 +29,7 @@ def build(folder: Path) -> str:
     for measured in results.every(folder):
         lines += _losses(measured)
     verdicts = [finding.verdict for claim in CLAIMS for finding in claim.findings(folder)]
-    counts = (f"{verdicts.count(verdict)} {verdict}" for verdict in (EXACT, KIND, NOT, NONE) if verdict in verdicts)
+    counts = (f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
     return "\n".join([*lines, "", f"The paper's claims, scale by scale: {', '.join(counts)} (`make report`)."])
 
 

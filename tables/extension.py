@@ -53,6 +53,6 @@ def _title(results: Results, found: Comparison, factor: float) -> str:
         state = "fine-tuned"
         if {"steps", "length"} <= training.keys():
             state += f" ({training['steps']} steps on sequences of {training['length']:,} tokens)"
-    read = f"{', '.join(first['data'])} ({first['length'] * len(first['data']):,} tokens, blocks of {first['block']})"
+    read = f"{', '.join(first['data'])} ({first['length'] * len(first['blocks']):,} tokens, blocks of {first['block']})"
     extended = tokens(extended_length(results, factor))
     return f"{scale.title}, s = {factor:g}, {tokens(scale.context_length)} to {extended}, {state}: {read}"

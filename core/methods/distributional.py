@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -9,8 +12,9 @@ from core.angles import angle_distribution
 from core.disturbance import disturbance, margin_noise, select_interpolated, strategy_disturbance
 from core.errors import InputError
 from core.geometry import RopeGeometry, RopeScaling
-from core.methods.parts import interpolate, positive, yarn_temperature
-from core.rope import COVERED, NTK, ORIGINAL, OURS, OURS_BY_NOISE, RIVAL, UNIT, get, register, scale
+from core.methods.parts import divide, interpolate, positive, yarn_temperature
+from core.relative import Profile, least_disturbing
+from core.rope import COVERED, NTK, ORIGINAL, OURS, OURS_BY_NOISE, RELATIVE, RIVAL, UNIT, get, register, scale
 
 
 @register(
@@ -123,3 +127,24 @@ def dprope_covered(
     if attention_factor is None:
         attention_factor = yarn_temperature(factor)
     return interpolate(geometry, factor, geometry.wavelength > length, attention_factor)
+
+
+@register(RELATIVE, "DPRoPE, relative", styles=(("#DDAA33", (0, (6, 1, 1, 1))), ("#BB5566", (0, (2, 1, 2, 3)))))
+def dprope_relative(
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    profile: str | os.PathLike | None = None,
+    attention_factor: float | None = None,
+) -> RopeScaling:
+    """Per pair the λ_i from 1 to s that disturbs least what attention looks at: a disturbance that sees distance.
+
+    See :mod:`core.relative`: within L, how far the rotations between tokens change, weighted by the attention that goes
+    to their distance; beyond L, how far they lie from the arc that pre-training has covered.
+
+    Args:
+        profile: a record of experiments.attention_distance; None for attention that falls as 1/Δ.
+        attention_factor: None for YaRN's 0.1·ln s + 1.
+    """
+    by = least_disturbing(geometry, factor, None if profile is None else Profile.read(Path(profile)))
+    return divide(geometry, factor, by, yarn_temperature(factor) if attention_factor is None else attention_factor)

@@ -112,6 +112,7 @@ class Plan:
             "untrained": self._untrained,
             "ablations": self._ablations,
             "temperature": self._temperature,
+            "learned": self._learned,
         }
         chains: dict[str, Chain] = {}
         measured = set()
@@ -127,6 +128,7 @@ class Plan:
                 first = chains.setdefault(chain.name, chain)
                 if first is not chain:
                     first.twins.extend(chain.twins)
+                    first.commands.extend(command for command in chain.commands if command not in first.commands)
             measured |= kinds
         return [chain for chain in chains.values() if chain.commands]
 
@@ -149,6 +151,17 @@ class Plan:
                 yield self._as_it_is(setting, factor, steps)
         if self.methods is None:
             yield self.alone()
+        if self.suite.attention and self._is_asked((rope.RELATIVE, {})):
+            yield self._attention(self.suite.attention)
+
+    def _attention(self, step: Step) -> Chain:
+        """How far attention looks, and what further steps measure of the method that takes it."""
+        profile = records.path(self.results, self.scale, step.experiment, f"L={self.preset.geometry.context_length}")
+        commands = self._commands(self._base(), [step])
+        for factor, steps in self.suite.further.items():
+            setting = (rope.RELATIVE, {"profile": str(profile)})
+            commands += self._commands(self._method(setting, factor), steps)
+        return Chain(step.experiment, commands)
 
     def _is_compared(self, setting: Setting) -> bool:
         return self.preset.compared is None or setting[0] in self.preset.compared and not self._is_variant(setting)
@@ -205,8 +218,26 @@ class Plan:
                     yield self._fine_tuned(setting, factor, seed, steps)
                 yield self._as_it_is(setting, factor, steps)
 
+    def _learned(self) -> Iterator[Chain]:
+        """Learning from each start by each seed, and what is measured with the factors of each."""
+        learned = self.suite.learned
+        if not learned or self.methods is not None:
+            return
+        for factor in learned.factors or self.factors:
+            for method in learned.starts:
+                for seed in range(1 if self.quick else learned.seeds):
+                    name = f"from={records.run_name(method, factor, {}, seed)}"
+                    how = [*self._base(), *command_line({"from": method, "factor": factor, "seed": seed})]
+                    record = records.path(self.results, self.scale, learned.step.experiment, name)
+                    setting = (rope.GIVEN, {"file": str(record)})
+                    measured = self._commands(self._method(setting, factor), self._steps(learned.experiments))
+                    commands = [*self._commands(how, [learned.step]), *measured]
+                    yield Chain(name, commands, trains=len(commands) - len(measured))
+
     def _steps(self, experiments: Collection[str]) -> list[Step]:
-        return [step for step in self.suite.evaluations if step.experiment in experiments]
+        further = (step for own in self.suite.further.values() for step in own)
+        steps = {step.experiment: step for step in (*further, *self.suite.evaluations)}
+        return [step for name, step in steps.items() if name in experiments]
 
     def _as_it_is(self, setting: Setting, factor: float, steps: Iterable[Step]) -> Chain:
         name = records.run_name(setting[0], factor, setting[1])

@@ -113,7 +113,7 @@ def scored_by(experiment: str) -> str:
 
     What a kill left half done is only gone on with by the same; else two versions' scores would be averaged.
     """
-    names = "harness", "models", "texts", "engines", "serving/vllm_worker"
+    names = "harness", "models", "positions", "texts", "engines", "serving/vllm_worker"
     lab = [ROOT / "experiments" / "lab" / f"{name}.py" for name in names]
     sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py"), *lab])
     hashed = {str(file.relative_to(ROOT)): files.sha256(file) for file in sources}

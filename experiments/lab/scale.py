@@ -58,8 +58,7 @@ class Scale:
         n_hat: the number of interpolated dimensions n̂ for each factor, where it is set by hand.
         compared: the methods of which the suite measures everything without training; None for all. Of the others
             it measures what Suite.further says.
-        covered_length: the length that pre-training really covered, where experiments.attention_distance finds it to
-            be less than L.
+        covered_length: the length that most of pre-training covered, where it is known to be less than L.
         fine_tuned: the methods that are fine-tuned; those of the paper's tables, unless said otherwise.
         trains_n_hat: whether the paper's own method is fine-tuned at n̂ alone, as the paper did; t = 0 is then measured
             without training, and a fine-tune that states neither t nor n̂ takes n̂.

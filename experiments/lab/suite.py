@@ -83,6 +83,25 @@ class Temperature:
 
 
 @dataclass(frozen=True)
+class Learned:
+    """The factors that the model itself asks for: see experiments/learned.py.
+
+    Attributes:
+        step: how they are learned.
+        starts: the methods whose factors they start from.
+        seeds: runs from each.
+        experiments: those of the suite that are run with what was learned.
+        factors: of the scale's, those at which it is done; None for the suite's.
+    """
+
+    step: Step
+    starts: tuple[str, ...]
+    seeds: int
+    experiments: tuple[str, ...] = ("extension",)
+    factors: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Suite:
     """What experiments/rerun.py measures of a scale.
 
@@ -98,6 +117,8 @@ class Suite:
         timing: measures what each method costs, after the fine-tunes.
         ablations: over an option each.
         temperature: what is measured with temperatures exchanged; None for nothing.
+        learned: whether, and how, factors are learned; None for not at all.
+        attention: measures how far attention looks, for the method that takes it; None for not at all.
     """
 
     evaluations: tuple[Step, ...] = ()
@@ -111,9 +132,12 @@ class Suite:
     timing: Step | None = None
     ablations: tuple[Ablation, ...] = ()
     temperature: Temperature | None = None
+    learned: Learned | None = None
+    attention: Step | None = None
 
     @property
     def names(self) -> list[str]:
         """Of the experiments that evaluate, each once."""
         steps = [*self.evaluations, *self.alone, *(step for own in self.further.values() for step in own)]
+        steps += [step for step in (self.learned and self.learned.step, self.attention) if step]
         return list(dict.fromkeys(step.experiment for step in steps))

@@ -33,16 +33,17 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     found: dict[Setting, rope.Style] = {}
     variants: dict[tuple, list[tuple]] = {}
     for setting in sorted(set(settings), key=lambda one: (*one.order, str(one.method))):
-        known = rope.METHODS[setting.method].styles if setting.method in rope.METHODS else ()
+        method = rope.METHODS.get(setting.method)
+        known = method.styles if method and dict(setting.options) not in method.variants else ()
         plain = setting.plain()
         if setting.method is None:
             found[setting] = AS_IT_IS
             continue
         # Variants count within a scaling factor: n̂ differs from one to the next, its style does not.
         others = variants.setdefault((setting.method, setting.factor), [])
-        if not plain and setting.options not in others:
+        if not plain and known and setting.options not in others:
             others.append(setting.options)
-        place = 0 if plain else 1 + others.index(setting.options)
+        place = 0 if plain else 1 + others.index(setting.options) if known else 0
         same = next((style for other, style in found.items() if _alike(other, setting)), None)
         if same:
             found[setting] = same

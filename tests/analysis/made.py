@@ -105,6 +105,43 @@ class Made:
             scored=1024,
         )
 
+    def learned(self, method: str, factor=2, seeds=(0, 1), better=0.0, converged=True) -> None:
+        """Factors that were learned from a method's by each seed, and their loss by position."""
+        pairs = self.facts["geometry"]["head_dim"] // 2
+        point = dict.fromkeys(("within", "beyond", "all"), score(3.0, 0.1))
+        for seed in seeds:
+            name = f"from={method}_s={factor}_seed={seed}"
+            self.records[f"learned/{name}.json"] = {
+                "method": method,
+                "factor": factor,
+                "options": {},
+                "seed": seed,
+                "steps": 300,
+                "factors": np.linspace(1, factor + 0.1 * seed, pairs).tolist(),
+                "attention_factor": 1.05,
+                "converged": converged,
+                "curve": [{"step": 0, "tokens": 0} | point],
+            }
+            self.everything("factors", {"file": f"/somewhere/{name}.json"}, factor, better=better + 0.01 * seed)
+
+    def selections(self, factor=2) -> None:
+        """A record of experiments.selections: eight selections, whose loss falls with each pair that is interpolated."""
+        blocks = LENGTH * factor // 1024
+        chosen = [list(range(31, 31 - count, -1)) for count in range(8)]
+        losses = {f"dprope_n-hat={2 * len(pairs)}": [4.0 - 0.1 * len(pairs)] * blocks for pairs in chosen}
+        rows = [
+            {
+                "options": {"n_hat": 2 * len(pairs)},
+                "interpolated_pairs": sorted(pairs),
+                "disturbance": {"released": 1.0 - 0.1 * len(pairs), "equation": 0.1 * len(pairs)},
+                "within": score(3.0),
+                "beyond": score(3.0),
+            }
+            for pairs in chosen
+        ]
+        both = {name: score(0.0, 0.5) for name in ("released", "equation")}
+        self.add("selections", None, rows, factor, selections=list(losses), block=1024, blocks=losses, spearman=both)
+
 
 @pytest.fixture
 def made(tmp_path) -> Made:

@@ -14,7 +14,8 @@ from core.extend import export, extend
 from core.rope import RopeGeometry
 from eval.position_loss import position_losses
 from experiments import extension
-from experiments.lab import scales
+from experiments.lab import positions, scales
+from experiments.lab.records import run_name
 from experiments.lab.scale import Scale
 from tests import processes
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -50,14 +51,15 @@ def plain(model, book):
 def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
     assert call("extension", "--scale", "toy", *toy)[0] == 0
     written = records(tmp_path / "results")
-    names = ("original", "pi", "ntk", "yarn", "dprope", "dprope_n-hat=4", "dprope-significant")
-    assert set(written) == {f"{name}_s=2_books=2" for name in names}
+    names = {run_name(method, 2, options) for method, options in scales.get("toy").comparison(2)}
+    assert {"original_s=2", "dprope_n-hat=4_s=2", "yarn_resonance=True_s=2"} < names
+    assert set(written) == {f"{name}_books=2" for name in names}
     record = written["yarn_s=2_books=2"]
     model = extend(random_model(max_position_embeddings=1024), "yarn", 2)
     for title in ("one", "two"):
         assert record["blocks"][title] == plain(model, tmp_path / f"{title}.txt")
     blocks = np.array(list(record["blocks"].values()))
-    assert [b["mean"] for b in record["buckets"]] == pytest.approx([blocks[:, :8].mean(), blocks[:, 8:].mean()])
+    assert [b["mean"] for b in record["buckets"]] == pytest.approx(list(blocks.mean(axis=0)))
     assert [(s["start"], s["end"], s["tokens"]) for s in record["ranges"]] == [
         (0, 1024, 2048),
         (1024, 1536, 1024),
@@ -135,19 +137,19 @@ def test_a_text_too_short_is_refused(toy, tmp_path, call):
 @pytest.mark.parametrize(
     ("context_length", "length", "block", "bucket"),
     [
-        (1024, 2048, 128, 1024),  # the committed records'
-        (1024, 4096, 128, 1024),
+        (1024, 2048, 128, 128),  # the committed records'
+        (1024, 4096, 128, 128),
         (8192, 16384, 128, 1024),
         (8192, 10240, 128, 1024),
-        (1536, 3072, 128, 768),
-        (256, 512, 128, 256),
-        (128, 256, 64, 128),
-        (1000, 2000, 125, 1000),
+        (1536, 3072, 128, 128),
+        (256, 512, 128, 128),
+        (128, 256, 64, 64),
+        (1000, 2000, 125, 125),
         (1024, 1152, 64, 128),
     ],
 )
 def test_blocks_and_buckets_divide_what_lies_within_l_and_beyond(context_length, length, block, bucket):
-    assert extension.divisions(context_length, length) == (block, bucket)
+    assert positions.divisions(context_length, length) == (block, bucket)
     losses = np.arange(length // block, dtype=float)
     made = extension.scores({"a": losses.tolist()}, context_length, length)
     assert [row["tokens"] for row in made["ranges"]] == [row["end"] - row["start"] for row in made["ranges"]]
@@ -160,4 +162,4 @@ def test_blocks_and_buckets_divide_what_lies_within_l_and_beyond(context_length,
 @pytest.mark.parametrize(("context_length", "length"), [(8192, 8274), (1024, 1040), (16, 32), (1021, 2042)])
 def test_lengths_without_blocks_are_refused(context_length, length):
     with pytest.raises(InputError, match=r"L = \d+ and L' = \d+ cannot be divided"):
-        extension.divisions(context_length, length)
+        positions.divisions(context_length, length)

@@ -21,7 +21,8 @@ from tests.analysis.made import score
 from tests.tables.test_kit import compiled
 
 ABLATIONS = {"n_hat", "n_hat_longbench_e", "n_hat_open_llm", "intervals_longbench_e", "intervals_open_llm"}
-AS_IT_IS = {"benchmarks", "serving"}  # of the unextended model alone, or a line for each engine
+# Of the unextended model alone, a line for each engine, or one for each measure.
+AS_IT_IS = {"benchmarks", "serving", "relative"}
 
 
 @pytest.fixture
@@ -50,6 +51,8 @@ def everything(made, toy):
             made.everything(method, options, factor=3, seed=7, better=0.5)
     way = {"precision": "float64", "convention": "released", "average": 1e-3, "interpolated_dimensions": 2}
     made.add("disturbance", None, [way | {"method": m, "options": o} for m, o in settings], factor=3)
+    made.learned("yarn", factor=3, better=0.7)
+    made.selections(factor=3)
     cell = {"rounds": 3, "relative_to_pi": 1.0, "low": 0.9, "high": 1.1, "phase": "train"}
     made.add("time_cost", None, [cell | {"method": m, "options": o, "again": False} for m, o in settings], factor=3, length=512)
 

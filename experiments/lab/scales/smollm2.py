@@ -30,11 +30,17 @@ SCALE = Scale(
     # that extrapolation would show angles never seen in pre-training. The margins of the remaining pairs are
     # of the size of the histogram's own sampling noise, so they give no reason to move a pair.
     n_hat={2: 28, 4: 26},
+    # What is published since is measured by position alone.
     compared=(rope.ORIGINAL, rope.UNIT, rope.NTK, rope.RIVAL, rope.OURS, rope.OURS_BY_NOISE),
+    # The published configuration of its pre-training (huggingface/smollm, text/pretraining/smollm2,
+    # config_smollm2_135M.yaml at a041759) states sequences of 2,048 tokens and 2 T tokens of them; the released model
+    # states 8,192. What attention shows of it (core/covered.py) is 8,192.
+    covered_length=2048,
     fine_tuned=(*(name for name, method in rope.METHODS.items() if method.published), rope.OURS_BY_NOISE),
     training=Training(steps={2: 20, 4: 10}, batch=16, save_every=1, data="books"),
     suite=Suite(
         evaluations=_EVALUATIONS,
+        attention=Step("attention_distance", quick=None, data=Data.BOOKS),
         alone=(Step("disturbance"), Step("exported"), Step("selections", quick={"every": 32})),
         factors=(2,),
         further={2: (Step("extension", data=Data.BOOKS),), 4: (Step("extension", {"books": 1}, quick=None),)},

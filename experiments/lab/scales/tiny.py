@@ -1,8 +1,9 @@
 """A small Llama trained here, its weights in the repository: every artifact, end to end."""
 
+from core import rope
 from core.geometry import RopeGeometry
 from experiments.lab.scale import Scale, Training
-from experiments.lab.suite import Ablation, Data, Step, Suite, Temperature
+from experiments.lab.suite import Ablation, Data, Learned, Step, Suite, Temperature
 
 # Of RULER's 13 tasks, those whose prompts fit in 1,024 tokens of tiny's small vocabulary, what is generated included.
 _RULER = ("niah_single_1", "niah_single_2", "niah_multikey_2", "niah_multikey_3", "vt", "cwe", "fwe")
@@ -19,10 +20,18 @@ _EVALUATIONS = (
     Step("previous_token"),
 )
 
+# The first half of the book that no one trains on has room for far more; 65,536 tokens at s = 2 tell methods apart.
+_POSITIONS = Step("extension", {"excerpts": 32}, {"excerpts": 2})
+
 SCALE = Scale(
     title="tiny (5.3 M)",
     model="repository:models/tiny",
     geometry=RopeGeometry(head_dim=64, base=1300.0, context_length=1024),
+    # What is published since is measured by position; the rule to beat, and what is ours, by all.
+    compared=(
+        *(rope.ORIGINAL, rope.UNIT, rope.NTK, rope.RIVAL, rope.TO_BEAT),
+        *(rope.OURS, rope.OURS_BY_NOISE, rope.COVERED),
+    ),
     # By the same rule as smollm2's; here the pairs are 23-31.
     n_hat={2: 20, 4: 18},
     training=Training(
@@ -36,7 +45,10 @@ SCALE = Scale(
     ),
     suite=Suite(
         evaluations=_EVALUATIONS,
-        alone=(Step("disturbance"), Step("extension", {"factor": 2}), Step("selections")),
+        alone=(Step("disturbance"), Step("selections")),
+        further=dict.fromkeys((2, 4), (_POSITIONS,)),
+        attention=Step("attention_distance"),
+        learned=Learned(Step("learned"), (rope.RIVAL, rope.ORIGINAL), seeds=3),
         miniature=Step("miniature", {"samples": 3, "documents": 60}, {"samples": 1, "documents": 10}),
         seeds=3,
         # Short sequences, many rounds: what is timed side by side meets the same machine.

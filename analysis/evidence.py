@@ -1,0 +1,174 @@
+"""The difference of two rows with its errors: over training seeds, and over samples, paired where possible.
+
+The rows' models answered the same samples, so the samples' error is that of the differences sample by sample; of
+several seeds, that of their means. A record that does not hold its samples is paired by what it holds (tasks and
+lengths). One that holds totals alone is not paired: several seeds are then the whole error, on these samples, and of
+one seed the two intervals combine. A pair that was trained with one seed takes the error over seeds from the settings
+that have several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analysis import whole_texts
+from analysis.decisions import Estimate
+from analysis.metrics import OPEN_LLM
+from analysis.rows import Comparison, Metrics, Row, tokens
+from analysis.scores import Score, difference, stacked
+from eval import longbench
+from eval.intervals import mean_of_means
+
+COUNTED = {"open_llm": "documents", "perplexity": "windows", "ruler": "prompts", "passkey": "prompts"}
+_LEAST = 5  # scores of a group; a bootstrap of fewer is too narrow
+
+
+def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: str, among: Comparison) -> Estimate:
+    """Ours minus the other's in a metric.
+
+    Args:
+        among: rows to take the error over seeds from, where these two have one seed.
+    """
+    own, others = _same_seeds(ours, other)
+    scores = [row.by_seed(metrics, metric) for row in (own, others)]
+    gap, (paired, chance) = difference(*scores), _paired(own, others, experiment, metric)
+    made = Estimate.of(paired) if paired else Estimate(gap.mean)
+    seeds = scores[0].keys() & scores[1].keys()
+    if len(seeds) > 1:
+        spread = np.std([scores[0][seed].mean - scores[1][seed].mean for seed in seeds], ddof=1)
+        over_seeds, k = float(spread) / math.sqrt(len(seeds)), len(seeds)
+        by_chance = min(chance / float(spread) ** 2, 1.0) if spread else 0.0
+        return replace(made, mean=gap.mean, over_seeds=over_seeds, seeds=k, freedom=k - 1, by_chance=by_chance)
+    if not paired:
+        counts = [score.n for side in scores for score in side.values() if score.n]
+        made = Estimate.of(gap, min(counts, default=None))
+    spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
+    # The mean is that of the scores that tables print; one over windows may differ from it.
+    return replace(made, mean=gap.mean, over_seeds=spread, freedom=freedom)
+
+
+def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str) -> tuple[float, int]:
+    """The standard deviation, from seed to seed, of a difference of two settings, and its degrees of freedom.
+
+    Of the scores [settings, seeds] what remains without each setting's and each seed's own mean; a difference has twice
+    its variance. (0, 0) where fewer than two settings have several seeds in common.
+    """
+    own = [row for row in among.rows if row.setting.factor == factor and len(row.seeds) > 1]
+    seeds = set.intersection(*(set(row.seeds) for row in own)) if own else set()
+    if len(own) < 2 or len(seeds) < 2:
+        return 0.0, 0
+    scores = [row.by_seed(metrics, metric) for row in own]
+    values = np.array([[of[seed].mean for seed in sorted(seeds)] for of in scores])
+    rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
+    freedom = (len(own) - 1) * (len(seeds) - 1)
+    return math.sqrt(2 * float((rest**2).sum()) / freedom), freedom
+
+
+def _same_seeds(ours: Row, other: Row) -> tuple[Row, Row]:
+    """The runs of the seeds that both have, where there are several."""
+    shared = set(ours.seeds) & set(other.seeds)
+    if len(shared) < 2:
+        return ours, other
+    return _of_seeds(ours, shared), _of_seeds(other, shared)
+
+
+def _of_seeds(row: Row, seeds: set[int]) -> Row:
+    runs = {run["training"]["seed"]: run for run in row.runs}
+    return Row(row.setting, tuple(runs[seed] for seed in sorted(seeds)))
+
+
+def _paired(ours: Row, other: Row, experiment: str, metric: str) -> tuple[Score | None, float]:
+    """The difference with a bootstrap interval over samples, None where the records do not hold them.
+
+    The second is the variance of one seed's difference that is by chance of its samples, see :func:`_interaction`.
+    """
+    if experiment == "perplexity":
+        return _by_window(ours, other, metric), 0.0
+    if experiment not in _READ:
+        return None, 0.0
+    own, others = ([_READ[experiment](run, metric) for run in row.runs] for row in (ours, other))
+    gaps, samples, chance = [], 0, 0.0
+    for group, cells in own[0].items():
+        shared = [cell for cell in cells if all(cell in run.get(group, ()) for run in (*own, *others))]
+        if shared:
+            mine, theirs = (stacked([np.concatenate([run[group][cell].scores for cell in shared]) for run in runs])
+                            for runs in (own, others))  # fmt: skip
+            gaps.append(mine.mean(axis=0) - theirs.mean(axis=0))
+            samples += sum(cells[cell].samples for cell in shared)
+            chance += _interaction(mine - theirs) if mine.shape == theirs.shape else 0.0
+    if not gaps or min(map(len, gaps)) < _LEAST:
+        return None, 0.0
+    return replace(Score.of(mean_of_means(gaps)), n=samples), chance / len(gaps) ** 2
+
+
+def _interaction(gaps: np.ndarray) -> float:
+    """Of the mean over samples of differences [seeds, samples], the variance that its samples alone make.
+
+    It is what remains without each seed's and each sample's own mean; more samples make it less, the rest not.
+    """
+    seeds, samples = gaps.shape
+    if min(seeds, samples) < 2:
+        return 0.0
+    rest = gaps - gaps.mean(axis=0) - gaps.mean(axis=1, keepdims=True) + gaps.mean()
+    return float((rest**2).sum()) / ((seeds - 1) * (samples - 1)) / samples
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """What a record holds of some samples: the score of each, or the mean of all."""
+
+    scores: list[float]
+    samples: int
+
+    @classmethod
+    def of(cls, score: dict) -> _Cell:
+        return cls([score["mean"]], score["n"])
+
+
+_Cells = dict[str, dict[str, _Cell]]  # by group and name; every group weighs the same
+
+
+def _open_llm(run: dict, metric: str) -> _Cells:
+    """In per cent by document, a group for each benchmark."""
+    of = run.get("by_document", {})
+    wanted = [name for name, title in OPEN_LLM.items() if metric in (title, OPEN_LLM["average"])]
+    return {name: {name: _Cell([100 * score for score in of[name]], len(of[name]))} for name in wanted if name in of}
+
+
+def _ruler(run: dict, metric: str) -> _Cells:
+    """By task, a group for each length."""
+    return {
+        length: {task: _Cell.of(score) for task, score in tasks.items()}
+        for length, tasks in run["scores"]["tasks"].items()
+        if metric in ("Avg.", tokens(int(length)))
+    }
+
+
+def _longbench_e(run: dict, metric: str) -> _Cells:
+    """By task, a group for each bucket of an average."""
+    tasks = run["scores"]["tasks"]
+    buckets = longbench.AVERAGES.get(metric.replace(">L", ">4k"), ())
+    return {bucket: {task: _Cell.of(of[bucket]) for task, of in tasks.items() if bucket in of} for bucket in buckets}
+
+
+_READ: dict[str, Callable[[dict, str], _Cells]] = {
+    "open_llm": _open_llm,
+    "ruler": _ruler,
+    "longbench_e": _longbench_e,
+}
+
+
+def _by_window(ours: Row, other: Row, metric: str) -> Score | None:
+    """Loss at the positions that each window scores for the first time, of windows of the longest length."""
+    runs, first = (*ours.runs, *other.runs), ours.first
+    if not all("by_position" in run and tokens(max(run["lengths"])) == metric for run in runs):
+        return None
+    gaps = whole_texts.differences(ours, other)
+    read_before = (max(first["lengths"]) - whole_texts.stride(first)) // first["bucket"]
+    for gap, (_, begin) in zip(gaps, whole_texts.windows(first)):
+        gap[: read_before if begin else 0] = np.nan
+    return whole_texts.average(gaps)

@@ -1,0 +1,126 @@
+"""Learned factors: the records of experiments.learned, and every method's loss as the difference to theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis import extension
+from analysis.results import Results
+from analysis.rows import Comparison, Row, Setting, in_comparison, learned_name
+from analysis.scores import Score
+from core import rope
+from core.errors import InputError
+from eval.intervals import mean_interval
+
+@dataclass(frozen=True)
+class Learned:
+    """What was learned from one start at one factor.
+
+    Attributes:
+        method: whose factors it started from.
+        factor: s.
+        runs: the records, one a seed.
+    """
+
+    method: str
+    factor: float
+    runs: tuple[dict, ...]
+
+    @property
+    def name(self) -> str:
+        """In tables and figures."""
+        return learned_name(self.method)
+
+    @property
+    def factors(self) -> np.ndarray:
+        """λ_i, float64 [seeds, pairs]."""
+        return np.array([run["factors"] for run in self.runs], dtype=np.float64)
+
+    @property
+    def attention_factors(self) -> np.ndarray:
+        """Float64 [seeds]."""
+        return np.array([run["attention_factor"] for run in self.runs], dtype=np.float64)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the held-out loss of every run was flat in the end."""
+        return all(run["converged"] for run in self.runs)
+
+
+def groups(results: Results) -> list[Learned]:
+    """By factor, then in the order of the registry."""
+    found: dict[tuple, list[dict]] = {}
+    for run in results.require("learned"):
+        found.setdefault((float(run["factor"]), run["method"]), []).append(run)
+    known = [*rope.METHODS]
+
+    def order(key: tuple[float, str]) -> tuple:
+        return key[0], known.index(key[1]) if key[1] in known else len(known), key[1]
+
+    return [Learned(key[1], key[0], tuple(found[key])) for key in sorted(found, key=order)]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Every setting on one text without training, those that were learned with their seeds together.
+
+    Attributes:
+        rows: by name: a method's, or of learned factors one with a record for each seed.
+        bound: the name of the learned ones with the least loss over all positions; None where none was scored.
+        first: one record, for what all have in common.
+    """
+
+    rows: dict[str, Row]
+    bound: str | None
+    first: dict
+
+
+def scored(results: Results, factor: float) -> Scored | None:
+    """From the records of experiments.extension; None where there are none at this factor."""
+    comparison = extension.untrained(results, factor)
+    rows, learned = {}, {}
+    for row in comparison.rows:
+        if start := row.setting.learned:
+            learned.setdefault(start[0], []).extend(row.runs)
+        elif in_comparison(results.scale)(row):
+            rows[row.setting.name] = row
+    if not comparison:
+        return None
+    together = {
+        learned_name(method): Row(Setting(rope.GIVEN, (("from", method),), factor), tuple(runs))
+        for method, runs in learned.items()
+    }
+    bound = min(together, key=lambda name: _loss(together[name]), default=None)
+    return Scored(rows | together, bound, comparison.first)
+
+
+def level(row: Row, beyond: bool = True) -> Score:
+    """The loss within or beyond L, each block's mean over seeds, with a bootstrap interval over blocks."""
+    edge = row.first["ranges"][1]["start"] // row.first["block"]
+    losses = extension.blocks(*row.runs).mean(axis=0)
+    return Score.of(mean_interval((losses[:, edge:] if beyond else losses[:, :edge]).ravel()))
+
+
+def _loss(row: Row) -> float:
+    """Over all positions and seeds."""
+    return float(extension.blocks(*row.runs).mean())
+
+
+def inverse(results: Results, setting: Setting) -> np.ndarray | None:
+    """λ_i = θ_i/θ̂_i [pairs] of a setting; None of one that the geometry does not decide."""
+    method = rope.METHODS.get(setting.method)
+    if method is None or not method.ready:
+        return None
+    try:
+        scaling = rope.scale(results.scale.geometry, setting.method, setting.factor, **dict(setting.options))
+    except InputError:  # options of another version, or a file that is not here
+        return None
+    return results.scale.geometry.inv_freq / scaling.inv_freq
+
+
+def compared(results: Results, factor: float) -> Comparison:
+    """The settings of the comparison at a factor, without those that were learned."""
+    rows = extension.untrained(results, factor).only(in_comparison(results.scale))
+    return rows.only(lambda row: row.setting.learned is None)

@@ -1,0 +1,114 @@
+"""Within L and beyond it: what is kept of a score, and the passkeys found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from analysis import effects, evidence
+from analysis.decisions import ABOVE, Estimate, Needed, Region, decide
+from analysis.findings import Fact, Finding, Quantity, concluded
+from analysis.results import Results
+from analysis.rows import Metrics, Row, agree, compared, extended_length, tokens
+from analysis.scores import Score, Scores
+from analysis.verdicts import Test
+from analysis.verdicts.shared import called, decided, factors, measured, papers_own
+from core import rope
+from eval.intervals import accuracy_interval
+
+RESOLUTION = 0.5  # in per cent: the paper prints its "100 %" of passkeys in whole per cents
+
+
+def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better: bool = False) -> Test:
+    """Two statements at each factor: the unextended model loses from L to L', and DPRoPE keeps a greater share.
+
+    Of perplexities the share that is kept is L's of that at L'.
+
+    Args:
+        metrics: by length in tokens.
+    """
+
+    def test(results: Results) -> Iterator[Finding]:
+        found, family = [], []
+        for factor, original, ours in _pairs(results, experiment):
+            ends = [tokens(extended_length(results, times)) for times in (1, factor)]
+            scores = [row.scores(metrics) for row in (original, ours)]
+            whole, part = reversed(ends) if less_is_better else ends
+            if not all(end in own for own in scores for end in ends) or not all(own[whole].mean for own in scores):
+                continue
+            counts = [metrics(row.first)[part].n for row in (original, ours)]
+            theirs, mine = (share(own, whole, part, count) for own, count in zip(scores, counts))
+            effect = effects.kept_advantage(factor) if experiment == "ruler" else None
+            lost = Estimate(100 - theirs.mean, theirs.above, theirs.below, theirs.samples)
+            family += [(lost, ABOVE, None), (minus(mine, theirs), ABOVE, effect)]
+            found += [(factor, row, ends, own) for row, own in zip((original, ours), scores)]
+        facts = []
+        names = ("lost", "more is kept, by") * len(found)
+        for (factor, row, ends, own), name, decision in zip(found, names, decide(family)):
+            at = [Quantity(f"{called(row)} at {end}", own[end], 1, unit) for end in ends]
+            counted = evidence.COUNTED.get(experiment, "samples")
+            facts.append(Fact((*at, decided(name, decision, 0, "%")), factor, experiment, decision, counted=counted))
+        if facts:
+            yield concluded(results.scale, facts, statements=2, factors=len(facts) // 2)
+
+    return test
+
+
+def _pairs(results: Results, experiment: str) -> Iterator[tuple[float, Row, Row]]:
+    """At each factor the unextended model and DPRoPE, fine-tuned where there are such."""
+    originals = compared(results, experiment, False).only(lambda row: row.setting.method == rope.ORIGINAL).rows
+    for _, rows in measured(results, experiment)[:1]:
+        for factor in factors(rows):
+            ours = papers_own(results, rows, factor)
+            same = [row for row in originals if ours and agree(row.first, ours.first)]
+            if same:
+                yield factor, same[0], ours
+
+
+def share(scores: Scores, whole: str, part: str, samples: int | None) -> Estimate:
+    """One score in per cent of another, their errors independent (delta method); of so many samples."""
+    of, kept = scores[whole], scores[part]
+    times, (below, above) = 100 / of.mean, Estimate.of(kept).errors
+    less, more = Estimate.of(of).errors  # a larger whole makes a smaller share
+    ratio = kept.mean / of.mean
+    ends = (times * math.hypot(*errors) for errors in ((below, ratio * more), (above, ratio * less)))
+    return Estimate(times * kept.mean, *ends, samples)
+
+
+def minus(ours: Estimate, other: Estimate) -> Estimate:
+    """A difference of two independent numbers."""
+    below, above = math.hypot(ours.below, other.above), math.hypot(ours.above, other.below)
+    return Estimate(ours.mean - other.mean, below, above, ours.samples)
+
+
+def finds_all_passkeys(results: Results) -> Iterator[Finding]:
+    """Those within L': none is missed, as far as a number that is printed in whole per cents says so."""
+    found: list[tuple[Row, Score]] = []
+    for _, rows in measured(results, "passkey")[:1]:
+        for factor in factors(rows):
+            if row := papers_own(results, rows, factor):
+                longest = extended_length(results, factor)
+                score = row.scores(lambda run, longest=longest: {"": _found(run, longest)})[""]
+                found.append((row, replace(score, n=_found(row.first, longest).n)))
+    region = Region(low=100 - RESOLUTION)
+    facts = []
+    for (row, score), decision in zip(found, decide([(Estimate.of(score), region, 100.0) for _, score in found])):
+        interval = replace(decision.interval, high=min(decision.interval.high, 100.0))
+        quantity = Quantity(called(row), interval, 0, f"% of {score.n}")
+        # Wilson's interval of n that are all found ends at n / (n + z²).
+        z = ndtri(1 - decision.level / 2)
+        enough = Needed(samples=math.ceil(z**2 * (100 / RESOLUTION - 1)))
+        facts.append(Fact((quantity,), row.setting.factor, "", decision, counted="prompts", needs=enough))
+    if facts:
+        yield concluded(results.scale, facts, "passkeys found within L'", factors=len(facts))
+
+
+def _found(run: dict, longest: int) -> Score:
+    """Of the keys up to a length, in per cent."""
+    spans = [span for span in run["scores"]["by_length"] if span["length"] <= longest]
+    found, asked = round(sum(span["mean"] * span["n"] for span in spans)), sum(span["n"] for span in spans)
+    return Score.of(accuracy_interval(np.arange(asked) < found), 100)

@@ -1,0 +1,56 @@
+"""How near each choice of frequencies comes to what the frozen model itself asks for: loss, as the difference to it."""
+
+from __future__ import annotations
+
+from analysis import extension, learned
+from analysis.results import NotMeasured, Results
+from analysis.rows import Row, extended_length, tokens
+from analysis.scores import Scores
+from tables.kit.model import Block, Table, score_block
+
+_WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
+CAPTION = (
+    "Loss within and beyond L (nats per token) without training, and its difference to the factors that were learned "
+    "with all weights frozen: the bound for any choice of frequencies, as far as its learning converged. In brackets: "
+    "bootstrap 95 % intervals, Δ paired by block of tokens, seeds averaged."
+)
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.learned and experiments.extension: a block for each factor."""
+    groups = learned.groups(results)
+    blocks, notes = [], []
+    for factor in dict.fromkeys(group.factor for group in groups):
+        found = learned.scored(results, factor)
+        if found and found.bound:
+            blocks.append(_block(results, found, factor))
+    for group in groups:
+        end = "the held-out loss was flat" if group.converged else "the held-out loss still fell, so that this is no bound"
+        steps = " and ".join(dict.fromkeys(f"{run['steps']:,}" for run in group.runs))
+        notes.append(f"{group.name}, s = {group.factor:g}, {len(group.runs)} seeds: up to {steps} steps; {end}.")
+    if not blocks:
+        raise NotMeasured(
+            f"no learned factors were scored under {results.folder / results.scale.name}; score them with "
+            "`python -m experiments.extension --method factors --file RECORD`."
+        )
+    return Table("learned", CAPTION, tuple(blocks), notes=tuple(notes))
+
+
+def _block(results: Results, found: learned.Scored, factor: float) -> Block:
+    bound = found.rows[found.bound]
+    rows = {name: _scores(row, bound) for name, row in found.rows.items()}
+    order = sorted(rows, key=lambda name: rows[name]["beyond L"].mean)
+    metrics = list(rows[order[0]])
+    length = tokens(extended_length(results, factor))
+    title = f"{results.scale.title}, s = {factor:g}, {tokens(results.scale.context_length)} to {length}, Δ to: {found.bound}"
+    return score_block(title, [(name, rows[name]) for name in order], digits=3, best=dict.fromkeys(metrics), signed=metrics[2:])
+
+
+def _scores(row: Row, bound: Row) -> Scores:
+    same = row is bound
+    return {
+        "within L": learned.level(row, beyond=False),
+        "beyond L": learned.level(row),
+        _WITHIN: None if same else extension.gap(row, bound, beyond=False),
+        _BEYOND: None if same else extension.gap(row, bound),
+    }

@@ -1,0 +1,35 @@
+"""Which measure orders the loss of selections of pairs: the paper's disturbance, or one that sees distance."""
+
+from __future__ import annotations
+
+from analysis import relative
+from analysis.results import Results
+from core.disturbance import CONVENTIONS
+from tables.kit.model import Block, Table, score_block
+
+_NAMES = {
+    CONVENTIONS[0]: "the paper's, as its released code counts",
+    CONVENTIONS[1]: "the paper's, as its equation 7 says",
+    relative.SCALE_FREE: "relative, attention falling as 1/Δ",
+    relative.MEASURED: "relative, measured attention",
+}
+_POSITIONS = {relative.BEYOND: "beyond L", relative.ALL: "all positions"}
+CAPTION = (
+    "Spearman's rank correlation ρ of a measure of disturbance, averaged over pairs, with the loss without training, over "
+    "selections of pairs to interpolate. A measure that is to be minimised needs ρ > 0. In brackets: bootstrap 95 % "
+    "intervals over selections and blocks of tokens."
+)
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.selections and experiments.attention_distance: a block for each factor."""
+    return Table("relative", CAPTION, tuple(_block(results, run) for run in results.require("selections")))
+
+
+def _block(results: Results, run: dict) -> Block:
+    rows: dict[str, dict] = {}
+    for found in relative.correlations(results, run):
+        rows.setdefault(_NAMES[found.measure], {})[_POSITIONS[found.positions]] = found.score
+    title = f"{results.scale.title}, s = {run['factor']:g}, {len(run['scores'])} selections"
+    named = list(_POSITIONS.values())
+    return score_block(title, rows.items(), "Measure", digits=2, best=None, signed=named)

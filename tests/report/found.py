@@ -1,0 +1,28 @@
+"""What the claims come out as, on records made by hand."""
+
+from report.claims import CLAIMS
+from report.phrases import finding_lines
+
+
+def findings(start, folder):
+    (claim,) = [claim for claim in CLAIMS if claim.text.startswith(start)]
+    return claim.findings(folder.path)
+
+
+def only(start, folder):
+    (finding,) = findings(start, folder)
+    assert all(line.strip() for line in finding_lines(finding))
+    return finding
+
+
+def means(fact):
+    return [round(quantity.score.mean, 6) for quantity in fact.quantities]
+
+
+def by_name(fact):
+    return {quantity.name: quantity.score for quantity in fact.quantities}
+
+
+def decided(finding):
+    """The last number of every fact, and what was decided on it."""
+    return [(round(fact.quantities[-1].score.mean, 6), fact.verdict) for fact in finding.facts]
