@@ -37,7 +37,7 @@ GIVEN    = $(if $(QUICK),--quick) $(if $(REPLACE),--replace) $(call option,--boo
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test env env-flash check-environment lock tables figures pages audit verify pretrain train rerun rehearse ablations report bench \
+.PHONY: help reproduce test lint env env-flash check-environment lock tables figures pages audit verify pretrain train rerun rehearse ablations report bench \
   summary clean env-serving serving $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 help: ## This list
@@ -50,6 +50,10 @@ help: ## This list
 reproduce: env tables figures pages audit verify report summary ## Render every table, figure and page, audit the paper, measure a part anew
 test: env ## Run the test suite
 	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+lint: env ## Check style and format (ruff), and the types of core, eval and analysis (mypy)
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
 
 env: $(VENV)/.installed ## Create the virtual environment with the pinned packages
 $(VENV)/.installed: requirements.lock requirements-data.lock

@@ -2,13 +2,48 @@
 
 from __future__ import annotations
 
-from analysis.results import Results
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis import shapes
+from analysis.results import Results, scales
+from experiments.lab.records import RESULTS
 
 
 def seconds(results: Results, *experiments: str) -> float:
     """Of all records of some experiments; those written again for a setting of the same pairs cost nothing."""
-    runs = (run for name in experiments for run in results.records(name) if "same_selection_as" not in run)
-    return float(sum(run.get("seconds", 0.0) for run in runs))
+    return sum(_spent(run) for name in experiments for run in results.records(name))
+
+
+@dataclass(frozen=True)
+class Compute:
+    """What some records took together.
+
+    Attributes:
+        records: how many they are.
+        seconds: by the clock, from start to end of each.
+        cpu_seconds: of those that ran on a CPU, times the machine's processors: what they took at most.
+        gpu_seconds: of those that ran on GPUs, times the GPUs that shared them.
+    """
+
+    records: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    gpu_seconds: float = 0.0
+
+    def __add__(self, other: Compute) -> Compute:
+        return Compute(
+            self.records + other.records,
+            self.seconds + other.seconds,
+            self.cpu_seconds + other.cpu_seconds,
+            self.gpu_seconds + other.gpu_seconds,
+        )
+
+
+def compute(folder: Path = RESULTS) -> dict[str, Compute]:
+    """All records under `folder`, by scale; those of runs that were repeated are in folders below and count as well."""
+    return {name: _sum(Path(folder) / name) for name in scales(folder)}
 
 
 def words(duration: float) -> str:
@@ -18,3 +53,19 @@ def words(duration: float) -> str:
     if duration < 90:
         return f"{duration:.0f} s"
     return f"{duration / 60:.0f} min" if duration < 5400 else f"{duration / 3600:.1f} h"
+
+
+def _sum(scale: Path) -> Compute:
+    runs = (shapes.read(file, file.parent.name) for file in sorted(scale.glob("*/**/*.json")))
+    return sum(map(_of, runs), Compute())
+
+
+def _of(run: dict) -> Compute:
+    spent, ran_on = _spent(run), run.get("environment", {})
+    processors = re.match(r"(\d+) × ", ran_on.get("device", ""))  # of a GPU, the device is its name
+    on_cpu = int(processors[1]) * spent if processors else 0.0
+    return Compute(1, spent, on_cpu, spent * ran_on.get("gpus", 0))
+
+
+def _spent(run: dict) -> float:
+    return 0.0 if "same_selection_as" in run else float(run.get("seconds", 0.0))

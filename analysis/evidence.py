@@ -39,9 +39,9 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
     made = Estimate.of(paired) if paired else Estimate(gap.mean)
     seeds = scores[0].keys() & scores[1].keys()
     if len(seeds) > 1:
-        spread = np.std([scores[0][seed].mean - scores[1][seed].mean for seed in seeds], ddof=1)
-        over_seeds, k = float(spread) / math.sqrt(len(seeds)), len(seeds)
-        by_chance = min(chance / float(spread) ** 2, 1.0) if spread else 0.0
+        spread = float(np.std([scores[0][seed].mean - scores[1][seed].mean for seed in seeds], ddof=1))
+        over_seeds, k = spread / math.sqrt(len(seeds)), len(seeds)
+        by_chance = min(chance / spread**2, 1.0) if spread else 0.0
         return replace(made, mean=gap.mean, over_seeds=over_seeds, seeds=k, freedom=k - 1, by_chance=by_chance)
     if not paired:
         counts = [score.n for side in scores for score in side.values() if score.n]

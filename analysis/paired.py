@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +57,7 @@ class Change:
     """What fine-tuning changes of every setting at a factor, by metric; and what is not comparable."""
 
     factor: float
-    by_setting: dict[Setting, Scores]
+    by_setting: Mapping[Setting, Scores]
     left_out: tuple[LeftOut, ...]
 
 

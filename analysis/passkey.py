@@ -28,7 +28,7 @@ class Found:
 def by_length(row: Row) -> dict[str, Found]:
     """By length in tokens, and of all lengths together."""
     lines = [line for run in row.runs for line in run["scores"]["by_length"]]
-    shares = row.scores(metrics.passkey) | row.scores(metrics.passkeys_of_all_lengths)
+    shares = {**row.scores(metrics.passkey), **row.scores(metrics.passkeys_of_all_lengths)}
     found = {}
     for name, share in shares.items():
         own = [line for line in lines if name in (ALL, tokens(line["length"]))]

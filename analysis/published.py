@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ class Published:
     """A block of a table of the paper: its model, and scores by the row's name."""
 
     model: str
-    rows: dict[str, Scores]
+    rows: Mapping[str, Scores]
 
 
 @functools.cache
@@ -91,7 +92,7 @@ def _fits(column: str, value: str | None) -> bool:
     if column in _WORDS:
         return bool(value)
     try:
-        return column == "factor" and value == "" or math.isfinite(float(value))
+        return (column == "factor" and value == "") or math.isfinite(float(value))
     except (TypeError, ValueError):
         return False
 

@@ -77,7 +77,7 @@ def correlations(results: Results, run: dict) -> list[Correlation]:
         for name, values in measures(results, run).items():
             rho = spearman(values, part.mean(axis=1))
             resampled = spearman(values[drawn], means)  # NaN where one selection was drawn throughout
-            interval = resampled_interval(rho, resampled[np.isfinite(resampled)], len(part))
+            interval = resampled_interval(float(rho), resampled[np.isfinite(resampled)], len(part))
             found.append(Correlation(name, positions, Score.of(interval)))
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import multiprocessing
 import os
 from collections.abc import Callable
@@ -61,7 +62,7 @@ def run(doc: str, kind: str, known: list[str], make: Make, sources: list[Path] |
         (missing if isinstance(found, NotMeasured) else made).append(found)
     if not (made or same) and missing:
         raise missing[0]
-    for file in (file for files in made for file in files):
+    for file in itertools.chain.from_iterable(made):
         print(os.path.relpath(file))
     for scale in now.keys() - set(same):
         if (beside / scale).is_dir():

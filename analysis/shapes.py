@@ -282,7 +282,7 @@ _RECORDS: dict[str, Check] = {
     "learned": fields(
         factors=every(positive),
         attention_factor=positive,
-        steps=count,
+        steps_made=count,
         converged=flag,
         curve=every(fields(step=whole, tokens=whole, **dict.fromkeys(("within", "beyond", "all"), SCORE))),
     ),

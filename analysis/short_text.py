@@ -69,8 +69,8 @@ def _benchmarks(row: Row, original: dict) -> Scores:
         return {}
     changes = {}
     for task, scores in original["by_document"].items():
-        found = stacked([scores, *(run["by_document"][task] for run in row.runs)])
-        changes[task] = 100 * (found[1:].mean(axis=0) - found[0])
+        values = stacked([scores, *(run["by_document"][task] for run in row.runs)])
+        changes[task] = 100 * (values[1:].mean(axis=0) - values[0])
     found = {OPEN_LLM.get(task, task): Score.of(mean_interval(change)) for task, change in changes.items()}
     if set(changes) == set(OPEN_LLM) - {"average"}:
         found[OPEN_LLM["average"]] = Score.of(mean_of_means(list(changes.values())))

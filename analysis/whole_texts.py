@@ -127,8 +127,8 @@ def more_context(run: dict) -> np.ndarray:
     found, step = windows(run), stride(run)
     shared = next(iter(found.values())).size - step // run["bucket"]
     pairs = [(window, found.get((title, begin + step))) for (title, begin), window in found.items()]
-    found = [earlier[-shared:] - later[:shared] for earlier, later in pairs if later is not None and shared > 0]
-    return np.array(found).reshape(len(found), max(shared, 0))
+    changes = [earlier[-shared:] - later[:shared] for earlier, later in pairs if later is not None and shared > 0]
+    return np.array(changes).reshape(len(changes), max(shared, 0))
 
 
 def average(values: np.ndarray) -> Score:

@@ -69,7 +69,8 @@ def main() -> None:
     long = seconds(lambda: angle_counts(GEOMETRY.inv_freq, 10_000_000), 5)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(
-        f"counting 10,000,000 positions: {long:.3f} s, {long / base:.1f} × the time of 10,000; {grown:.0f} MB more memory"
+        f"counting 10,000,000 positions: {long:.3f} s, {long / base:.1f} × the time of 10,000; "
+        f"{grown:.0f} MB more memory"
     )
     print(json.dumps(environment()))
 

@@ -122,8 +122,9 @@ def main() -> None:
         print(
             f"{BATCH} × {length} tokens: {BATCH * length / ours['seconds']:.0f} against "
             f"{BATCH * length / bare['seconds']:.0f} tokens/s ({bare['seconds'] / ours['seconds']:.2f} × as fast; "
-            f"{bare['processor_seconds'] / ours['processor_seconds']:.2f} × by processor time), peak {ours['peak_mb']:.0f} MB against "
-            f"{bare['peak_mb']:.0f} MB ({ours['peak_mb'] / bare['peak_mb']:.0%}; before training "
+            f"{bare['processor_seconds'] / ours['processor_seconds']:.2f} × by processor time), "
+            f"peak {ours['peak_mb']:.0f} MB against {bare['peak_mb']:.0f} MB "
+            f"({ours['peak_mb'] / bare['peak_mb']:.0%}; before training "
             f"{ours['loaded_mb']:.0f} MB); largest difference of a loss {apart:.1e}"
         )
     print(json.dumps(environment()))

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.errors import InputError, is_whole
+from .errors import InputError, is_whole
 
 # π to 119 decimals (OEIS A000796), so that γ is known to within 1e-115 or so; lengths up to 2^60 need 1e-40.
 _PI_DIGITS = (
@@ -79,7 +79,7 @@ def real_array(values: ArrayLike, name: str) -> np.ndarray:
         found = np.asarray(values)
     except ValueError:  # rows of unequal length
         found = np.array(None)
-    if found.dtype.kind not in "iuf" and found.size or not np.isfinite(found).all():
+    if (found.dtype.kind not in "iuf" and found.size) or not np.isfinite(found).all():
         raise InputError(f"{name} are not all finite numbers; give an array of such.")
     return found.astype(np.float64)
 
@@ -91,7 +91,8 @@ def _check(inv_freq: np.ndarray, length: int, intervals: int) -> None:
         raise InputError(f"the context length is {length}; give a whole number of positions from 1 to 2^60.")
     if not is_whole(intervals) or not 2 <= intervals <= MAX_INTERVALS:
         raise InputError(
-            f"the number of intervals b is {intervals}; a distribution needs a whole number b ≥ 2, {MAX_INTERVALS} at most."
+            f"the number of intervals b is {intervals}; a distribution needs a whole number b ≥ 2, "
+            f"{MAX_INTERVALS} at most."
         )
 
 
@@ -130,12 +131,12 @@ def _floor_sum(n: int, modulus: np.ndarray, a: np.ndarray, c: np.ndarray) -> np.
     does (Graham, Knuth, Patashnik, *Concrete Mathematics*, section 3.5).
     """
     total = np.zeros(np.broadcast_shapes(a.shape, c.shape, modulus.shape), dtype=c.dtype)
-    n = np.full_like(total, n)
+    terms = np.full_like(total, n)
     while True:
-        total += n * (n - 1) // 2 * (a // modulus) + n * (c // modulus)
+        total += terms * (terms - 1) // 2 * (a // modulus) + terms * (c // modulus)
         a, c = a % modulus, c % modulus
-        top = a * n + c
-        n, c = top // modulus, top % modulus
-        if not n.any():
+        top = a * terms + c
+        terms, c = top // modulus, top % modulus
+        if not terms.any():
             return total
-        modulus, a = np.maximum(a, 1), modulus  # a = 0 only where n is 0 already, and adds nothing
+        modulus, a = np.maximum(a, 1), modulus  # a = 0 only where no term is left, and adds nothing

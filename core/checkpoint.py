@@ -11,10 +11,10 @@ import torch
 from tqdm import tqdm
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
 
-from core import clex, files
-from core.configuration import text_config
-from core.embedding import rotary_modules
-from core.errors import InputError
+from . import clex, files
+from .configuration import text_config
+from .embedding import rotary_modules
+from .errors import InputError
 
 WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
 _COPIED_AT_ONCE = 2**24  # bytes

@@ -22,16 +22,16 @@ from functools import partial
 from pathlib import Path
 
 import safetensors
-import torch
 import safetensors.torch
+import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from core import files
-from core.clex_rotary import MAX_FACTOR, ClexRotaryEmbedding, Draws, cos_sin
-from core.embedding import apply_scaling, rope_geometry, rotary_modules
-from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
+from . import files
+from .clex_rotary import MAX_FACTOR, ClexRotaryEmbedding, Draws, cos_sin
+from .embedding import apply_scaling, rope_geometry, rotary_modules
+from .errors import InputError
+from .geometry import RopeGeometry, RopeScaling
 
 FILE = "clex.safetensors"
 
@@ -167,11 +167,15 @@ def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | 
 
 def save(model: nn.Module, directory: str | os.PathLike) -> Path:
     """Write the matrices, and what they were trained for, to `directory`/clex.safetensors, atomically."""
-    rotary = _place(model)[2]
+    place = _place(model)
+    assert place is not None  # see is_installed
+    rotary = place[2]
     tensors = {name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")}
     # One entry, as safetensors writes several in an order of no meaning, and equal weights should be equal files.
     trained_for = {"max_factor": rotary.max_factor, "geometry": asdict(rotary.geometry)}
-    return files.write(Path(directory) / FILE, safetensors.torch.save(tensors, {"trained_for": json.dumps(trained_for)}))
+    return files.write(
+        Path(directory) / FILE, safetensors.torch.save(tensors, {"trained_for": json.dumps(trained_for)})
+    )
 
 
 def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedding:

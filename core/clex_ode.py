@@ -20,8 +20,8 @@ import math
 import numpy as np
 import torch
 
-from core.errors import InputError, check_number
-from core.geometry import RopeGeometry
+from .errors import InputError, check_number
+from .geometry import RopeGeometry
 
 STEP = 0.01
 _WEIGHTS = np.array([1, 2, 2, 1]) / 6

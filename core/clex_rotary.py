@@ -11,9 +11,9 @@ from torch import nn
 from transformers import DynamicCache
 from transformers.cache_utils import CacheLayerMixin, DynamicLayer
 
-from core import clex_ode
-from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
+from . import clex_ode
+from .errors import InputError
+from .geometry import RopeGeometry, RopeScaling
 
 MAX_FACTOR = 16
 Draw = tuple[int, torch.Tensor]  # t, and a sample's positions

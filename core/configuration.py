@@ -13,9 +13,9 @@ from pathlib import Path
 
 from transformers import PreTrainedConfig
 
-from core import files
-from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
+from . import files
+from .errors import InputError
+from .geometry import RopeGeometry, RopeScaling
 
 # Our own key: what the model was pre-trained with, which the keys that others read no longer say.
 EXTENSION = "rope_extension"
@@ -80,8 +80,8 @@ def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, scaling: Rope
         original = scaled["original_max_position_embeddings"]
         if not math.isclose(recomputed_attention_factor(longer, original), scaling.attention_factor, rel_tol=1e-3):
             raise InputError(
-                f"a {config.model_type!r} configuration cannot say an attention factor of {scaling.attention_factor:g}; "
-                "take one of at least 1."
+                f"a {config.model_type!r} configuration cannot say an attention factor of "
+                f"{scaling.attention_factor:g}; take one of at least 1."
             )
         config.original_max_position_embeddings = original
     parameters = {key: value for key, value in current.items() if key not in _SCALING_KEYS} | scaled

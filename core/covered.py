@@ -28,8 +28,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import rel_entr
 
-from core.errors import InputError, check_whole
-from core.relative import Profile
+from .errors import InputError, check_whole
+from .relative import Profile
 
 
 def covered_length(distances: np.ndarray, mass: np.ndarray, length: int) -> int:

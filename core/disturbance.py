@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.angles import angle_distribution, real_array
-from core.errors import InputError, check_number, is_whole
+from .angles import angle_distribution, real_array
+from .errors import InputError, check_number, is_whole
 
 CONVENTIONS = ("released", "equation")
 EPSILON = 1e-8
@@ -76,7 +76,10 @@ def strategy_disturbance(
     longer = round(length * factor)
     interpolated = angle_distribution(inv_freq / factor, longer, intervals)
     extrapolated = angle_distribution(inv_freq, longer, intervals)
-    return tuple(disturbance(p, pretrained, convention, epsilon) for p in (interpolated, extrapolated))
+    return (
+        disturbance(interpolated, pretrained, convention, epsilon),
+        disturbance(extrapolated, pretrained, convention, epsilon),
+    )
 
 
 def select_interpolated(

@@ -6,14 +6,16 @@ model's own class builds from it, so it computes what a plain ``from_pretrained`
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from core.configuration import EXTENSION, layer_type, rope_parameters, scale_config, text_config
-from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
+from .configuration import EXTENSION, layer_type, rope_parameters, scale_config, text_config
+from .errors import InputError
+from .geometry import RopeGeometry, RopeScaling
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
@@ -53,7 +55,7 @@ def config_geometry(config: PreTrainedConfig, head_dim: int | None = None) -> Ro
     """
     config = text_config(config)
     parameters = rope_parameters(config)
-    length = getattr(config, "max_position_embeddings", None)
+    length: Any = getattr(config, "max_position_embeddings", None)
     rope_type = parameters.get("rope_type", "default")
     extension = getattr(config, EXTENSION, None)  # of a model that was extended here: start again
     if rope_type != "default" and not extension:
@@ -76,7 +78,9 @@ def config_geometry(config: PreTrainedConfig, head_dim: int | None = None) -> Ro
     except (TypeError, ValueError, KeyError, ArithmeticError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"the configuration does not describe a RoPE model ({error}); mend its config.json.") from error
+        raise InputError(
+            f"the configuration does not describe a RoPE model ({error}); mend its config.json."
+        ) from error
 
 
 def apply_scaling(
@@ -134,7 +138,7 @@ def _buffer_name(layer_type: str | None) -> str:
     return "inv_freq" if layer_type is None else f"{layer_type}_inv_freq"
 
 
-class _Float32Buffers:
+class _Float32Buffers(nn.Module):
     """Mixed into a rotary embedding: its buffers follow the module's device but never its dtype.
 
     In bfloat16 the angle of the fastest pair is off by radians after a few hundred positions; ``.to(dtype)``,

@@ -2,6 +2,7 @@
 
 import math
 from numbers import Real
+from typing import TypeGuard
 
 
 class InputError(ValueError):
@@ -25,12 +26,12 @@ def check_whole(value: object, name: str, least: int) -> None:
         raise InputError(f"{name} is {value!r}; give a whole number of at least {least}.")
 
 
-def is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[float]:
     """Whether a number that a caller gave is a finite whole one."""
     return is_finite(value) and int(value) == value
 
 
-def is_finite(value: object) -> bool:
+def is_finite(value: object) -> TypeGuard[float]:
     """Whether a caller gave a real number that a float can hold."""
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

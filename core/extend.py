@@ -7,11 +7,11 @@ from pathlib import Path
 
 from transformers import AutoConfig, PreTrainedModel
 
-from core import checkpoint, clex, configuration, files, rope
-from core.configuration import text_config
-from core.embedding import apply_scaling, differences, rope_geometry, rotary_modules
-from core.errors import InputError
-from core.rope import scale
+from . import checkpoint, clex, configuration, files, rope
+from .configuration import text_config
+from .embedding import apply_scaling, differences, rope_geometry, rotary_modules
+from .errors import InputError
+from .rope import scale
 
 _IN_MEMORY = " (extended in memory: load its export instead)"
 

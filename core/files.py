@@ -17,8 +17,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from core.errors import InputError, NonFiniteError
+from .errors import InputError, NonFiniteError
 
 LONGEST = 255  # bytes of a file's name, on every usual file system
 _PATIENCE = 0.5  # seconds before a lock that is held is believed
@@ -59,7 +60,7 @@ def write_json(file: Path, content: object) -> Path:
     return write(file, text + "\n")
 
 
-def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> dict | list:
+def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> Any:
     """An object of JSON.
 
     Args:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.errors import InputError, check_number, is_whole
-
+from .errors import InputError, check_number, is_whole
 
 LARGEST = 2**16  # dimensions of a head, many times those of any model
 
@@ -33,7 +32,8 @@ class RopeGeometry:
             check_number(value, f"the RoPE geometry's {name}")
         if not is_whole(self.head_dim) or not 2 <= self.head_dim <= LARGEST or self.head_dim % 2:
             raise InputError(
-                f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even, up to {LARGEST}."
+                f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even, "
+                f"up to {LARGEST}."
             )
         if self.base <= 1:
             raise InputError(f"the RoPE base is {self.base}; give a finite number above 1, such as 10000.")

@@ -15,13 +15,14 @@ import os
 import struct
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
 
-from core import files, rope
-from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
+from . import files, rope
+from .errors import InputError
+from .geometry import RopeGeometry, RopeScaling
 
 FREQS = "rope_freqs.weight"
 # Architectures by what llama.cpp 0.3.36 of its Python package did with a small random model of each.
@@ -33,9 +34,7 @@ TAKES_KEYS = ("qwen2", "qwen2moe", "qwen3", "stablelm", "olmo", "olmo2", "gemma"
 _COPIED_AT_ONCE = 2**24  # bytes
 
 
-def extend_gguf(
-    source: str | os.PathLike, output: str | os.PathLike, method: str, factor: float, **options
-) -> Path:
+def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: str, factor: float, **options) -> Path:
     """Write `source`, scaled by `method` for a context `factor` times as long, to `output`.
 
     Args:
@@ -120,7 +119,7 @@ def _read(file: Path) -> gguf.GGUFReader:
     return reader
 
 
-def _value(reader: gguf.GGUFReader, key: str, default: object = None) -> object:
+def _value(reader: gguf.GGUFReader, key: str, default: Any = None) -> Any:
     field = reader.get_field(key)
     return default if field is None else field.contents()
 
@@ -178,7 +177,8 @@ def _told(
         InputError: nothing does, for this architecture.
     """
     divisors = geometry.inv_freq / scaling.inv_freq
-    keys, tensors, stock = {"rope.scaling.type": "none"}, {}, scaling.stock
+    keys: dict[str, int | float | str] = {"rope.scaling.type": "none"}
+    tensors, stock = {}, scaling.stock
     if architecture in TAKES_ANY:
         tensors = {FREQS: divisors}
     elif architecture in TAKES_LISTS:
@@ -232,8 +232,7 @@ def _write(
         made.write(header + b"".join(held.values()) + reader.data[entries:end].tobytes() + added)
         made.write(bytes(_aligned(made.tell(), reader.alignment) - made.tell()))
         given.seek(reader.data_offset)
-        for start in range(0, length, _COPIED_AT_ONCE):
-            made.write(given.read(min(length - start, _COPIED_AT_ONCE)))
+        made.writelines(given.read(min(length - start, _COPIED_AT_ONCE)) for start in range(0, length, _COPIED_AT_ONCE))
         for values in tensors.values():
             made.write(bytes(_aligned(made.tell(), reader.alignment) - made.tell()))
             made.write(values.tobytes())

@@ -16,11 +16,11 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from core import clex
-from core.configuration import layer_type, text_config
-from core.embedding import rotary_modules
-from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
+from . import clex
+from .configuration import layer_type, text_config
+from .embedding import rotary_modules
+from .errors import InputError
+from .geometry import RopeGeometry, RopeScaling
 
 # What a move of 1 changes a logarithm by: at most that of a slow pair's factor, and that of the attention factor.
 _WIDEST, _ATTENTION = 0.3, 0.03
@@ -29,9 +29,9 @@ _WIDEST, _ATTENTION = 0.3, 0.03
 class Factors:
     """λ_i = θ_i/θ̂_i and the attention factor, as moves of their logarithms, so that none becomes negative.
 
-    A move of 1 turns a pair by one radian at a distance of L, but changes no logarithm of λ_i by more than 0.3. For the
-    loss as a function of log λ_i has valleys as narrow as 1/(θ̂_i·Δ), Δ being a distance at which attention looks: steps
-    in log λ_i that a slow pair needs would throw a fast one from valley to valley. In moves all take steps of one size.
+    A move of 1 turns a pair by one radian at a distance of L, but changes no log λ_i by more than 0.3. For the loss as
+    a function of log λ_i has valleys as narrow as 1/(θ̂_i·Δ), Δ being a distance at which attention looks: steps that a
+    slow pair needs would throw a fast one from valley to valley. In moves all pairs take steps of one size.
 
     They stay on the CPU, where a stock embedding is computed from its configuration too. So the learned inverse
     frequencies are, to the last bit, those of the method `factors` at :attr:`values`.
@@ -41,7 +41,7 @@ class Factors:
         scaling: where they start.
 
     Attributes:
-        moves: float32 [d/2 + 1] with gradients, zero at first: of log λ_i, and last of the attention factor's logarithm.
+        moves: float32 [d/2 + 1] with gradients, zero at first: of log λ_i, and last of the attention factor's log.
     """
 
     def __init__(self, geometry: RopeGeometry, scaling: RopeScaling) -> None:

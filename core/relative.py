@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core import files
-from core.angles import real_array
-from core.errors import InputError, check_number, check_whole
-from core.geometry import RopeGeometry
+from . import files
+from .angles import real_array
+from .errors import InputError, check_number, check_whole
+from .geometry import RopeGeometry
 
 BINS = 64  # of a profile, at most
 POINTS = 2048  # distances beyond L at which the far term is read, at most; a sum over more goes in equal groups

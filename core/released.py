@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.angles import real_array
-from core.errors import InputError, check_whole, is_whole
-from core.rope import RopeGeometry
+from .angles import real_array
+from .errors import InputError, check_whole, is_whole
+from .rope import RopeGeometry
 
 MAX_LENGTH = 2**24  # beyond it float32 does not hold every position
 COUNT_OFFSET = np.float32(np.finfo(np.float16).tiny)

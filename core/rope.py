@@ -15,12 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from core.errors import InputError, check_number, is_finite
-from core.geometry import RopeGeometry, RopeScaling
+from .errors import InputError, check_number, is_finite
+from .geometry import RopeGeometry, RopeScaling
 
 Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
 
@@ -125,7 +125,9 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
         _check_type(method, option, value)
     for option in METHODS[method].needs:
         if option not in options:
-            raise InputError(f"the method {method!r} needs its option {option}; give one (--{option.replace('_', '-')}).")
+            raise InputError(
+                f"the method {method!r} needs its option {option}; give one (--{option.replace('_', '-')})."
+            )
     if not is_finite(factor) or factor <= 1:
         raise InputError(f"the scaling factor is {factor!r}; to extend the context give a number above 1, such as 2.")
     if round(geometry.context_length * factor) == geometry.context_length:
@@ -136,7 +138,7 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
 
 
 def _resonant(scaling: RopeScaling) -> RopeScaling:
-    """Every wavelength a whole number of tokens, so that a pair's angles repeat and longer contexts show no new ones."""
+    """Every wavelength a whole number of tokens, so that angles repeat and a longer context shows no new ones."""
     return replace(scaling, inv_freq=2 * np.pi / np.round(2 * np.pi / scaling.inv_freq), stock=None)
 
 
@@ -166,7 +168,7 @@ def _kinds(hint: object) -> tuple:
     return (tuple,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
 
 
-def method_options(method: str) -> dict[str, object]:
+def method_options(method: str) -> dict[str, Any]:
     """The options of a method with their defaults; None of one that has to be given."""
     parameters = inspect.signature(get(method).function).parameters.values()
     own = {p.name: None if p.default is p.empty else p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
@@ -217,9 +219,9 @@ def all_options() -> dict[str, Option]:
 
 def _text(function: Callable, argument: str) -> str:
     """What a docstring says of an argument, in one line."""
-    section = inspect.getdoc(function).partition("Args:\n")[2] if inspect.getdoc(function) else ""
+    section = (inspect.getdoc(function) or "").partition("Args:\n")[2]
     found = re.search(rf"^    (?:.*, )?{argument}(?:, .*)?: ((?:.|\n     )*)", section, re.MULTILINE)
     return " ".join(found[1].split()).rstrip(".") if found else argument.replace("_", " ")
 
 
-from core import methods  # noqa: E402, F401  (registers them; they import this module)
+from . import methods  # noqa: E402, F401  (registers them; they import this module)

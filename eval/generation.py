@@ -25,8 +25,9 @@ from core.errors import NonFiniteError
 from eval import kv_cache
 from eval.kv_cache import Reserved, Rows, has_windows
 
-# Attention over a cache computes a chunk's own upper triangle in vain, so chunks are as short as matrices stay efficient;
-# without one it skips the triangle, so what shares nothing is read at once, up to what activations leave room for.
+# Attention over a cache computes a chunk's own upper triangle in vain, so chunks are as short as matrices stay
+# efficient; without one it skips the triangle, so what shares nothing is read at once, up to what activations leave
+# room for.
 PREFILL_CHUNK = 512
 FIRST_PASS = 32768
 LEAST_SHARED = 1 / 8  # of a prompt; to share less saves less than reading the rest over a cache costs

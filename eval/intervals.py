@@ -98,6 +98,8 @@ def mean_of_means(groups: Sequence[np.ndarray], seed: int = 0) -> dict:
         resampled = np.concatenate([values[of, places].mean(axis=2).mean(axis=1) for places in drawn])
     else:
         rng = np.random.default_rng(seed)
-        resampled = [np.mean([rng.choice(group, len(group)).mean() for group in groups]) for _ in range(RESAMPLES)]
+        resampled = np.array(
+            [np.mean([rng.choice(group, len(group)).mean() for group in groups]) for _ in range(RESAMPLES)]
+        )
     mean = np.mean([np.mean(group) for group in groups])
-    return resampled_interval(mean, np.array(resampled), sum(len(group) for group in groups))
+    return resampled_interval(mean, resampled, sum(len(group) for group in groups))

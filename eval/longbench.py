@@ -112,7 +112,7 @@ def _template(task: str) -> str:
     lm-eval's wording is the benchmark's, but its white space is not; it is restored here and the result checked.
     """
     package = importlib.util.find_spec("lm_eval")
-    if package is None:
+    if package is None or not package.submodule_search_locations:
         raise InputError("the package lm-eval that carries LongBench's prompts is not installed; run `make env`.")
     file = Path(package.submodule_search_locations[0]) / "tasks" / "longbench" / f"{task}_e.yaml"
     text = yaml.load(file.read_text(encoding="utf-8"), _TaskFile)["doc_to_text"] if file.is_file() else ""

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import lm_eval.tasks
 import numpy as np
@@ -43,30 +44,30 @@ logging.getLogger("lm_eval").setLevel(logging.ERROR)
 CHUNK = 16  # documents whose requests are looked at together, and the most that a kill makes a run repeat
 
 
-def _text(value: object, row: dict) -> bool:
+def _text(value: Any, row: dict) -> bool:
     return isinstance(value, str)
 
 
-def _texts(value: object, row: dict) -> bool:
+def _texts(value: Any, row: dict) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
 
 
-def _four_texts(value: object, row: dict) -> bool:
+def _four_texts(value: Any, row: dict) -> bool:
     return _texts(value, row) and len(value) == 4
 
 
-def _targets(value: object, row: dict) -> bool:
+def _targets(value: Any, row: dict) -> bool:
     """Answers, some of them true (1) and some false (0)."""
     labels = value.get("labels") if isinstance(value, dict) and _texts(value.get("choices"), row) else None
     return isinstance(labels, list) and len(labels) == len(value["choices"]) and {*map(str, labels)} == {"0", "1"}
 
 
-def _place(value: object, row: dict) -> bool:
+def _place(value: Any, row: dict) -> bool:
     """Of the right one among four."""
     return type(value) in (int, str) and str(value) in ("0", "1", "2", "3")
 
 
-def _labelled(value: object, row: dict) -> bool:
+def _labelled(value: Any, row: dict) -> bool:
     """Answers and their labels, the right one's among them."""
     if not isinstance(value, dict) or not _texts(value.get("text"), row) or not _texts(value.get("label"), row):
         return False

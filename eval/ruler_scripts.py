@@ -19,10 +19,11 @@ import tempfile
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from importlib.machinery import ModuleSpec
+from importlib.abc import Loader
 from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +101,7 @@ class _Supervisor:
         self.making = False  # the script's function, inside which fwe measures by itself
         self.made = False  # a prompt that was not measured yet
 
-    def run(self, script: ModuleType) -> list[dict]:
+    def run(self, script: Any) -> list[dict]:
         """The rows that the script would have written to its file."""
         rows: list[dict] = []
         self.make = script.generate_input_output
@@ -174,7 +175,7 @@ _STAND_INS = ("constants", "tokenizer", f"{PACKAGE}.data.tokenizer")
 
 def _load(name: str, arguments: dict, supervisor: _Supervisor) -> ModuleType:
     """Execute a script's top level as if it had been started with these arguments."""
-    tokenizers = ModuleType("tokenizer")
+    tokenizers: Any = ModuleType("tokenizer")
     tokenizers.select_tokenizer = lambda kind, path: supervisor
     # Started as scripts, some import their neighbours as top-level modules.
     neighbours = (module("data.synthetic.constants"), tokenizers, tokenizers)
@@ -182,10 +183,11 @@ def _load(name: str, arguments: dict, supervisor: _Supervisor) -> ModuleType:
     sys.argv = [name, *(f"--{option}={value}" for option, value in arguments.items())]
 
     spec = importlib.util.spec_from_file_location(f"ruler_{name}", folder() / "data/synthetic" / f"{name}.py")
+    assert spec and spec.loader  # of a file with that suffix there always is one
     script = importlib.util.module_from_spec(spec)
     try:
         if name == "niah":
-            _load_niah(spec, script)
+            _load_niah(spec.loader, script)
         else:
             spec.loader.exec_module(script)
     except ModuleNotFoundError as error:
@@ -193,7 +195,7 @@ def _load(name: str, arguments: dict, supervisor: _Supervisor) -> ModuleType:
     return script
 
 
-def _load_niah(spec: ModuleSpec, script: ModuleType) -> None:
+def _load_niah(loader: Loader, script: Any) -> None:
     """Load the needle script without its list of six million words, which takes 9 seconds and 0.9 GB."""
     from wonderwords import random_word
 
@@ -201,7 +203,7 @@ def _load_niah(spec: ModuleSpec, script: ModuleType) -> None:
     read = random_word._get_words_from_text_file
     random_word._get_words_from_text_file = lambda file: []
     try:
-        spec.loader.exec_module(script)
+        loader.exec_module(script)
     finally:
         random_word._get_words_from_text_file = read
     script.words = _Words(read("adjectivelist.txt"), read("nounlist.txt"))
@@ -228,7 +230,7 @@ class _Words(Sequence):
     def __len__(self) -> int:
         return self._ends[-1]
 
-    def __getitem__(self, index: int) -> str:
+    def __getitem__(self, index: int) -> str:  # type: ignore[override]  # no script asks for a slice
         block = bisect_right(self._ends, index)
         head, tails = self._blocks[block]
         return head + tails[index - self._ends[block]]  # counted back from the block's end
@@ -239,7 +241,7 @@ def _find_sentence_model() -> None:
     import nltk
 
     spec = importlib.util.find_spec("llama_index")  # a namespace: none of the package's code runs
-    for directory in spec.submodule_search_locations if spec else ():
+    for directory in (spec and spec.submodule_search_locations) or ():
         carried = str(Path(directory) / "core/_static/nltk_cache")
         if carried not in nltk.data.path:
             nltk.data.path.append(carried)
@@ -259,7 +261,7 @@ def recipes() -> dict[str, dict]:
 
 def folder() -> Path:
     """Where the package keeps scripts and data."""
-    return Path(module("data").__file__).parent.parent
+    return Path(str(module("data").__file__)).parent.parent
 
 
 def module(name: str) -> ModuleType:
@@ -270,8 +272,8 @@ def module(name: str) -> ModuleType:
         raise _missing(error.name) from error
 
 
-def _missing(name: str) -> InputError:
-    if name.startswith(PACKAGE):
+def _missing(name: str | None) -> InputError:
+    if name and name.startswith(PACKAGE):
         name = "nvidia-long-context-eval"
     return InputError(f"RULER needs a package that is not installed ({name}); run `make env`.")
 

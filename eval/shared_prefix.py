@@ -29,7 +29,7 @@ class SharedPrefixLM(HFLM):
         """(log-likelihood in nats, whether it is the greedy one) of each ((strings), context, continuation)."""
         by_scale = defaultdict(lambda: defaultdict(list))
         longest = defaultdict(int)
-        for i, (_, context, continuation) in enumerate(requests):
+        for i, (_texts, context, continuation) in enumerate(requests):
             assert 0 < len(continuation) <= self.max_length
             # Too long a text loses its beginning; its last token is predicted but never read.
             kept = (context + continuation)[-(self.max_length + 1) :]
@@ -46,7 +46,7 @@ class SharedPrefixLM(HFLM):
         """Log-likelihood and greediness by request, of {context: [(request, continuation)]} of one RoPE scale."""
         answers = {}
         # Full layers even for sliding-window attention (the mask sees to the window), as only those can be cropped.
-        cache, held = DynamicCache(), ()
+        cache, held = DynamicCache(), tuple[int, ...]()
         for context in sorted(by_context):  # neighbours share the most
             stem = context[:-1]  # the last token's logits score the first of the answer, so it is read with them
             shared = next((i for i, (a, b) in enumerate(zip(held, stem)) if a != b), min(len(held), len(stem)))

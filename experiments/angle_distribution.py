@@ -1,4 +1,4 @@
-"""How often each interval of rotary angles occurs, before and after extension (the paper's Figures 1 and 3, appendix A.1).
+"""How often each interval of rotary angles occurs, before and after extension (the paper's Figures 1, 3 and 6).
 
 Needs the model's RoPE geometry only. The record holds exact counts for the chosen pairs: pre-trained at L,
 interpolated and extrapolated at L'.
@@ -20,7 +20,13 @@ def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.angle_distribution")
     source.add_arguments(parser, "llama2-7b")
     parser.add_argument("--factor", type=cli.number, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
-    parser.add_argument("--pairs", type=cli.none_or_more, nargs="+", metavar="I", help="0-based pair indices (default: those of the paper's figures that there are)")
+    parser.add_argument(
+        "--pairs",
+        type=cli.none_or_more,
+        nargs="+",
+        metavar="I",
+        help="0-based pair indices (default: those of the paper's figures that there are)",
+    )
     parser.add_argument("--intervals", type=cli.count, default=360, metavar="B", help="b (default 360)")
     cli.add_records_arguments(parser)
     arguments = parser.parse_args()

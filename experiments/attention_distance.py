@@ -77,11 +77,14 @@ def main() -> None:
             tokens = book_tokens(loaded.tokenizer, keys[key], length)[:-1]
             with tqdm(desc=keys[key].title, unit="layer", leave=False) as bar:
                 found = attention_by_distance(loaded.model, tokens, edges, queries, arguments.sinks, bar.update)
-            yield key, {
-                "layers": (found.mass.sum(axis=1) / len(queries)).round(9).tolist(),
-                "quarters": (found.mass.mean(axis=0) / np.maximum(found.queries, 1)[:, None]).round(9).tolist(),
-                "first_keys": found.first_keys.round(6).tolist(),
-            }
+            yield (
+                key,
+                {
+                    "layers": (found.mass.sum(axis=1) / len(queries)).round(9).tolist(),
+                    "quarters": (found.mass.mean(axis=0) / np.maximum(found.queries, 1)[:, None]).round(9).tolist(),
+                    "first_keys": found.first_keys.round(6).tolist(),
+                },
+            )
 
     parts = harness.measure(run, file, list(keys), evaluate, journal_of=any_text)
     if parts is not None:

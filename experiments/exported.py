@@ -20,8 +20,8 @@ from core import rope
 from core.errors import InputError
 from core.extend import export
 from eval.perplexity import window_losses
-from experiments.lab import cli, harness, models, records, texts
 from experiments.extension import book_tokens
+from experiments.lab import cli, harness, models, records, texts
 
 SCORED = 1024
 STOCK = """

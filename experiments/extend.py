@@ -98,11 +98,11 @@ def decision_table(
         convention,
     )
     lines = [f"{'pair':>4}  {'wavelength':>12}  {'D_I':>10}  {'D_E':>10}  choice"]
-    for i in range(geometry.pairs):
-        lines.append(
-            f"{i:>4}  {geometry.wavelength[i]:>12,.1f}  {interpolation[i] * 1e3:>10.4f}  "
-            f"{extrapolation[i] * 1e3:>10.4f}  {_choice(geometry.inv_freq[i] / scaling.inv_freq[i], factor)}"
-        )
+    lines += [
+        f"{i:>4}  {geometry.wavelength[i]:>12,.1f}  {interpolation[i] * 1e3:>10.4f}  "
+        f"{extrapolation[i] * 1e3:>10.4f}  {_choice(geometry.inv_freq[i] / scaling.inv_freq[i], factor)}"
+        for i in range(geometry.pairs)
+    ]
     count = 2 * int(np.sum(scaling.interpolated))
     averages = {"interpolating all": interpolation.mean(), "extrapolating all": extrapolation.mean()}
     lines.append(

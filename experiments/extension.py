@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import torch
 from tqdm import tqdm
 
-from core.errors import InputError, NonFiniteError
+from core.errors import NonFiniteError
 from eval.intervals import mean_interval
 from eval.position_loss import position_losses
 from experiments.lab import cli, harness, models, records, texts
 from experiments.lab.positions import book_tokens, divisions
+
 
 def main() -> None:
     parser = harness.parser(__doc__, "extension")
@@ -57,7 +57,8 @@ def main() -> None:
             loaded = evaluation.loaded
             books = {keys[key][0].sha256: keys[key][0] for key in todo}
             whole = {
-                sha256: book_tokens(loaded.tokenizer, book, length * arguments.excerpts) for sha256, book in books.items()
+                sha256: book_tokens(loaded.tokenizer, book, length * arguments.excerpts)
+                for sha256, book in books.items()
             }
             model = evaluation.extended(run).model
             for key in todo:

@@ -42,7 +42,8 @@ def main() -> None:
     start = rope.scale(geometry, method, factor)
     length = arguments.length or round(geometry.context_length * factor)
     if length <= geometry.context_length:
-        raise InputError(f"sequences of {length} tokens show nothing beyond L; give more than {geometry.context_length}.")
+        least = geometry.context_length + 1
+        raise InputError(f"sequences of {length} tokens show nothing beyond L; give at least {least}.")
     divisions(geometry.context_length, length)  # refuses what cannot be divided into blocks
 
     models.check_access(measured.name)
@@ -108,14 +109,18 @@ def _parse() -> argparse.Namespace:
         "--steps", type=cli.count, default=defaults.steps, metavar="N", help=f"at most (default {defaults.steps})"
     )
     group.add_argument(
-        "--batch", type=cli.count, default=defaults.batch, metavar="N", help=f"sequences of a step (default {defaults.batch})"
+        "--batch",
+        type=cli.count,
+        default=defaults.batch,
+        metavar="N",
+        help=f"sequences of a step (default {defaults.batch})",
     )
     group.add_argument(
         "--learning-rate",
         type=cli.number,
         default=defaults.learning_rate,
         metavar="RATE",
-        help=f"a pair's turn at distance L in a step, radians; until the loss is flat (default {defaults.learning_rate})",
+        help=f"radians that a step turns a pair by at distance L (default {defaults.learning_rate})",
     )
     group.add_argument(
         "--checkpointing",

@@ -10,7 +10,6 @@ copy is used. Prompts longer than the window minus 500 tokens are cut in the mid
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from core.errors import InputError
 from eval import hub, longbench
@@ -20,10 +19,14 @@ from experiments.lab import cli, engines, harness, records
 
 def main() -> None:
     parser = harness.parser(__doc__, "longbench_e")
-    parser.add_argument("--data", type=cli.existing_directory, metavar="DIR", help="JSONL files in the benchmark's schema")
+    parser.add_argument(
+        "--data", type=cli.existing_directory, metavar="DIR", help="JSONL files in the benchmark's schema"
+    )
     parser.add_argument("--tasks", nargs="+", default=list(longbench.TASKS), metavar="TASK", help="default: all 13")
     parser.add_argument("--limit", type=cli.count, metavar="N", help="the first N samples of each task")
-    parser.add_argument("--window", type=cli.count, metavar="TOKENS", help="default: the (extended) model's context length")
+    parser.add_argument(
+        "--window", type=cli.count, metavar="TOKENS", help="default: the (extended) model's context length"
+    )
     parser.add_argument(
         "--margin",
         type=cli.none_or_more,
@@ -31,7 +34,9 @@ def main() -> None:
         metavar="TOKENS",
         help=f"of the window, left free (default {longbench.MARGIN})",
     )
-    parser.add_argument("--new-tokens", type=cli.count, metavar="N", help="generate at most N (default: the task's number)")
+    parser.add_argument(
+        "--new-tokens", type=cli.count, metavar="N", help="generate at most N (default: the task's number)"
+    )
     engines.add_arguments(parser)
     arguments = parser.parse_args()
 

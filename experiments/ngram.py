@@ -28,11 +28,17 @@ STRIDE = 256
 def main() -> None:
     parser = harness.parser(__doc__, "ngram")
     parser.add_argument("--data", type=cli.existing_directory, metavar="DIR", help="the training books")
-    parser.add_argument("--unseen", type=cli.existing_file, nargs="+", metavar="FILE", help="as in experiments.pretrain")
-    parser.add_argument("--train-tokens", type=cli.count, nargs="+", default=[10_000_000], metavar="N", help="default 10 M")
+    parser.add_argument(
+        "--unseen", type=cli.existing_file, nargs="+", metavar="FILE", help="as in experiments.pretrain"
+    )
+    parser.add_argument(
+        "--train-tokens", type=cli.count, nargs="+", default=[10_000_000], metavar="N", help="default 10 M"
+    )
     parser.add_argument("--books", type=cli.count, default=2, metavar="N", help=f"1 to {texts.AVAILABLE} (default 2)")
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these files instead")
-    parser.add_argument("--tokens", type=cli.count, default=50_000, metavar="N", help="the first N of each (default 50000)")
+    parser.add_argument(
+        "--tokens", type=cli.count, default=50_000, metavar="N", help="the first N of each (default 50000)"
+    )
     arguments = parser.parse_args()
 
     evaluation = harness.Evaluation(arguments, "ngram")
@@ -67,10 +73,8 @@ def main() -> None:
 
 def sample(books: list[str], tokenizer, tokens: int) -> np.ndarray:
     """The first tokens of every book, as many of each as make `tokens` together."""
-    room, found = tokens // len(books), []
-    for book in books:
-        found.append(_ids(tokenizer, book[: 8 * room])[:room])
-    return np.concatenate(found)
+    room = tokens // len(books)
+    return np.concatenate([_ids(tokenizer, book[: 8 * room])[:room] for book in books])
 
 
 def scores(values: dict[str, list[list[float]]]) -> dict:

@@ -10,7 +10,6 @@ without it those of the hub are read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from core.errors import InputError
 from eval import hub, open_llm
@@ -22,8 +21,12 @@ def main() -> None:
     parser.add_argument("--data", type=cli.existing_directory, metavar="DIR", help="parquet files in the hub's schema")
     parser.add_argument("--tasks", nargs="+", default=list(open_llm.TASKS), metavar="TASK", help="default: all four")
     parser.add_argument("--limit", type=cli.count, metavar="N", help="a seeded sample of N documents of each")
-    parser.add_argument("--shots", type=cli.none_or_more, metavar="N", help="at most N examples a prompt (default: the paper's)")
-    parser.add_argument("--batch-size", type=cli.count, default=8, metavar="N", help="answers read side by side (default 8)")
+    parser.add_argument(
+        "--shots", type=cli.none_or_more, metavar="N", help="at most N examples a prompt (default: the paper's)"
+    )
+    parser.add_argument(
+        "--batch-size", type=cli.count, default=8, metavar="N", help="answers read side by side (default 8)"
+    )
     engines.add_arguments(parser)
     arguments = parser.parse_args()
     for task in arguments.tasks:

@@ -24,7 +24,9 @@ def main() -> None:
     parser.add_argument(
         "--depths", type=cli.count, default=5, metavar="N", help="places of the key, evenly spaced (default 5)"
     )
-    parser.add_argument("--keys", type=cli.count, default=3, metavar="N", help="prompts of each length and depth (default 3)")
+    parser.add_argument(
+        "--keys", type=cli.count, default=3, metavar="N", help="prompts of each length and depth (default 3)"
+    )
     engines.add_arguments(parser)
     arguments = parser.parse_args()
 

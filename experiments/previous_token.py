@@ -17,13 +17,15 @@ import numpy as np
 from core.errors import InputError
 from eval.intervals import mean_interval
 from eval.previous_token import BLOCK, FARTHEST, Head, attention_by_offset, find
-from experiments.lab import cli, harness, models, texts
 from experiments.extension import book_tokens
+from experiments.lab import cli, harness, models, texts
 
 
 def main() -> None:
     parser = harness.parser(__doc__, "previous_token")
-    parser.add_argument("--tokens", type=cli.count, metavar="N", help="of the text, at most L (default 1024, or a shorter L)")
+    parser.add_argument(
+        "--tokens", type=cli.count, metavar="N", help="of the text, at most L (default 1024, or a shorter L)"
+    )
     parser.add_argument("--text", type=Path, metavar="FILE", help="read this file instead of the first book")
     arguments = parser.parse_args()
     evaluation = harness.Evaluation(arguments, "previous_token")  # a checkpoint brings its factor along

@@ -4,9 +4,9 @@
 
 The model has the scale's configuration and vocabulary, few layers and random weights; benchmarks and texts are
 generated or a package's. A fine-tune is killed and goes on; then the suite's own commands run with next to no samples:
-of each part a model whose scaling is learned and one whose scaling is not, or with --whole every model. A green
-rehearsal means that environment, launch, memory layout, data formats, resuming, records and tables work here. Its
-scores mean nothing, and lie apart from measured ones, under build/rehearse/.
+one model whose scaling is learned and one whose scaling is not, or with --whole every model. A green rehearsal means
+that environment, launch, memory layout, data formats, resuming, records and tables work here. Its scores mean nothing,
+and lie apart from measured ones, under build/rehearse/.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -136,7 +137,8 @@ def _train(command: list[str], log: Path, until: Callable[[], bool]) -> bool:
             for one in [*process.children(recursive=True), process] if process.poll() is None else ():
                 one.kill()
     if process.wait() and not killed:
-        *_, last = ["no output", *log.read_text(encoding="utf-8", errors="replace").strip().splitlines()]
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        *_, last = ["no output", *(line.strip() for line in lines if re.search(r"\w", line))]
         raise InputError(f"the fine-tune failed ({last.removeprefix('error: ')}); see {log}.")
     return killed
 

@@ -100,7 +100,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="measure these methods alone")
     parser.add_argument("--list", action="store_true", help="print the commands and run nothing")
     plan = parser.add_argument_group("planning")
-    plan.add_argument("--plan", action="store_true", help="print what it takes (a Llama's time on A100s) and run nothing")
+    plan.add_argument(
+        "--plan", action="store_true", help="print what it takes (a Llama's time on A100s) and run nothing"
+    )
     plan.add_argument("--gpus", type=cli.count, default=8, metavar="N", help="of the machine to plan for (default 8)")
     plan.add_argument("--memory", type=cli.number, default=80, metavar="GB", help="of each GPU (default 80)")
     data = parser.add_argument_group("data")

@@ -3,8 +3,8 @@
     python -m experiments.selections --scale smollm2 --factor 2
 
 Every n̂ under both conventions of the disturbance, and t = 0 for several b, each extend the model to L' and score the
-same text; settings that interpolate the same pairs are one selection and are measured once. Recorded are Spearman's rank
-correlations of the averaged disturbance (b = 360, both conventions) with the loss beyond L.
+same text; settings that interpolate the same pairs are one selection and are measured once. Recorded are Spearman's
+rank correlations of the averaged disturbance (b = 360, both conventions) with the loss beyond L.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class Rounds:
 
 
 def _median_ratio(values: np.ndarray) -> dict[str, float]:
-    """The median with its 95 % interval, from order statistics; of fewer than six values, too few for one, their range."""
+    """The median with its 95 % interval, by order statistics; of fewer than six values, too few for one, the range."""
     few = len(values) < 6
     interval = (min(values), max(values)) if few else quantile_test(values, q=1, p=0.5).confidence_interval()
     return {"relative_to_pi": float(np.median(values)), "low": float(interval[0]), "high": float(interval[1])}

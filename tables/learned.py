@@ -11,8 +11,8 @@ from tables.kit.model import Block, Table, score_block
 _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
 CAPTION = (
     "Loss within and beyond L (nats per token) without training, and its difference to the factors that were learned "
-    "with all weights frozen: the bound for any choice of frequencies, as far as its learning converged. In brackets: "
-    "bootstrap 95 % intervals, Δ paired by block of tokens, seeds averaged."
+    "with all weights frozen: what a choice of frequencies can reach, as far as learning reached it. In brackets: bootstrap "
+    "95 % intervals, Δ paired by block of tokens, seeds averaged."
 )
 
 
@@ -25,9 +25,9 @@ def build(results: Results) -> Table:
         if found and found.bound:
             blocks.append(_block(results, found, factor))
     for group in groups:
-        end = "the held-out loss was flat" if group.converged else "the held-out loss still fell, so that this is no bound"
-        steps = " and ".join(dict.fromkeys(f"{run['steps']:,}" for run in group.runs))
-        notes.append(f"{group.name}, s = {group.factor:g}, {len(group.runs)} seeds: up to {steps} steps; {end}.")
+        end = "the held-out loss was flat" if group.converged else "the held-out loss still fell, so this is no bound"
+        steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in group.runs))
+        notes.append(f"{group.name}, s = {group.factor:g}, seeds: {len(group.runs)}, steps: {steps}; {end}.")
     if not blocks:
         raise NotMeasured(
             f"no learned factors were scored under {results.folder / results.scale.name}; score them with "

@@ -15,9 +15,9 @@ _NAMES = {
 }
 _POSITIONS = {relative.BEYOND: "beyond L", relative.ALL: "all positions"}
 CAPTION = (
-    "Spearman's rank correlation ρ of a measure of disturbance, averaged over pairs, with the loss without training, over "
-    "selections of pairs to interpolate. A measure that is to be minimised needs ρ > 0. In brackets: bootstrap 95 % "
-    "intervals over selections and blocks of tokens."
+    "Spearman's rank correlation ρ of a measure of disturbance, averaged over pairs, with the loss without training, "
+    "over selections of pairs to interpolate. A measure that is to be minimised needs ρ > 0. In brackets: bootstrap "
+    "95 % intervals over selections and blocks of tokens."
 )
 
 

@@ -1,5 +1,7 @@
 """FlashAttention-2 on a CPU: its functions by plain sums, where transformers looks for them."""
 
+from itertools import pairwise
+
 import torch
 import transformers.modeling_flash_attention_utils as flash
 from transformers import PreTrainedModel
@@ -57,7 +59,7 @@ class Emulation:
         """As flash_attn_varlen_func: [all tokens, heads, d]."""
         self.calls["packed"] += 1
         ends = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
-        spans = zip(*(list(zip(end, end[1:])) for end in ends))
+        spans = zip(*map(pairwise, ends))
         return torch.cat([
             attention(q[a:b], k[c:d], v[c:d], softmax_scale, causal, window_size) for (a, b), (c, d) in spans
         ])  # fmt: skip

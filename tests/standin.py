@@ -96,10 +96,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return self._refuse(401, message="Invalid credentials in Authorization header")
         if token and given != f"Bearer {token}":
             return self._refuse(403 if given else 401, "GatedRepo")
+        return None
 
     def _file(self, file, commit):
         if not file.is_file():
-            return self._refuse(404, "EntryNotFound", commit=commit)
+            self._refuse(404, "EntryNotFound", commit=commit)
+            return
         content = file.read_bytes()
         etag = f'"{hashlib.sha256(content).hexdigest()}"'
         headers = {"ETag": etag, "X-Repo-Commit": commit, "Accept-Ranges": "bytes"}

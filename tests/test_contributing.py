@@ -16,10 +16,7 @@ from experiments.lab import scales
 from experiments.lab.records import ROOT
 from tests.experiments.conftest import call  # noqa: F401  (a fixture)
 
-BLOCKS = {
-    file: code
-    for file, code in re.findall(r"```python\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-}
+BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL))
 
 
 @pytest.fixture

@@ -75,8 +75,8 @@ def share(scores: Scores, whole: str, part: str, samples: int | None) -> Estimat
     times, (below, above) = 100 / of.mean, Estimate.of(kept).errors
     less, more = Estimate.of(of).errors  # a larger whole makes a smaller share
     ratio = kept.mean / of.mean
-    ends = (times * math.hypot(*errors) for errors in ((below, ratio * more), (above, ratio * less)))
-    return Estimate(times * kept.mean, *ends, samples)
+    below, above = math.hypot(below, ratio * more), math.hypot(above, ratio * less)
+    return Estimate(times * kept.mean, times * below, times * above, samples)
 
 
 def minus(ours: Estimate, other: Estimate) -> Estimate:
@@ -92,7 +92,11 @@ def finds_all_passkeys(results: Results) -> Iterator[Finding]:
         for factor in factors(rows):
             if row := papers_own(results, rows, factor):
                 longest = extended_length(results, factor)
-                score = row.scores(lambda run, longest=longest: {"": _found(run, longest)})[""]
+
+                def at_longest(run: dict, longest: int = longest) -> Scores:
+                    return {"": _found(run, longest)}
+
+                score = row.scores(at_longest)[""]
                 found.append((row, replace(score, n=_found(row.first, longest).n)))
     region = Region(low=100 - RESOLUTION)
     facts = []

@@ -59,7 +59,7 @@ def log_perplexity(record: dict) -> Scores:
     if any(score.low <= 0 for score in perplexity(record).values()):
         raise InputError(f"the record {record.get('file')} has a perplexity of 0 or less; measure it again.")
     return {
-        name: Score(*(math.log(value) for value in (score.mean, score.low, score.high)), score.n)
+        name: Score(math.log(score.mean), math.log(score.low), math.log(score.high), score.n)
         for name, score in perplexity(record).items()
     }
 
@@ -97,8 +97,9 @@ def _against_all(
             counted = evidence.COUNTED.get(experiment, "samples")
             facts.append(Fact(tuple(quantities), ours.setting.factor, metric, decision, counted=counted))
         against = {rival.setting.method for _, rival in pairs}
-        counts = {"rivals": len(against), "factors": len({fact.factor for fact in facts})}
-        yield concluded(results.scale, facts, told(state, decisions), **counts)
+        extensions = {fact.factor for fact in facts}
+        about = told(state, decisions)
+        yield concluded(results.scale, facts, about, rivals=len(against), factors=len(extensions))
         return
 
 

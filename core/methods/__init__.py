@@ -1,3 +1,3 @@
 """The methods, in the order of tables and figures; importing this registers them (see :mod:`core.rope`)."""
 
-from core.methods import fixed, learned, distributional  # noqa: F401, I001
+from . import fixed, learned, distributional  # noqa: F401, I001

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtri
 
-from core.angles import angle_distribution
-from core.disturbance import disturbance, margin_noise, select_interpolated, strategy_disturbance
-from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
-from core.methods.parts import divide, interpolate, positive, yarn_temperature
-from core.relative import Profile, least_disturbing
-from core.rope import COVERED, NTK, ORIGINAL, OURS, OURS_BY_NOISE, RELATIVE, RIVAL, UNIT, get, register, scale
+from ..angles import angle_distribution
+from ..disturbance import disturbance, margin_noise, select_interpolated, strategy_disturbance
+from ..errors import InputError
+from ..geometry import RopeGeometry, RopeScaling
+from ..relative import Profile, least_disturbing
+from ..rope import COVERED, NTK, ORIGINAL, OURS, OURS_BY_NOISE, RELATIVE, RIVAL, UNIT, get, register, scale
+from .parts import divide, interpolate, positive, yarn_temperature
 
 
 @register(
@@ -123,7 +123,9 @@ def dprope_covered(
     """
     length = geometry.context_length if covered_length is None else covered_length
     if not 1 <= length <= geometry.context_length:
-        raise InputError(f"the covered length is {length}; give a whole number from 1 to L = {geometry.context_length}.")
+        raise InputError(
+            f"the covered length is {length}; give a whole number from 1 to L = {geometry.context_length}."
+        )
     if attention_factor is None:
         attention_factor = yarn_temperature(factor)
     return interpolate(geometry, factor, geometry.wavelength > length, attention_factor)

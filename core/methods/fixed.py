@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from core import files
-from core.angles import real_array
-from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
-from core.methods.parts import divide, interpolate, positive, yarn_limits, yarn_temperature
-from core.rope import GIVEN, NTK, ORIGINAL, RESONANCE, RIVAL, TO_BEAT, UNIT, register
+from .. import files
+from ..angles import real_array
+from ..errors import InputError
+from ..geometry import RopeGeometry, RopeScaling
+from ..rope import GIVEN, NTK, ORIGINAL, RESONANCE, RIVAL, TO_BEAT, UNIT, register
+from .parts import divide, interpolate, positive, yarn_limits, yarn_temperature
 
 
 @register(ORIGINAL, "original", styles=(("#000000", (0, (1, 1))),))
@@ -182,7 +182,7 @@ def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | Non
     if critical_pair is None:
         turns = np.log(max(geometry.context_length / (2 * np.pi), 1)) / np.log(geometry.base)
         critical_pair = int(np.ceil(geometry.pairs * turns))
-    if not 1 <= critical_pair:
+    if critical_pair < 1:
         raise InputError(f"the critical pair is {critical_pair}; give a whole number from 1 to {geometry.pairs}.")
     by = factor ** np.minimum(np.arange(geometry.pairs) / critical_pair, 1)
     return divide(geometry, factor, by, longrope_temperature(geometry, factor))

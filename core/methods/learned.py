@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from core.geometry import RopeGeometry, RopeScaling
-from core.rope import register
+from ..geometry import RopeGeometry, RopeScaling
+from ..rope import register
 
 
 def _start_clex(model, geometry: RopeGeometry, factor: float):
-    from core import clex  # needs torch, which tables and figures do without
+    from .. import clex  # needs torch, which tables and figures do without
 
     return clex.install(model, geometry, factor)
 
@@ -21,6 +21,6 @@ def clex(geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | 
     Args:
         weights: the trained neural ODE: a clex.safetensors, or a directory that holds one.
     """
-    from core.clex import scaling  # needs torch, which tables and figures do without
+    from ..clex import scaling  # needs torch, which tables and figures do without
 
     return scaling(geometry, factor, weights)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.errors import InputError, is_finite
-from core.geometry import RopeGeometry, RopeScaling
+from ..errors import InputError, is_finite
+from ..geometry import RopeGeometry, RopeScaling
 
 
 def interpolate(

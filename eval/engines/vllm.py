@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 from lm_eval.models.huggingface import HFLM
 from transformers import AutoConfig, GenerationConfig, PreTrainedConfig, PreTrainedTokenizerBase
 
@@ -43,7 +44,8 @@ class Vllm(contextlib.AbstractContextManager):
         with contextlib.suppress(OSError):  # as transformers does, whose own is made from the configuration
             self.skeleton.generation_config = GenerationConfig.from_pretrained(directory)
         self._start, self._open = start, contextlib.ExitStack()
-        self._worker, self._work = None, ""
+        self._worker: Worker | None = None
+        self._work = ""
 
     def generate(self, requests: Iterable[Request]) -> Iterator[tuple[str, list[int]]]:
         """Continue every prompt greedily, with :func:`eval.generation.generate`'s meaning of each field.
@@ -134,7 +136,9 @@ def overrides(config: PreTrainedConfig, length: int) -> dict:
     model = checkpoint.skeleton(config)
     _, _, rotary = rotary_modules(model)[0]
     geometry = rope_geometry(model)
-    scaling = RopeScaling(rotary.inv_freq.double().numpy(), rotary.attention_scaling, None)
+    scaling = RopeScaling(
+        rotary.inv_freq.double().numpy(), rotary.attention_scaling, np.zeros(geometry.pairs, dtype=bool)
+    )
     kept = {key: parameters[key] for key in ("rope_theta", "partial_rotary_factor") if key in parameters}
     stated = {"short_mscale": scaling.attention_factor, "long_mscale": scaling.attention_factor}
     return longer | {"rope_parameters": kept | longrope(geometry, scaling, length) | stated}

@@ -43,6 +43,8 @@ class Worker(contextlib.AbstractContextManager):
                 text=True,
                 start_new_session=True,
             )
+        assert self.process.stdin and self.process.stdout  # both are pipes
+        self._asked, self._said = self.process.stdin, self.process.stdout
         self._end = threading.Thread(target=self._end_all, daemon=True)
         self._end.start()
         try:
@@ -71,13 +73,13 @@ class Worker(contextlib.AbstractContextManager):
     def close(self) -> None:
         """End the worker and all that it started."""
         with contextlib.suppress(OSError):
-            self.process.stdin.close()
+            self._asked.close()
         try:
             self.process.wait(FAREWELL)
         except subprocess.TimeoutExpired:
             self.process.kill()
         self._end.join()
-        self.process.stdout.close()
+        self._said.close()
 
     def _end_all(self) -> None:
         """Once the worker has ended, end what it started, which may hold the pipe open that is read here."""
@@ -87,13 +89,13 @@ class Worker(contextlib.AbstractContextManager):
 
     def _write(self, request: dict) -> None:
         try:
-            self.process.stdin.write(json.dumps(request) + "\n")
-            self.process.stdin.flush()
+            self._asked.write(json.dumps(request) + "\n")
+            self._asked.flush()
         except OSError as error:
             raise self._ended() from error
 
     def _read(self) -> dict:
-        line = self.process.stdout.readline()
+        line = self._said.readline()
         if not line.endswith("\n"):
             raise self._ended()
         try:

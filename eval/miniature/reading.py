@@ -41,15 +41,15 @@ def answering(rng: random.Random, setting: Setting, length: int, turns: int) -> 
     befriended: set[str] = set()  # of two "best friends" of one person, a question would have two answers
     said, kept, cost = [], [], 0
     for turn, needs in asked:
-        friend = needs[1].split(" is ")[0] if len(needs) > 1 else None
+        friend = needs[1].split(" is ")[0] if len(needs) > 1 else ""
         if friend in befriended:
             continue
         needed = sum(setting.count(f" {fact}") for fact in needs) + setting.count(
             f"{turn.question} {turn.answers[0]}\n"
         )
-        if kept and cost + needed > length or len(kept) == turns:
+        if (kept and cost + needed > length) or len(kept) == turns:
             break
-        befriended |= {friend} - {None}
+        befriended |= {friend} - {""}
         cost += needed
         said += needs
         kept.append(turn)

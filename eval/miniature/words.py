@@ -17,7 +17,8 @@ _LISTS = {
         Cora Daniel Daphne David Dora Edgar Edith Elias Eliza Emma Ernest Esther Felix Fiona Flora Frank George Gilbert
         Grace Greta Harold Harriet Helen Henry Hugo Ida Irene Isaac Jacob Jane Jonas Judith Julia Karl Laura Leo Lucas
         Lydia Mabel Magnus Maria Martin Maud Miriam Nathan Nina Nora Oscar Otto Paula Percy Peter Philip Rachel Robert
-        Rosa Rufus Ruth Samuel Sarah Silas Simon Sophia Stella Theodor Thomas Ursula Vera Victor Viola Walter William""",
+        Rosa Rufus Ruth Samuel Sarah Silas Simon Sophia Stella Theodor Thomas Ursula Vera Victor Viola Walter
+        William""",
     "place": """Aberdeen Athens Baghdad Basel Belfast Bergen Berlin Bombay Boston Bremen Bristol Cairo Calais Cardiff
         Chester Cologne Cordova Corinth Damascus Denver Dover Dresden Dublin Durham Exeter Florence Geneva Genoa
         Glasgow Granada Hamburg Havana Jersey Leeds Leipzig Lima Lisbon London Lyons Madrid Malta Manila Messina Milan

@@ -207,7 +207,9 @@ def explained(error: Exception) -> str | None:
         return f"{error}; the run stopped there, and what was done before is kept."
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if is_full_disk(error):
-        return f"no space left on the disk ({text}); free some and give the same command again, which goes on from here."
+        return (
+            f"no space left on the disk ({text}); free some and give the same command again, which goes on from here."
+        )
     if is_out_of_memory(error):
         return (
             "out of memory; take shorter sequences, fewer at a time, --dtype bfloat16, or a machine with more of it "
@@ -230,4 +232,6 @@ def is_full_disk(error: BaseException) -> bool:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory ran out, the machine's or a GPU's."""
     words = ("out of memory", "can't allocate memory", "not enough memory")
-    return isinstance(error, MemoryError) or isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+    )

@@ -70,7 +70,14 @@ def report(plan: Plan, chains: Iterable[Chain], gpus: int, memory: float) -> str
     whole = sum_of(found)
     lines = [("step", "runs", "M tokens", "GPU-hours", "GB a GPU", "GB on disk")]
     lines += [
-        (row.what, f"{row.runs}", f"{row.tokens / 1e6:,.1f}", f"{row.hours:,.1f}", f"{row.memory:.0f}", f"{row.disk:,.0f}")
+        (
+            row.what,
+            f"{row.runs}",
+            f"{row.tokens / 1e6:,.1f}",
+            f"{row.hours:,.1f}",
+            f"{row.memory:.0f}",
+            f"{row.disk:,.0f}",
+        )
         for row in (*found, whole)
     ]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
@@ -80,7 +87,8 @@ def report(plan: Plan, chains: Iterable[Chain], gpus: int, memory: float) -> str
         [
             *table,
             "",
-            f"{whole.hours / gpus / 24:.1f} days on {gpus} A100s of {memory:g} GB, at {budget.MFU:.0%} of their peak while training and {budget.READING:.0%} while reading;",
+            f"{whole.hours / gpus / 24:.1f} days on {gpus} A100s of {memory:g} GB, at {budget.MFU:.0%} of their peak "
+            f"while training and {budget.READING:.0%} while reading;",
             "tokens of LongBench-E, Open LLM and books are estimates;",
             f"GB on disk are results, beside {going_on(plan, gpus):,.0f} for checkpoints while one trains.",
             *(f"does not fit in {memory:g} GB: {', '.join(too_much)}" for _ in too_much[:1]),

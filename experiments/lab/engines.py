@@ -105,9 +105,8 @@ def checkpoint(evaluation: harness.Evaluation, run: dict, folder: Path) -> Path:
         directory = Path(source) if Path(source).is_dir() else snapshot(source)
         if run["method"] is None or evaluation.training:
             return directory.absolute()
-        extended = partial(
-            extend_checkpoint, directory, folder / "extended", run["method"], run["factor"], **run["options"]
-        )
+        options = evaluation.options(run)
+        extended = partial(extend_checkpoint, directory, folder / "extended", run["method"], run["factor"], **options)
         try:
             return extended(link=True)
         except InputError:  # no links between file systems; whatever else is wrong is wrong again

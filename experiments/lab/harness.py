@@ -97,16 +97,27 @@ class Evaluation:
         return chosen
 
     def refuse_training_text(self, hashes: set[str]) -> None:
-        """InputError if one of the texts to score is one that the checkpoint was fine-tuned on."""
-        for book in self.training["data_facts"]["books"] if self.training else ():
-            if book["sha256"] in hashes:
-                raise InputError(f"{self.name} was trained on {book['title']!r}; score another text.")
+        """InputError if one of the texts to score is one that the checkpoint, or a method's factors, learned from."""
+        learned = {self.name: self.training} if self.training else {}
+        for method, options in self.comparison():
+            for path in rope.named_files(method, options).values() if method else ():
+                found = files.read_json(path, "give a file that is whole", (dict, list)) if path.suffix == ".json" else {}
+                learned[str(path)] = found if isinstance(found, dict) else {}
+        for name, what in learned.items():
+            for book in what.get("data_facts", {}).get("books", ()):
+                if book["sha256"] in hashes:
+                    raise InputError(f"{name} was trained on {book['title']!r}; score another text.")
 
     def extended(self, run: dict) -> models.Loaded:
         """The loaded model with the run's method applied."""
         if run["method"] is not None and not self.training:
-            extend(self.loaded.model, run["method"], run["factor"], **run["options"])
+            extend(self.loaded.model, run["method"], run["factor"], **self.options(run))
         return self.loaded
+
+    def options(self, run: dict) -> dict:
+        """Those of a run as they were given, with whole paths."""
+        wanted = run["method"], run["options"]
+        return next(given for method, given in self.comparison() if (method, stated(method, given)) == wanted)
 
     def runs(self, data: dict, suffix: str = "", **settings) -> Iterator[tuple[dict, Path]]:
         """The runs that are still to do, each with its record's path.
@@ -121,7 +132,7 @@ class Evaluation:
                 "experiment": self.experiment,
                 "method": method,
                 "factor": self.factor if method else 1.0,
-                "options": options,
+                "options": stated(method, options) if method else options,
                 "model": models.provenance(self.name) | named(method, options),
                 "dtype": self.arguments.dtype,
                 **settings,
@@ -155,13 +166,27 @@ class Evaluation:
         return own | {"sha256": self.base()}
 
 
+def stated(method: str, options: dict) -> dict:
+    """Options as a record says them: of a path its last part, as it may lie elsewhere tomorrow."""
+    return options | {name: path.name for name, path in rope.named_files(method, options).items()}
+
+
 def named(method: str | None, options: dict) -> dict:
     """What identifies the weights and files that a method's options name, if any does."""
     found = rope.named_files(method, options) if method else {}
-    return {
-        name: files.sha256(path) if path.is_file() else models.provenance(str(path))["sha256"]
-        for name, path in found.items()
-    }
+    return {name: _content(path) for name, path in found.items()}
+
+
+def _content(path: Path) -> str | dict:
+    """A hash of a file, of a directory's weights one each; of a record, but for when and where it was made."""
+    if not path.is_file():
+        return models.provenance(str(path))["sha256"]
+    if path.suffix != ".json":
+        return files.sha256(path)
+    stated = files.read_json(path, "give a file that is whole", (dict, list))
+    if isinstance(stated, dict):
+        stated = {key: value for key, value in stated.items() if key not in ("environment", "seconds")}
+    return records.identity(content=stated)
 
 
 def measure(

@@ -120,13 +120,13 @@ class Learner:
         self._optimizer = torch.optim.Adam([self._factors.moves], betas=BETAS)
 
     def learn(self, data: PackedSequences, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
-        """Learn to the end, and what a record says of it.
+        """Learn to the end, and what a record says of it; `losses` and `gradient_norms` (of the moves) by step.
 
         Args:
             data: to train on, of `length` tokens each.
             sequences: held out, of length + 1 tokens each, with titles.
         """
-        settings, curve, losses, seconds = self.settings, [], [], 0.0
+        settings, curve, losses, norms, seconds = self.settings, [], [], [], 0.0
         step, falls_from, converged = 0, None, False
         # Of a model that is its own scaling, whatever its configuration said before.
         extend(self.model, ORIGINAL, length / self.geometry.context_length)
@@ -149,6 +149,7 @@ class Learner:
                 made = self._kept(f"step {step}", lambda: self._step(head, data, step, rate))
                 self._restore(made, step + 1)
                 losses.append(made["loss"])
+                norms.append(made["gradient_norm"])
                 seconds += made["seconds"]
                 step += 1
                 bar.set_postfix(loss=f"{made['loss']:.4f}", held_out=f"{curve[-1]['all']['mean']:.4f}", refresh=False)
@@ -160,6 +161,7 @@ class Learner:
             "attention_factor": attention_factor,
             "curve": curve,
             "losses": losses,
+            "gradient_norms": norms,
             "converged": converged,
             "seconds": round(seconds, 1),
         }

@@ -120,7 +120,10 @@ def _run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool) -
                     process.join()
                     free.append(gpus)
                     if process.exitcode:
-                        *_, last = ["no output", *log.read_text(encoding="utf-8", errors="replace").strip().splitlines()]
+                        *_, last = [
+                            "no output",
+                            *log.read_text(encoding="utf-8", errors="replace").strip().splitlines(),
+                        ]
                         reason = last.removeprefix("error: ")
                         if not (lenient and process.exitcode == 2 and reason != last):
                             raise InputError(f"{command[0]} failed ({reason}); see {log}.")

@@ -44,8 +44,8 @@ transformers.logging.set_verbosity_error()
 
 
 # What a checkpoint that is broken in one of many ways makes the libraries raise.
-_UNLOADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, SafetensorError,
-               pickle.UnpicklingError, StrictDataclassError)  # fmt: skip
+_UNLOADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError,
+               SafetensorError, pickle.UnpicklingError, StrictDataclassError)  # fmt: skip
 
 
 HALF = ("bfloat16", "float16")

@@ -52,8 +52,8 @@ class Plan:
         methods: these alone, and nothing that goes through methods of its own.
         replace: records of other settings may give way.
         engine: the arguments that choose what generates, for steps that leave a choice.
-        brief: of each part, one model whose scaling is learned and one whose scaling is not; of one that is not
-            fine-tuned no more than its first evaluation, where one of its kind is measured before.
+        brief: one model of each kind: whose scaling is learned or not, fine-tuned or not; of one that is not fine-tuned
+            no more than its first evaluation.
     """
 
     scale: str
@@ -115,21 +115,20 @@ class Plan:
             "learned": self._learned,
         }
         chains: dict[str, Chain] = {}
-        measured = set()
+        kinds = set()
         for name, part in parts.items():
-            kinds = set()
             for chain in part() if only in (None, name) else ():
-                kind = rope.get(chain.method).start is not None if chain.method else None
-                if self.brief and (kind in kinds or chain.name in chains or not chain.commands):
-                    continue
-                if self.brief and kind in measured and not chain.trains:
-                    del chain.commands[1:]
-                kinds.add(kind)
+                kind = chain.method and rope.get(chain.method).start is not None, chain.trains > 0
+                if self.brief:
+                    if kind in kinds or not chain.commands:
+                        continue
+                    kinds.add(kind)
+                    if not chain.trains:
+                        del chain.commands[1:]
                 first = chains.setdefault(chain.name, chain)
                 if first is not chain:
                     first.twins.extend(chain.twins)
                     first.commands.extend(command for command in chain.commands if command not in first.commands)
-            measured |= kinds
         return [chain for chain in chains.values() if chain.commands]
 
     def _seeds(self) -> range:
@@ -158,7 +157,7 @@ class Plan:
         """How far attention looks, and what further steps measure of the method that takes it."""
         profile = records.path(self.results, self.scale, step.experiment, f"L={self.preset.geometry.context_length}")
         commands = self._commands(self._base(), [step])
-        for factor, steps in self.suite.further.items():
+        for factor, steps in self.suite.further.items() if commands else ():
             setting = (rope.RELATIVE, {"profile": str(profile)})
             commands += self._commands(self._method(setting, factor), steps)
         return Chain(step.experiment, commands)
@@ -231,8 +230,8 @@ class Plan:
                     record = records.path(self.results, self.scale, learned.step.experiment, name)
                     setting = (rope.GIVEN, {"file": str(record)})
                     measured = self._commands(self._method(setting, factor), self._steps(learned.experiments))
-                    commands = [*self._commands(how, [learned.step]), *measured]
-                    yield Chain(name, commands, trains=len(commands) - len(measured))
+                    if made := self._commands(how, [learned.step]):
+                        yield Chain(name, [*made, *measured], trains=len(made))
 
     def _steps(self, experiments: Collection[str]) -> list[Step]:
         further = (step for own in self.suite.further.values() for step in own)

@@ -14,7 +14,7 @@ from pathlib import Path
 from core import files
 from core.errors import InputError
 from experiments.lab.scale import Scale, Training
-from experiments.lab.suite import Data, Options, Step, Suite
+from experiments.lab.suite import Data, Options, Step
 
 SUFFIX = "-rehearsal"
 FOLDER = "build/rehearse"  # of the repository; one folder a scale

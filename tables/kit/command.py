@@ -26,7 +26,9 @@ from tables.kit.model import Table
 
 def names() -> list[str]:
     """The tables there are: the modules of this package."""
-    return [module.name for module in pkgutil.iter_modules(tables.__path__) if not module.ispkg and module.name[0] != "_"]
+    return [
+        module.name for module in pkgutil.iter_modules(tables.__path__) if not module.ispkg and module.name[0] != "_"
+    ]
 
 
 def build(name: str, measured: Results) -> Table:

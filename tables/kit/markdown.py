@@ -23,7 +23,11 @@ def _rows(block: Block, words: bool) -> str:
     if block.groups:
         above = [title for title, span in block.groups for _ in range(span)]
         header[1:] = [f"{text(group)}, {title}" if group else title for group, title in zip(above, header[1:])]
-    lines = [header, ["---", *["---" if words else "---:"] * (len(header) - 1)], *(list(map(_cell, row)) for row in block.rows)]
+    lines = [
+        header,
+        ["---", *["---" if words else "---:"] * (len(header) - 1)],
+        *(list(map(_cell, row)) for row in block.rows),
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

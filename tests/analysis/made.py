@@ -116,7 +116,7 @@ class Made:
                 "factor": factor,
                 "options": {},
                 "seed": seed,
-                "steps": 300,
+                "steps_made": 130,
                 "factors": np.linspace(1, factor + 0.1 * seed, pairs).tolist(),
                 "attention_factor": 1.05,
                 "converged": converged,

@@ -39,7 +39,12 @@ def test_n_hat_by_hand_is_one_row_and_any_other_setting_its_own(made):
 
 def test_times_are_by_setting_and_phase():
     cells = {"seconds": 1.0, "rounds": 3, "relative_to_pi": 1.01, "low": 0.9, "high": 1.1}
-    settings = [("pi", {}, False), ("dprope", {"n_hat": 28}, False), ("clex", {"weights": "a_b=c"}, False), ("pi", {}, True)]
+    settings = [
+        ("pi", {}, False),
+        ("dprope", {"n_hat": 28}, False),
+        ("clex", {"weights": "a_b=c"}, False),
+        ("pi", {}, True),
+    ]
     found = [
         {"method": method, "options": options, "again": again, "phase": phase} | cells
         for method, options, again in settings

@@ -48,7 +48,7 @@ def test_a_decision_is_what_its_interval_says():
         for _ in range(3):
             mean, below, above, spread = RNG.normal(0, 3), *RNG.uniform(0.1, 1, 2), RNG.choice([0.0, 0.5])
             family.append((Estimate(mean, below, above, 9, spread, 3, 2), RNG.choice(regions), None))
-        for (estimate, region, _), decision in zip(family, decide(family)):
+        for (_, region, _), decision in zip(family, decide(family)):
             low, high = decision.interval.low, decision.interval.high
             edges = [edge for edge in (region.low, region.high) if low <= edge <= high]
             wanted = UNDECIDED if edges else REPRODUCED if region.low < low and high < region.high else CONTRADICTED
@@ -122,10 +122,9 @@ def test_samples_and_seeds_together_decide_where_neither_alone_does():
     samples_spread, seeds_spread = 20.0, 1.0
     estimate = Estimate(0.1, samples_spread / 10, samples_spread / 10, 100, seeds_spread / np.sqrt(3), 3, 2)
     found = needed(estimate, 0.5, ABOVE)
-    means = (
-        RNG.normal(0.5, samples_spread / np.sqrt(found.samples), REPETITIONS)
-        + RNG.normal(0, seeds_spread, (REPETITIONS, found.seeds)).mean(axis=1)
-    )
+    means = RNG.normal(0.5, samples_spread / np.sqrt(found.samples), REPETITIONS) + RNG.normal(
+        0, seeds_spread, (REPETITIONS, found.seeds)
+    ).mean(axis=1)
     halves = 1.96 * np.hypot(samples_spread / np.sqrt(found.samples), seeds_spread / np.sqrt(found.seeds))
     assert share_decided(means, halves, ABOVE) == pytest.approx(0.8, abs=0.04)
 

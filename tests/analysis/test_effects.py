@@ -29,9 +29,7 @@ def test_a_misprinted_average_is_taken_of_its_parts():
 
 
 def test_perplexities_differ_by_their_logarithms():
-    assert effects.perplexity_advantage("yarn", 2) == pytest.approx(
-        (math.log(7.12 / 7.39) + math.log(5.91 / 6.06)) / 2
-    )
+    assert effects.perplexity_advantage("yarn", 2) == pytest.approx((math.log(7.12 / 7.39) + math.log(5.91 / 6.06)) / 2)
     assert effects.perplexity_advantage("ntk", 2) is None
 
 

@@ -95,7 +95,10 @@ def test_lengths_and_the_tokenizers_class_are_what_readers_need(source, tmp_path
     assert "<mine>" in loaded.all_special_tokens and loaded.model_max_length == 256
     assert loaded("some text").input_ids == byte_tokenizer()("some text").input_ids
     edit(source, "tokenizer_config.json", model_max_length=10**30)
-    assert read(extend_checkpoint(source, tmp_path / "more", rope.OURS, 2), "tokenizer_config.json")["model_max_length"] == 10**30
+    assert (
+        read(extend_checkpoint(source, tmp_path / "more", rope.OURS, 2), "tokenizer_config.json")["model_max_length"]
+        == 10**30
+    )
 
 
 def test_links_share_weights_and_nothing_else(source, tmp_path, monkeypatch):
@@ -253,7 +256,7 @@ def test_no_key_makes_transformers_warn(source, tmp_path, caplog, monkeypatch, m
     said = [entry.message for entry in caplog.records if "rope" in entry.message]
     scaling = read(made)["rope_scaling"] or {}
     # Keys that other readers need, where an attention factor is not what they would compute.
-    assert not said or "short_mscale" in scaling and all("short_mscale" in message for message in said)
+    assert not said or ("short_mscale" in scaling and all("short_mscale" in message for message in said))
 
 
 def test_extending_again_starts_from_pre_training(source, tmp_path):
@@ -262,7 +265,9 @@ def test_extending_again_starts_from_pre_training(source, tmp_path):
         between = extend_checkpoint(source, tmp_path / f"between-{method}", method, 2)
         again = extend_checkpoint(between, tmp_path / f"again-{method}", rope.RIVAL, 4)
         assert read(again) == read(once)
-        assert config_geometry(AutoConfig.from_pretrained(between)) == config_geometry(AutoConfig.from_pretrained(source))
+        assert config_geometry(AutoConfig.from_pretrained(between)) == config_geometry(
+            AutoConfig.from_pretrained(source)
+        )
 
 
 def test_the_weights_of_another_extension_stay_behind(source, tmp_path):

@@ -1,5 +1,7 @@
 """The covered length: exact for the readers that it compares with, against a double loop, and under a lean."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.stats import entropy
@@ -18,7 +20,7 @@ def by_loop(reach, edges):
         whole = sum(1 / (distance + 1) for distance in seen)
         for distance in seen:
             share[distance] += 1 / (distance + 1) / whole / length
-    return np.array([share[start:end].sum() for start, end in zip(edges, edges[1:])])
+    return np.array([share[start:end].sum() for start, end in pairwise(edges)])
 
 
 @pytest.mark.parametrize("reach", [1, 7, 100, 150])

@@ -127,7 +127,21 @@ def test_many_that_want_one_lock_hold_it_one_at_a_time(tmp_path):
     assert counter.read_text() == "100"
 
 
-@pytest.mark.parametrize("content", ["", "[1]", '{"a": ', '{"a": NaN}', '{"a": -Infinity}', "\xff", "[" * 10**5, "null", '{"a": 1e999}', '{"a": 1' + "0" * 400 + "}"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[1]",
+        '{"a": ',
+        '{"a": NaN}',
+        '{"a": -Infinity}',
+        "\xff",
+        "[" * 10**5,
+        "null",
+        '{"a": 1e999}',
+        '{"a": 1' + "0" * 400 + "}",
+    ],
+)
 def test_no_json_but_a_whole_object_of_finite_numbers_is_read(tmp_path, content):
     file = tmp_path / "a.json"
     file.write_bytes(content.encode("latin-1"))

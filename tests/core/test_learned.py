@@ -1,4 +1,4 @@
-"""A learned embedding computes what the stock one does, to the bit, and its gradients are those of finite differences."""
+"""A learned embedding computes what a stock one does, to the bit; its gradients are those of finite differences."""
 
 import json
 import math

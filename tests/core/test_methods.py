@@ -90,7 +90,9 @@ def test_every_pair_takes_the_least_disturbing_candidate(geometry):
     offered = [scale(geometry, name, 2).inv_freq for name in candidates]
     for pair in range(geometry.pairs):
         moved = [
-            disturbance(angle_distribution(own[pair : pair + 1], 2 * geometry.context_length), before[pair : pair + 1])[0]
+            disturbance(angle_distribution(own[pair : pair + 1], 2 * geometry.context_length), before[pair : pair + 1])[
+                0
+            ]
             for own in offered
         ]
         assert found[pair] == offered[int(np.argmin(moved))][pair]

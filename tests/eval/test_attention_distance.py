@@ -26,7 +26,7 @@ def by_loop(model, sinks):
             for head in attention.double().numpy():
                 rest = head[query, sinks : query + 1].sum()
                 for key in range(sinks, query + 1):
-                    bin_of = np.flatnonzero(EDGES <= query - key)[-1]
+                    bin_of = np.flatnonzero(query - key >= EDGES)[-1]
                     found[layer, 4 * query // LENGTH, bin_of] += head[query, key] / rest / len(attention)
                 first += head[query, :8] / len(attention) / len(QUERIES) / len(layers)
     return found, first

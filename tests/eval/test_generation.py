@@ -75,7 +75,7 @@ def test_stops_and_least_lengths_are_those_of_generate():
 def test_shared_beginnings_are_prefilled_once():
     """Counting the tokens that pass through the model: the edges of the prefix tree, and no more."""
     model = random_model()
-    sequences = [tuple(range(3, 3 + k)) + (200 + k, 201, 202) for k in (5, 50, 20, 35)]
+    sequences = [(*range(3, 3 + k), 200 + k, 201, 202) for k in (5, 50, 20, 35)]
     passed = []
     model.get_input_embeddings().register_forward_hook(lambda _, inputs, __: passed.append(inputs[0].numel()))
     dict(generate(model, [Request(str(i), s, 1) for i, s in enumerate(sequences)]))

@@ -120,7 +120,8 @@ def test_open_llm_documents_state_the_right_answer_alone():
 
 def test_the_right_ending_is_how_the_book_goes_on():
     book = " ".join(
-        f"A {a} and a {b} went out to find the old {c}. They met a {b} who knew nothing at all of the {a} nor of the {c}."
+        f"A {a} and a {b} went out to find the old {c}. "
+        f"They met a {b} who knew nothing at all of the {a} nor of the {c}."
         for a, b, c in (random.Random(i).sample(words.listed("animal", "train"), 3) for i in range(300))
     )
     for row in choices.documents("hellaswag", Setting("eval", TOKENIZER, [book]), 20, 0):

@@ -18,9 +18,9 @@ def test_prompt_is_the_papers_and_as_long_as_asked(length, depth):
     assert made.key == f"{length}/{depth:g}/3"
     filler = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
     pattern = (
-        r"There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. I will quiz you "
-        rf"about the important information there.\n((?:{re.escape(filler)})*)\nThe pass key is (\d{{5}}). Remember it. "
-        rf"\2 is the pass key.\n((?:{re.escape(filler)})*)\nWhat is the pass key\? The pass key is"
+        r"There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. I will quiz "
+        rf"you about the important information there.\n((?:{re.escape(filler)})*)\nThe pass key is (\d{{5}}). "
+        rf"Remember it. \2 is the pass key.\n((?:{re.escape(filler)})*)\nWhat is the pass key\? The pass key is"
     )
     before, key, after = re.fullmatch(pattern, made.prompt).groups()
     assert key == made.answer

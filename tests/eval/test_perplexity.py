@@ -42,7 +42,8 @@ def plain(model, tokens, length, stride):
         found.append(nll[-new:].numpy() if begin else nll.numpy())
         previous_end = end
         if end == len(tokens):
-            return found
+            break
+    return found
 
 
 @pytest.mark.parametrize("architecture", ["LlamaConfig", "Gemma2Config", "CohereConfig"])  # two with changed logits

@@ -328,7 +328,7 @@ def test_interrupts_and_tokenizer_failures_are_not_swallowed(task, failure, toke
     counting = Failing()
     last = None
     samples(task, 1024, counting, 3)
-    for last in (2, counting.calls):  # while it looks for a size, and while it makes a sample
+    for last in (2, counting.calls):  # noqa: B007  (while it looks for a size, and while it makes a sample)
         with pytest.raises(failure, match="enough"):
             samples(task, 1024, Failing(), 3)
 

@@ -366,7 +366,16 @@ def test_a_text_that_the_checkpoint_was_trained_on_is_refused(call, model, tmp_p
     shutil.copytree(model, tuned)
     (tmp_path / "book.txt").write_text("abcdefg" * 100)
     seen = {"title": "A Book", "sha256": texts.files([tmp_path / "book.txt"])[0].sha256}
-    facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 0, "steps": 1, "model": {}}
+    facts = {
+        "scale": "toy",
+        "method": "pi",
+        "factor": 2,
+        "options": {},
+        "identity": "x",
+        "seed": 0,
+        "steps": 1,
+        "model": {},
+    }
     (tuned / "training.json").write_text(json.dumps(facts | {"length": 64, "data_facts": {"books": [seen]}}))
     command = ["--model", tuned, "--lengths", "256", "--text", tmp_path / "book.txt", "--results", tmp_path / "results"]
     status, _, err = call("perplexity", *command)

@@ -29,7 +29,9 @@ def test_a_checkpoint_keeps_its_weights(call, model, tmp_path, loads_nothing):
         assert json.loads((made / "config.json").read_text())["max_position_embeddings"] == 256
 
 
-def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(call, model, tmp_path, monkeypatch, loads_nothing):
+def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(
+    call, model, tmp_path, monkeypatch, loads_nothing
+):
     asked = []
 
     def download(name, revision, ignore_patterns):
@@ -48,7 +50,10 @@ def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(call, mode
     (model / "model.safetensors").rename(model / "pytorch_model.bin")  # a repository with pickled weights only
     status, _, err = call("extend", "--model", "owner/name", "--output", tmp_path / "pickled")
     assert status == 0, err
-    assert (tmp_path / "pickled" / "pytorch_model.bin").exists() and asked[1:] == [("owner/name", True), ("owner/name", False)]
+    assert (tmp_path / "pickled" / "pytorch_model.bin").exists() and asked[1:] == [
+        ("owner/name", True),
+        ("owner/name", False),
+    ]
 
 
 def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path):

@@ -155,7 +155,9 @@ def test_two_processes_score_as_one(model, whole, tmp_path):
 
 def test_a_finished_run_is_skipped_and_a_changed_option_is_another_run(model, whole, monkeypatch, capsys):
     loads = []
-    monkeypatch.setattr("experiments.lab.models.load", lambda *arguments: loads.append(arguments) or pytest.skip.Exception)
+    monkeypatch.setattr(
+        "experiments.lab.models.load", lambda *arguments: loads.append(arguments) or pytest.skip.Exception
+    )
     monkeypatch.setattr(sys, "argv", list(map(str, command(model, whole))))
     passkey.main()
     assert "done already" in capsys.readouterr().out and not loads

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from experiments.lab import records
 from experiments.lab.records import RESULTS
 from tests import processes
 from tests.models import checkpoint
@@ -23,7 +22,9 @@ UNLIKE = ("seconds", "environment", "tokens_per_second", "seconds_per_step")  # 
 def inputs(tmp_path_factory):
     root = tmp_path_factory.mktemp("inputs")
     (root / "books").mkdir()
-    words = random.Random(0).choices("all happy families are alike each unhappy one in its own way".split(), k=3000)
+    words = random.Random(0).choices(
+        ["all", "happy", "families", "are", "alike", "each", "unhappy", "one", "in", "its", "own", "way"], k=3000
+    )
     (root / "books" / "text.txt").write_text(" ".join(words))
     records_of_tiny = root / "kept" / "results"
     (records_of_tiny / "tiny").mkdir(parents=True)
@@ -76,13 +77,13 @@ def test_killed_at_random_moments(kind, inputs, tmp_path, monkeypatch):
 
 
 def tree(root: Path) -> dict:
-    """Every file's content, but for what says how long it took; of TensorBoard's logs and journals their being there."""
+    """Every file's content, but for what says how long it took; of TensorBoard's logs and journals, that they are."""
     found = {}
     for file in sorted(file for file in root.rglob("*") if file.is_file()):
         name = str(file.relative_to(root))
         if "tensorboard" in name or "runs" in file.parts or file.suffix == ".log":
             continue
-        is_record = file.suffix == ".json" and "results" in file.parts or file.name == "training.json"
+        is_record = (file.suffix == ".json" and "results" in file.parts) or file.name == "training.json"
         found[name] = _lasting(json.loads(file.read_text())) if is_record else file.read_bytes()
     return found
 

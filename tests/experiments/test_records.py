@@ -38,7 +38,9 @@ def test_another_runs_record_is_replaced_only_when_told_to(tmp_path):
     assert not records.is_done(file, {"identity": "b", "lengths": [128]}, replace=True)
 
 
-@pytest.mark.parametrize("name", ["..", ".", "", "a/b", "/etc", "../../../escaped", ".hidden", "a\0b", "x" * 300, 7, None])
+@pytest.mark.parametrize(
+    "name", ["..", ".", "", "a/b", "/etc", "../../../escaped", ".hidden", "a\0b", "x" * 300, 7, None]
+)
 def test_no_name_leads_out_of_results(tmp_path, name):
     with pytest.raises(InputError):
         records.path(tmp_path, name, "passkey", "pi_s=2")

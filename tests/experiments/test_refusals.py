@@ -137,7 +137,9 @@ def tree(*roots):
 
 
 def rows(text):
-    return [pytest.param(line.split(": ", 1)[1], id=line.split(": ", 1)[0].strip()) for line in text.strip().splitlines()]
+    return [
+        pytest.param(line.split(": ", 1)[1], id=line.split(": ", 1)[0].strip()) for line in text.strip().splitlines()
+    ]
 
 
 PASSKEY = "passkey --results {results} --depths 1 --keys 1 --lengths 64"
@@ -153,7 +155,8 @@ def test_weights_that_do_not_fit(refused, name):
 
 
 @pytest.mark.parametrize("kind", ["rope_theta", "max_position_embeddings", "hidden_size", "head_dim",
-                                  "num_attention_heads", "num_hidden_layers", "model_type", "vocab_size", ""])  # fmt: skip
+                                  "num_attention_heads", "num_hidden_layers", "model_type", "vocab_size",
+                                  ""])  # fmt: skip
 def test_configurations_that_describe_no_model(refused, places, kind):
     others = ("no_json", "list_config", "null_config", "deep_config", "binary_config")
     for name in [name for name in places if (kind and name.startswith(f"{kind}_")) or (not kind and name in others)]:
@@ -261,7 +264,9 @@ def test_results_that_cannot_be_written_to_are_found_before_any_work(refused, pl
     if os.geteuid():
         results.chmod(0o500)
     else:  # root writes anywhere but on a read-only file system
-        monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: (_ for _ in ()).throw(OSError(30, "Read-only file system")))
+        monkeypatch.setattr(
+            "tempfile.TemporaryFile", lambda **_: (_ for _ in ()).throw(OSError(30, "Read-only file system"))
+        )
     monkeypatch.setattr("experiments.lab.models.load", lambda *_: pytest.fail("worked before looking"))
     refused(PASSKEY + " --model {model}")
     refused("finetune --model {model} --steps 1 --results {results} --output {out}")
@@ -274,7 +279,8 @@ TRAINING = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "seed": 
 @pytest.mark.parametrize(
     "change",
     [
-        {"scale": "../../../escaped"}, {"scale": ".."}, {"scale": "/tmp/escaped"}, {"scale": None}, {"scale": "x" * 300},
+        {"scale": "../../../escaped"}, {"scale": ".."}, {"scale": "/tmp/escaped"}, {"scale": None},
+        {"scale": "x" * 300},
         {"method": "../../escaped"}, {"method": 3}, {"seed": "../../escaped"}, {"seed": None}, {"factor": "2"},
         {"factor": True}, {"options": []}, {"model": "base"}, "{", "[]", "null", '{"scale": NaN}',
     ],
@@ -360,7 +366,7 @@ def limited(places, tmp_path):
     a journal: passkey --model {model} --method pi --results {results} --depths 1 --keys 1 --lengths 64
     an export: extend --model {model} --output {out}
     a fine-tune: finetune --model {model} --steps 1 --batch 1 --save-every 1 --data {root} --results {results} --output {out}
-"""))  # fmt: skip
+"""))  # fmt: skip  # noqa: E501
 def test_a_disk_that_takes_no_more(limited, places, tmp_path, line):
     if "finetune" in line:
         (tmp_path / "books").mkdir()

@@ -198,7 +198,7 @@ def test_without_seeds_everything_is_measured_without_training(tmp_path):
         assert (experiment, "dprope-significant_s=2", f"('dprope', {{'n_hat': {significant}}})") in twins
     assert not any("'n_hat': 20" in setting for *_, setting in twins)  # one of the comparison, as it is
     quick = lines(dataclasses.replace(made, quick=True).chains())
-    assert ["32"] == [line.split("--every ")[1].split()[0] for line in quick if "--every" in line]
+    assert [line.split("--every ")[1].split()[0] for line in quick if "--every" in line] == ["32"]
     assert not any("--limit" in line for line in quick)
     assert not made.timing() and not dataclasses.replace(made, experiments=("passkey",)).chains()
 

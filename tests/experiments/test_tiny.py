@@ -7,12 +7,12 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
+from core import files
 from core.embedding import config_geometry
 from core.extend import extend
 from eval import passkey
 from eval.generation import Request, generate
 from experiments.lab import models, scales
-from core import files
 from experiments.lab.records import RESULTS, ROOT
 from experiments.lab.training.corpus import Corpus
 from experiments.lab.training.packing import pack

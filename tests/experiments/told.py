@@ -19,7 +19,12 @@ def main() -> None:
         child = subprocess.Popen(["sleep", "60"])
         Path(file).write_text(str(child.pid))
         child.wait()
-    told = {"name": name, "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"), "program": launch.program, "began": time.time()}
+    told = {
+        "name": name,
+        "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"),
+        "program": launch.program,
+        "began": time.time(),
+    }
     time.sleep(0.5)
     with open(file, "a", encoding="utf-8") as out:
         out.write(json.dumps(told | {"ended": time.time()}) + "\n")

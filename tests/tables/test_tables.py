@@ -54,7 +54,13 @@ def everything(made, toy):
     made.learned("yarn", factor=3, better=0.7)
     made.selections(factor=3)
     cell = {"rounds": 3, "relative_to_pi": 1.0, "low": 0.9, "high": 1.1, "phase": "train"}
-    made.add("time_cost", None, [cell | {"method": m, "options": o, "again": False} for m, o in settings], factor=3, length=512)
+    made.add(
+        "time_cost",
+        None,
+        [cell | {"method": m, "options": o, "again": False} for m, o in settings],
+        factor=3,
+        length=512,
+    )
 
 
 @pytest.mark.parametrize("name", command.names())

@@ -79,7 +79,8 @@ def stages(recipe: Recipe) -> str:
     rows = [
         [
             str(stage.length), str(max(stage.reach, stage.length)), f"{stage.tokens / 1e6:.2f} M", str(stage.batch),
-            f"1-{stage.turns}", *(f"{100 * stage.mixture[kind]:.0f} %" if kind in stage.mixture else "" for kind in kinds),
+            f"1-{stage.turns}",
+            *(f"{100 * stage.mixture[kind]:.0f} %" if kind in stage.mixture else "" for kind in kinds),
         ]
         for stage in recipe.stages
     ]  # fmt: skip

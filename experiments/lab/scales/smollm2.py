@@ -3,7 +3,7 @@
 from core import rope
 from core.geometry import RopeGeometry
 from experiments.lab.scale import Scale, Training
-from experiments.lab.suite import Ablation, Data, Step, Suite, Temperature
+from experiments.lab.suite import Ablation, Data, Learned, Step, Suite, Temperature
 
 # A pass over 16k tokens takes four to five minutes of a core, hence few samples of what is long.
 _EVALUATIONS = (
@@ -44,6 +44,12 @@ SCALE = Scale(
         alone=(Step("disturbance"), Step("exported"), Step("selections", quick={"every": 32})),
         factors=(2,),
         further={2: (Step("extension", data=Data.BOOKS),), 4: (Step("extension", {"books": 1}, quick=None),)},
+        # Three hours of a core: too few steps to converge.
+        learned=Learned(
+            Step("learned", {"steps": 8, "evaluate_every": 4, "sequences": 1}, quick=None, data=Data.CORPUS),
+            (rope.RIVAL,),
+            seeds=1,
+        ),
         seeds=1,
         training=_TRAINING,
         timing=Step("time_cost", {"length": 256, "precision": 0.02}, quick={"repeats": 1}),

@@ -48,7 +48,7 @@ SCALE = Scale(
         alone=(Step("disturbance"), Step("selections")),
         further=dict.fromkeys((2, 4), (_POSITIONS,)),
         attention=Step("attention_distance"),
-        learned=Learned(Step("learned"), (rope.RIVAL, rope.ORIGINAL), seeds=3),
+        learned=Learned(Step("learned", quick={"steps": 2, "sequences": 1}), (rope.RIVAL, rope.ORIGINAL), seeds=3),
         miniature=Step("miniature", {"samples": 3, "documents": 60}, {"samples": 1, "documents": 10}),
         seeds=3,
         # Short sequences, many rounds: what is timed side by side meets the same machine.

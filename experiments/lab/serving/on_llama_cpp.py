@@ -8,6 +8,7 @@ reference's is; llama.cpp's own default is float16.
 import json
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import llama_cpp
 import numpy as np
@@ -16,7 +17,7 @@ AT_ONCE = 512  # tokens
 
 
 def main() -> None:
-    asked = json.load(open(sys.argv[2]))
+    asked = json.loads(Path(sys.argv[2]).read_text())
     ids, scored = asked["ids"], asked["scored"]
     llama_cpp.llama_backend_init()
     model = llama_cpp.llama_model_load_from_file(sys.argv[1].encode(), llama_cpp.llama_model_default_params())
@@ -44,7 +45,7 @@ def main() -> None:
             logits = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(context, i), (words,)).astype(np.float64)
             top = logits.max()
             losses.append(float(top + np.log(np.exp(logits - top).sum()) - logits[ids[start + i + 1]]))
-    json.dump({"losses": losses, "version": version("llama_cpp_python"), "notes": {}}, open(sys.argv[3], "w"))
+    Path(sys.argv[3]).write_text(json.dumps({"losses": losses, "version": version("llama_cpp_python"), "notes": {}}))
 
 
 main()

@@ -7,6 +7,7 @@ of the last are `scored`; ANSWER receives their losses in nats.
 import json
 import sys
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 
 import mlx.core as mx
@@ -16,17 +17,17 @@ from mlx_lm.utils import load_model
 
 AT_ONCE = 256  # tokens; attention over all before them is held at once
 
-asked = json.load(open(sys.argv[2]))
+asked = json.loads(Path(sys.argv[2]).read_text())
 ids, scored = asked["ids"], asked["scored"]
 model, _ = load_model(Path(sys.argv[1]))
 model.set_dtype(mx.float32)
 cache, losses, first = make_prompt_cache(model), [], len(ids) - 1 - scored
 edges = sorted({*range(0, first, AT_ONCE), *range(first, len(ids) - 1, AT_ONCE), len(ids) - 1})
-for start, end in zip(edges, edges[1:]):
+for start, end in pairwise(edges):
     inputs = mx.array([ids[start:end]])
     if end <= first:  # nothing to score yet: without the output head, a fifth of the work of a small model
         mx.eval(model.model(inputs, cache=cache))
         continue
     logits = model(inputs, cache=cache)[0].astype(mx.float32)
     losses += nn.losses.cross_entropy(logits, mx.array(ids[start + 1 : end + 1])).tolist()
-json.dump({"losses": losses, "version": version("mlx-lm"), "notes": {}}, open(sys.argv[3], "w"))
+Path(sys.argv[3]).write_text(json.dumps({"losses": losses, "version": version("mlx-lm"), "notes": {}}))

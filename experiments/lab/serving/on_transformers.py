@@ -6,13 +6,14 @@ of the last are `scored`; ANSWER receives their losses in nats.
 
 import json
 import sys
+from pathlib import Path
 
 import torch
 import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-model, request, answer = sys.argv[1], *(open(path, mode) for path, mode in zip(sys.argv[2:], "rw"))
-asked = json.load(request)
+model, request, answer = sys.argv[1], *map(Path, sys.argv[2:])
+asked = json.loads(request.read_text())
 ids, scored = torch.tensor([asked["ids"]]), asked["scored"]
 loaded = AutoModelForCausalLM.from_pretrained(model, torch_dtype=torch.float32).eval()
 with torch.inference_mode():
@@ -23,4 +24,4 @@ try:
 except Exception as error:  # a checkpoint whose tokenizer fails is one that cannot be served, but its losses count
     tokenizer = f"fails: {str(error).strip().splitlines()[0]}"
 found = {"losses": losses.tolist(), "version": transformers.__version__, "notes": {"tokenizer": tokenizer}}
-json.dump(found, answer)
+answer.write_text(json.dumps(found))

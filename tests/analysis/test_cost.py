@@ -1,0 +1,43 @@
+"""What records took: sums that were worked out by hand."""
+
+from dataclasses import astuple
+
+from analysis import cost
+
+ON_TWO = {"environment": {"device": "2 × AMD EPYC"}}
+ON_EIGHT = {"environment": {"device": "NVIDIA A100-SXM4-80GB", "gpus": 8}}
+
+
+def test_compute_is_summed_by_scale(made):
+    made.add("passkey", "pi", seconds=60.0, **ON_TWO)
+    made.add("ruler", "yarn", seconds=5.5, **ON_TWO)
+    made.add("finetune", "yarn", seed=0, seconds=100, **ON_EIGHT)
+    made.add("disturbance", None)  # by an older version, which did not say
+    results = made.results("mine")
+    repeated = results.folder / "mine" / "first_run" / "passkey"
+    repeated.mkdir(parents=True)
+    (repeated / "pi.json").write_text((results.folder / "mine/passkey/000_pi.json").read_text())
+    other = results.folder / "other"
+    other.mkdir()
+    (other / "scale.json").write_text((results.folder / "mine/scale.json").read_text())
+
+    found = cost.compute(results.folder)
+    assert {name: astuple(one) for name, one in found.items()} == {
+        "mine": (5, 225.5, 2 * 125.5, 800.0),
+        "other": (0, 0, 0, 0),
+    }
+    assert astuple(found["mine"] + found["mine"]) == (10, 451.0, 502.0, 1600.0)
+
+
+def test_a_record_that_repeats_anothers_selection_cost_nothing(made):
+    made.add("extension", "pi", seconds=60.0, **ON_TWO)
+    made.add("extension", "ntk", seconds=60.0, same_selection_as="pi", **ON_TWO)
+    results = made.results()
+    assert cost.seconds(results, "extension") == 60.0
+    assert astuple(cost.compute(results.folder)["mine"]) == (2, 60.0, 120.0, 0)
+
+
+def test_the_committed_records_say_on_what_they_ran():
+    """So that the sum leaves none out."""
+    for one in cost.compute().values():
+        assert one.records and 0 < one.seconds <= one.cpu_seconds + one.gpu_seconds

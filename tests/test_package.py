@@ -1,0 +1,102 @@
+"""core/ as the package dprope: built into a wheel, installed apart, and used far from this checkout."""
+
+import ast
+import shutil
+import subprocess
+import sys
+import zipfile
+from email.parser import Parser
+from importlib.metadata import packages_distributions
+
+import pytest
+from packaging.requirements import Requirement
+
+from experiments.lab.records import ROOT
+
+# A random Llama is extended, exported and loaded again; prints where dprope lies and which other modules came along.
+PROGRAM = """
+import sys
+
+import torch
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+
+import dprope
+from dprope import rope
+from dprope.extend import export, extend, extend_checkpoint
+
+torch.manual_seed(0)
+sizes = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2, vocab_size=64)
+model = LlamaForCausalLM(LlamaConfig(**sizes, max_position_embeddings=64)).eval()
+model.save_pretrained("base")
+extend(model, rope.OURS, factor=2)
+export(model, "extended")
+extend_checkpoint("base", "on_disk", rope.OURS, 2)
+ids = torch.arange(100)[None] % 64
+with torch.inference_mode():
+    wanted = model(ids).logits
+    for directory in ("extended", "on_disk"):
+        loaded = AutoModelForCausalLM.from_pretrained(directory).eval()
+        assert loaded.config.max_position_embeddings == 128
+        assert torch.equal(loaded(ids).logits, wanted), directory
+print(dprope.__file__)
+print(*({name.partition(".")[0] for name in sys.modules} & {"core", "eval", "experiments", "analysis"}))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Built without a network, from what the wheel needs and no more."""
+    source = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "core", source / "core", ignore=shutil.ignore_patterns("__pycache__"))
+    made = tmp_path_factory.mktemp("wheels")
+    _pip("wheel", "--no-build-isolation", "--no-deps", "--no-index", "--wheel-dir", made, source)
+    (found,) = made.glob("dprope-*.whl")
+    return found
+
+
+def _pip(*words):
+    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *map(str, words)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def test_it_holds_the_files_of_core_as_they_are(wheel):
+    with zipfile.ZipFile(wheel) as opened:
+        held = {name: opened.read(name) for name in opened.namelist() if name.endswith(".py")}
+    core = {f"dprope/{file.relative_to(ROOT / 'core')}": file.read_bytes() for file in (ROOT / "core").rglob("*.py")}
+    assert held == core
+
+
+def test_it_extends_a_model_without_this_checkout(wheel, tmp_path):
+    installed, elsewhere = tmp_path / "installed", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    _pip("install", "--no-deps", "--no-index", "--target", installed, wheel)
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=elsewhere,
+        env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    place, others = run.stdout.split("\n")[-3:-1]
+    assert place == str(installed / "dprope" / "__init__.py") and not others
+
+
+def test_it_names_what_core_imports(wheel):
+    """Of the modules that core imports, each is Python's own, its own, or of a package that it requires."""
+    with zipfile.ZipFile(wheel) as opened:
+        (metadata,) = (name for name in opened.namelist() if name.endswith(".dist-info/METADATA"))
+        stated = Parser().parsestr(opened.read(metadata).decode())
+    required = {Requirement(line).name for line in stated.get_all("Requires-Dist")}
+    tops = set()
+    for file in (ROOT / "core").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                tops |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                tops.add(node.module.partition(".")[0])
+    known = packages_distributions()
+    assert {known[top][0] for top in tops - sys.stdlib_module_names} == required

@@ -1,0 +1,64 @@
+"""What a public project states of itself: licence, citation, changes, a checklist, what is checked before a commit."""
+
+import hashlib
+import re
+import subprocess
+import tomllib
+
+import pytest
+import yaml
+
+from eval import hub
+from experiments.lab.records import ROOT
+from tests.test_project import pins
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+APACHE = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # apache.org/licenses/LICENSE-2.0.txt
+
+
+def test_the_licence_is_apaches_unmodified():
+    assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == APACHE
+    assert PROJECT["license"] == CITATION["license"] == "Apache-2.0"
+
+
+def test_every_package_of_data_and_every_repository_has_its_licence_listed():
+    listed = (ROOT / "LICENSES.md").read_text()
+    packages = pins("requirements-data.lock").keys()
+    repositories = {name.replace("Llama-2-13b", "Llama-2-7b") for name in hub.REVISIONS}
+    for name in packages | repositories:
+        assert re.search(rf"^\| `{re.escape(name)}`.*\|.*\| \S.* \|$", listed, re.MULTILINE), name
+
+
+def test_the_citation_holds_what_its_format_requires():
+    """Citation File Format 1.2.0: the keys that it requires, of the file and of a reference, and no others' types."""
+    assert CITATION["cff-version"] == "1.2.0" and CITATION["type"] == "software"
+    (paper,) = CITATION["references"]
+    for entry, keys in ((CITATION, {"message", "title", "authors"}), (paper, {"type", "title", "authors"})):
+        assert keys <= entry.keys() and all(entry[key] for key in keys)
+        for author in entry["authors"]:
+            assert author.keys() in ({"name"}, {"given-names", "family-names"})
+    assert paper["type"] == "conference-paper" and paper["collection-type"] == "proceedings"
+    names = [author["family-names"] for author in paper["authors"]]
+    assert names == ["Wu", "Gu", "Feng", "Zhong", "Xu", "Yang", "Liu", "Qin"]
+
+
+def test_one_version_is_stated():
+    first = re.search(r"^## \[(.+?)\] – (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert first[1] == PROJECT["version"] == CITATION["version"]
+    assert first[2] == str(CITATION["date-released"])
+
+
+@pytest.mark.parametrize("page", ["LICENSES.md", "CHANGELOG.md", "CONTRIBUTING.md", "results/checklist.md"])
+def test_every_link_leads_somewhere(page):
+    file = ROOT / page
+    for link in re.findall(r"\]\(([^)#]+)", file.read_text()):
+        assert link.startswith("https://") or (file.parent / link).exists(), link
+
+
+def test_what_runs_before_a_commit_is_what_make_lint_runs():
+    (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    made = subprocess.run(["make", "-n", "lint"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert local["repo"] == "local"
+    assert [hook["entry"] for hook in local["hooks"]] == re.findall(r"^\.venv/bin/python -m .*$", made, re.MULTILINE)
+    assert "make lint" in (ROOT / ".ci" / "run").read_text().splitlines()
