@@ -14,6 +14,7 @@ from core import rope
 from core.errors import InputError
 from eval.intervals import mean_interval
 
+
 @dataclass(frozen=True)
 class Learned:
     """What was learned from one start at one factor.

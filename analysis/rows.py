@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,16 +27,17 @@ class Setting:
     """A method, its options that were given, and the scaling factor s; a method of None is a model as it is."""
 
     method: str | None
-    options: tuple[tuple[str, object], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
     factor: float = 1.0
 
     @classmethod
     def of(cls, record: dict) -> Setting:
         """A record's."""
-        options = {name: tuple(value) if isinstance(value, list) else value for name, value in record["options"].items()}
+        given = record["options"].items()
+        options = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
         return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]))
 
-    def option(self, name: str, default: object = None) -> object:
+    def option(self, name: str, default: Any = None) -> Any:
         """An option's value where it was given."""
         return dict(self.options).get(name, default)
 
@@ -81,7 +83,7 @@ def learned_name(method: str) -> str:
 
 
 _LEARNED = re.compile(r"from=(?P<method>.+)_s=[^_]+_seed=(?P<seed>\d+)")
-_FILES = ("weights", "file", "profile")
+_FILES = ("weights", "file")
 _APART = ("attention_factor", "weights")
 
 
@@ -92,7 +94,7 @@ def _given(name: str, value: object) -> str:
     if isinstance(value, tuple):
         return f"{len(value)} {name}"
     if name == "profile":
-        return "measured attention"
+        return "measured"
     return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
 
 
@@ -232,7 +234,7 @@ class Ablation:
     """One method's rows by the value of one option, all others equal, in ascending order."""
 
     option: str
-    rows: dict[object, Row]
+    rows: dict[Any, Row]
 
     @property
     def first(self) -> Row:

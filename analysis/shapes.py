@@ -10,6 +10,7 @@ import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from core import files, rope
 from core.errors import InputError
@@ -19,7 +20,7 @@ from experiments.lab.records import SCALE
 LARGEST = 1e300  # a number beyond it would overflow in the first sum
 REMEDY = "another version or another hand wrote it; remove it and measure again"
 
-Check = Callable[[object, str], None]  # a value and where it stands; raises ValueError with what is wrong
+Check = Callable[[Any, str], None]  # a value and where it stands; raises ValueError with what is wrong
 
 
 class Stated(dict):
@@ -59,7 +60,7 @@ def _object(entries: dict, file: Path) -> Stated:
     return made
 
 
-def _stated(value: object, file: Path) -> object:
+def _stated(value: Any, file: Path) -> Any:
     if isinstance(value, dict):
         return _object({key: _stated(each, file) for key, each in value.items()}, file)
     if isinstance(value, list) and {dict, list} & set(map(type, value)):
@@ -75,57 +76,57 @@ def _wrong(value: object, at: str, wanted: str) -> ValueError:
     return ValueError(f"{at} is {text if len(text) < 40 else text[:40] + '…'}, not {wanted}")
 
 
-def number(value: object, at: str) -> None:
+def number(value: Any, at: str) -> None:
     """A finite number."""
     if type(value) not in (int, float) or not abs(value) < LARGEST:
         raise _wrong(value, at, "a finite number")
 
 
-def positive(value: object, at: str) -> None:
+def positive(value: Any, at: str) -> None:
     """A finite number above 0."""
     number(value, at)
     if value <= 0:
         raise _wrong(value, at, "above 0")
 
 
-def whole(value: object, at: str, least: int = 0) -> None:
+def whole(value: Any, at: str, least: int = 0) -> None:
     """A whole number of at least 0."""
     number(value, at)
     if value != int(value) or value < least:
         raise _wrong(value, at, f"a whole number of at least {least}")
 
 
-def count(value: object, at: str) -> None:
+def count(value: Any, at: str) -> None:
     """A whole number of at least 1."""
     whole(value, at, 1)
 
 
-def text(value: object, at: str) -> None:
+def text(value: Any, at: str) -> None:
     """Text."""
     if not isinstance(value, str):
         raise _wrong(value, at, "text")
 
 
-def flag(value: object, at: str) -> None:
+def flag(value: Any, at: str) -> None:
     """True or false."""
     if not isinstance(value, bool):
         raise _wrong(value, at, "true or false")
 
 
-def null(value: object, at: str) -> None:
+def null(value: Any, at: str) -> None:
     """Nothing."""
     if value is not None:
         raise _wrong(value, at, "null")
 
 
-def anything(value: object, at: str) -> None:
+def anything(value: Any, at: str) -> None:
     """Whatever it is."""
 
 
 def either(*checks: Check) -> Check:
     """One of several types."""
 
-    def check(value: object, at: str) -> None:
+    def check(value: Any, at: str) -> None:
         wanted = []
         for one in checks:
             try:
@@ -140,7 +141,7 @@ def either(*checks: Check) -> Check:
 def every(each: Check, least: int = 1) -> Check:
     """A list of at least so many of a type."""
 
-    def check(value: object, at: str) -> None:
+    def check(value: Any, at: str) -> None:
         """A list."""
         if not isinstance(value, list) or len(value) < least:
             raise _wrong(value, at, f"a list of at least {least}")
@@ -155,7 +156,7 @@ def every(each: Check, least: int = 1) -> Check:
 def named(each: Check, name: Callable[[str], object] = str) -> Check:
     """An object of any names with values of a type; `name` raises ValueError of a name that cannot be."""
 
-    def check(value: object, at: str) -> None:
+    def check(value: Any, at: str) -> None:
         """An object."""
         if not isinstance(value, dict):
             raise _wrong(value, at, "an object")
@@ -172,7 +173,7 @@ def named(each: Check, name: Callable[[str], object] = str) -> Check:
 def fields(*bases: Check, **known: Check) -> Check:
     """An object whose fields, where they are there, are of these types; others may be anything."""
 
-    def check(value: object, at: str) -> None:
+    def check(value: Any, at: str) -> None:
         """An object."""
         if not isinstance(value, dict):
             raise _wrong(value, at or "it", "an object")
@@ -193,7 +194,7 @@ def _around_mean(value: dict, at: str) -> None:
         raise ValueError(f"the mean of {at} is not between low and high")
 
 
-def _options(value: object, at: str) -> None:
+def _options(value: Any, at: str) -> None:
     """Of a method: those that are registered by their type, others of any plain one."""
     named(anything)(value, at)
     known = _types(tuple(rope.METHODS)) if value else {}
@@ -209,7 +210,7 @@ def _types(_: tuple[str, ...]) -> dict[str, Check]:
     return {name: every(types[option.type]) if option.several else types[option.type] for name, option in options}
 
 
-def _geometry(value: object, at: str) -> None:
+def _geometry(value: Any, at: str) -> None:
     fields(head_dim=count, base=number, context_length=count)(value, at)
     if {"head_dim", "base", "context_length"} <= value.keys():
         RopeGeometry(value["head_dim"], value["base"], value["context_length"])
@@ -221,7 +222,7 @@ def _window(key: str) -> None:
     int(length), int(begin)
 
 
-def _scores(value: object, at: str) -> None:
+def _scores(value: Any, at: str) -> None:
     """Of an experiment that is not known here: entries with an interval are scores."""
     for key, one in value.items() if isinstance(value, dict) else ():
         if isinstance(one, dict) and "low" in one:
@@ -239,6 +240,7 @@ _SHARED = fields(
     comparable=every(text, 0),
     training=fields(seed=whole, steps=count, length=count),
     seconds=number,
+    environment=fields(device=text, gpus=count),
     benchmark=text,
     same_selection_as=text,
     geometry=_geometry,

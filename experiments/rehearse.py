@@ -157,7 +157,8 @@ def missing(plan: Plan, resumed: bool) -> Iterator[str]:
     yield "the hub: the real weights, tokenizer, PG19 and benchmarks"
     yield "vLLM (--engine vllm of each evaluation)"
     if plan.brief:
-        yield f"the suite's other models, which differ in numbers alone (of {_count(plan)} commands, {_count(plan, True)} ran)"
+        counts = f"of {_count(plan)} commands, {_count(plan, True)} ran"
+        yield f"the suite's other models, which differ in numbers alone ({counts})"
     if not resumed:
         yield "killing and going on: it was done before"
 

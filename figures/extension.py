@@ -1,4 +1,4 @@
-"""Beyond the paper: loss against position, up to L', one line per method; the paper's methods above, others below."""
+"""Beyond the paper: loss against position of the paper's methods; below, the difference of others to YaRN."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from matplotlib.figure import Figure
 
 from analysis import extension
 from analysis.results import Results
-from analysis.rows import Comparison, Row, Setting, in_comparison
+from analysis.rows import Comparison, Row, in_comparison
 from core import rope
 from figures.kit import style
+
+RIVAL = rope.METHODS[rope.RIVAL].title
 
 
 def build(results: Results) -> Figure:
@@ -23,8 +25,8 @@ def build(results: Results) -> Figure:
             state = "fine-tuned" if rows.rows[0].trained else "without training"
             shown[f"{state}, s = {factor:g}"] = rows.only(in_comparison(results.scale))
     drawn = style.styles(row.setting for rows in shown.values() for row in rows.rows)
-    parts = [shown, {title: rows for title, all_rows in shown.items() if (rows := _others(all_rows))}]
-    parts = [part for part in parts if part]
+    others = {title: rest for title, rows in shown.items() if (rest := _others(rows)) and extension.reference(rows)}
+    parts = [part for part in (shown, others) if part]
     width = style.PAGE if len(shown) > 1 else style.COLUMN
     figure = plt.figure(figsize=(width, 2.8 * len(parts)))
     for place, part in zip(np.atleast_1d(figure.subfigures(len(parts), 1)), parts):
@@ -33,12 +35,12 @@ def build(results: Results) -> Figure:
             axes.set_visible(False)
         for axes, (title, rows) in zip(panels, part.items()):
             if part is shown:
-                _draw(axes, rows.only(_in_paper), drawn, intervals=True)
-            else:  # so many intervals would hide the lines
-                _draw(axes, rows, drawn, intervals=False)
+                _draw(axes, rows.only(_in_paper), drawn)
+            else:
+                _draw_differences(axes, rows, extension.reference(shown[title]), drawn)
             axes.set_title(title, loc="left")
             positions(axes, results.scale.context_length, rows.first["length"])
-        panels[0].set_ylabel("loss (nats per token)")
+        panels[0].set_ylabel("loss (nats per token)" if part is shown else f"loss minus {RIVAL}'s")
         style.one_legend(place, panels, 4 if len(shown) > 1 else 2)
     return figure
 
@@ -47,24 +49,30 @@ def _in_paper(row: Row) -> bool:
     """What the paper compares, and the two that its own method is most like."""
     setting = row.setting
     known = rope.METHODS.get(setting.method)
-    listed = setting.method in (None, rope.ORIGINAL, rope.NTK, rope.OURS_BY_NOISE) or known is not None and known.published
-    return listed and setting.plain("n_hat")
+    most_like = setting.method in (None, rope.ORIGINAL, rope.NTK, rope.OURS_BY_NOISE)
+    return (most_like or (known is not None and known.published)) and setting.plain("n_hat")
 
 
 def _others(rows: Comparison) -> Comparison:
-    """The rest, beside the rival; nothing where there is no rest."""
-    rest = [row for row in rows.rows if not _in_paper(row) and not row.setting.learned]
-    rival = [row for row in rows.rows if row.setting == Setting(rope.RIVAL, (), row.setting.factor)]
-    return Comparison(tuple([*rival, *rest]) if rest else ())
+    """The rest, but for factors that were learned, which have a figure of their own."""
+    return rows.only(lambda row: not _in_paper(row) and not row.setting.learned)
 
 
-def _draw(axes: Axes, rows: Comparison, drawn: dict, intervals: bool) -> None:
+def _draw(axes: Axes, rows: Comparison, drawn: dict) -> None:
     for row in rows.rows:
         position, loss = extension.buckets(row.first)
         look = style.line(drawn[row.setting])
         axes.plot(position / 1024, loss["mean"], label=row.setting.name, **look)
-        if intervals:
-            axes.fill_between(position / 1024, loss["low"], loss["high"], color=look["color"], alpha=0.12, linewidth=0)
+        axes.fill_between(position / 1024, loss["low"], loss["high"], color=look["color"], alpha=0.12, linewidth=0)
+
+
+def _draw_differences(axes: Axes, rows: Comparison, rival: Row, drawn: dict) -> None:
+    """Without intervals, of which so many would hide the lines; those of the means are in the table."""
+    position, reference = extension.buckets(rival.first)
+    axes.axhline(0, label=RIVAL, **style.line(drawn[rival.setting]))
+    for row in rows.rows:
+        gap = extension.buckets(row.first)[1]["mean"] - reference["mean"]
+        axes.plot(position / 1024, gap, label=row.setting.name, **style.line(drawn[row.setting]))
 
 
 def positions(axes: Axes, trained: int, length: int) -> None:

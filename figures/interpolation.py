@@ -44,4 +44,3 @@ def build(results: Results) -> Figure:
         axes.grid(visible=False)
     style.one_legend(figure, (upper, lower), 3)
     return figure
-

@@ -31,7 +31,7 @@ def build(results: Results) -> Figure:
         axes.set_xscale("log")
         axes.set_xlabel("wavelength / L")
         axes.set_title(f"s = {factor:g}", loc="left")
-        axes.set_xlim(geometry.wavelength[0] / geometry.context_length, geometry.wavelength[-1] / geometry.context_length)
+        axes.set_xlim(*(geometry.wavelength[[0, -1]] / geometry.context_length))
     panels[0, 0].set_ylabel("λ, by which θ is divided")
     style.one_legend(figure, panels[0], 4)
     return figure

@@ -12,8 +12,9 @@ from tables.kit.model import NONE, Block, Cell, Table, score_cell
 
 CAPTION = (
     "Where methods fail, and why. Attention of the heads that, in the base model, look k tokens back: what they give "
-    "to that place, and what to the place s·k back, on text within L (%). Passkeys found at L', with YaRN's temperature "
-    "taken away and given to DPRoPE, too: what of a difference is the choice of pairs. In brackets: 95 % intervals."
+    "to that place, and what to the place s·k back, on text within L (%). Passkeys found at L', with YaRN's "
+    "temperature taken away and given to DPRoPE, too: what of a difference is the choice of pairs. In brackets: "
+    "95 % intervals."
 )
 _HEADER = ("Method", "k back", "s·k back", "passkeys at L'")
 

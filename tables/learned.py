@@ -11,8 +11,8 @@ from tables.kit.model import Block, Table, score_block
 _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
 CAPTION = (
     "Loss within and beyond L (nats per token) without training, and its difference to the factors that were learned "
-    "with all weights frozen: what a choice of frequencies can reach, as far as learning reached it. In brackets: bootstrap "
-    "95 % intervals, Δ paired by block of tokens, seeds averaged."
+    "with all weights frozen: what a choice of frequencies can reach, as far as learning reached it. In brackets: "
+    "bootstrap 95 % intervals, Δ paired by block of tokens, seeds averaged."
 )
 
 
@@ -42,8 +42,10 @@ def _block(results: Results, found: learned.Scored, factor: float) -> Block:
     order = sorted(rows, key=lambda name: rows[name]["beyond L"].mean)
     metrics = list(rows[order[0]])
     length = tokens(extended_length(results, factor))
-    title = f"{results.scale.title}, s = {factor:g}, {tokens(results.scale.context_length)} to {length}, Δ to: {found.bound}"
-    return score_block(title, [(name, rows[name]) for name in order], digits=3, best=dict.fromkeys(metrics), signed=metrics[2:])
+    lengths = f"{tokens(results.scale.context_length)} to {length}"
+    title = f"{results.scale.title}, s = {factor:g}, {lengths}, Δ to: {found.bound}"
+    scored = [(name, rows[name]) for name in order]
+    return score_block(title, scored, digits=3, best=dict.fromkeys(metrics), signed=metrics[2:])
 
 
 def _scores(row: Row, bound: Row) -> Scores:

@@ -101,8 +101,9 @@ class Evaluation:
         learned = {self.name: self.training} if self.training else {}
         for method, options in self.comparison():
             for path in rope.named_files(method, options).values() if method else ():
-                found = files.read_json(path, "give a file that is whole", (dict, list)) if path.suffix == ".json" else {}
-                learned[str(path)] = found if isinstance(found, dict) else {}
+                if path.suffix == ".json":
+                    found = files.read_json(path, "give a file that is whole", (dict, list))
+                    learned[str(path)] = found if isinstance(found, dict) else {}
         for name, what in learned.items():
             for book in what.get("data_facts", {}).get("books", ()):
                 if book["sha256"] in hashes:

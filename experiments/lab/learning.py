@@ -12,6 +12,8 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -79,7 +81,7 @@ def held_out(tokenizer, library: list[texts.Book], count: int, length: int) -> l
     found = []
     for book in library:
         starts = np.linspace(len(book.text) // 2, len(book.text), count + 1).astype(int)
-        for start, end in zip(starts, starts[1:]):
+        for start, end in pairwise(starts):
             tokens = texts.tokens(tokenizer, book.text[start:end], length + 1)
             if len(tokens) <= length:
                 raise InputError(
@@ -146,7 +148,7 @@ class Learner:
                 if step == end:
                     break
                 rate = settings.learning_rate * (1 if end is None else (end - step) / settings.falling)
-                made = self._kept(f"step {step}", lambda: self._step(head, data, step, rate))
+                made = self._kept(f"step {step}", partial(self._step, head, data, step, rate))
                 self._restore(made, step + 1)
                 losses.append(made["loss"])
                 norms.append(made["gradient_norm"])

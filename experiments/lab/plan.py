@@ -98,7 +98,7 @@ class Plan:
         for another in learned[1:]:  # a command line names the weights of one
             del methods[another]
         weights = [str(self._checkpoint(records.run_name(method, factor, {}, seed=0))) for method in learned[:1]]
-        timed = {"factor": factor, "method": tuple(methods)} | {"weights": path for path in weights}
+        timed = {"factor": factor, "method": tuple(methods)} | ({"weights": weights[0]} if weights else {})
         return [Chain(step.experiment, [self._command(step, [*self._base(), *command_line(timed)])])]
 
     def alone(self) -> Chain:
@@ -163,7 +163,7 @@ class Plan:
         return Chain(step.experiment, commands)
 
     def _is_compared(self, setting: Setting) -> bool:
-        return self.preset.compared is None or setting[0] in self.preset.compared and not self._is_variant(setting)
+        return self.preset.compared is None or (setting[0] in self.preset.compared and not self._is_variant(setting))
 
     @staticmethod
     def _is_variant(setting: Setting) -> bool:
@@ -229,13 +229,13 @@ class Plan:
                     how = [*self._base(), *command_line({"from": method, "factor": factor, "seed": seed})]
                     record = records.path(self.results, self.scale, learned.step.experiment, name)
                     setting = (rope.GIVEN, {"file": str(record)})
-                    measured = self._commands(self._method(setting, factor), self._steps(learned.experiments))
+                    measured = self._commands(self._method(setting, factor), self._steps(learned.experiments, factor))
                     if made := self._commands(how, [learned.step]):
                         yield Chain(name, [*made, *measured], trains=len(made))
 
-    def _steps(self, experiments: Collection[str]) -> list[Step]:
-        further = (step for own in self.suite.further.values() for step in own)
-        steps = {step.experiment: step for step in (*further, *self.suite.evaluations)}
+    def _steps(self, experiments: Collection[str], factor: float | None = None) -> list[Step]:
+        """The suite's, or at a factor those of Suite.further too."""
+        steps = {step.experiment: step for step in (*self.suite.further.get(factor, ()), *self.suite.evaluations)}
         return [step for name, step in steps.items() if name in experiments]
 
     def _as_it_is(self, setting: Setting, factor: float, steps: Iterable[Step]) -> Chain:

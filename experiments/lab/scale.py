@@ -22,8 +22,8 @@ class Training:
     Attributes:
         steps: optimizer steps for each scaling factor.
         batch: sequences of a step, over all devices.
-        device_batch: sequences that a device takes at a time, where a GPU does not take as many as it has memory for; gradients
-            are accumulated up to `batch`.
+        device_batch: sequences that a device takes at a time, where a GPU does not take as many as it has memory for;
+            gradients are accumulated up to `batch`.
         learning_rate, betas, weight_decay: AdamW's.
         clip: the gradient norm is clipped at this.
         dtype: of matrix products, "bfloat16" or "float32"; None for bfloat16 on a GPU that has it, else float32.

@@ -2,6 +2,8 @@
 
     python -m figures                        every figure of every scale whose records or whose code have changed
     python -m figures passkey --scale tiny   one of them, in any case
+
+A figure is a module of this folder; CONTRIBUTING.md shows how to add one.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class Made:
             self.everything("factors", {"file": f"/somewhere/{name}.json"}, factor, better=better + 0.01 * seed)
 
     def selections(self, factor=2) -> None:
-        """A record of experiments.selections: eight selections, whose loss falls with each pair that is interpolated."""
+        """A record of experiments.selections: eight of them, whose loss falls with each pair that is interpolated."""
         blocks = LENGTH * factor // 1024
         chosen = [list(range(31, 31 - count, -1)) for count in range(8)]
         losses = {f"dprope_n-hat={2 * len(pairs)}": [4.0 - 0.1 * len(pairs)] * blocks for pairs in chosen}

@@ -116,7 +116,7 @@ def test_afterwards_the_model_is_stock_and_frozen():
     model = clex.install(random_model(max_position_embeddings=16), RopeGeometry(16, 10000.0, 16), 2)
     with learning(model, moved(RopeGeometry(16, 10000.0, 16))):
         assert not clex.is_installed(model)
-        assert not rotary_modules(model)[0][0] is model.model
+        assert rotary_modules(model)[0][0] is not model.model
     ((parent, _, rotary),) = rotary_modules(model)
     assert parent is model.model and not isinstance(rotary, LearnedRotaryEmbedding)
     assert not any(parameter.requires_grad for parameter in model.parameters())

@@ -18,12 +18,14 @@ from core.angles import angle_distribution
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.lab import scales
-from figures import disturbance, disturbance_strategies, extension, frequency, interpolation, passkey, whole_texts
 from figures import angle_distribution as figure_1
+from figures import disturbance, disturbance_strategies, extension, frequency, interpolation, passkey, whole_texts
 from figures.kit import command, style
 from tests.analysis.made import Made, score
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
+
+
 def of(scale: str) -> Results:
     return Results.of(scale)
 
@@ -126,8 +128,18 @@ def test_extension_draws_one_line_per_method_and_marks_the_training_length():
         assert any(list(line.get_xdata()) == [8, 8] for line in axes.lines) or not axes.get_visible()
     for part in parts:
         state = "fine-tuned" if part.rows[0].trained else "without training"
-        expected = {row.setting.name: [bucket["mean"] for bucket in row.first["buckets"]] for row in part.rows}
-        assert shown[f"{state}, s = {float(part.first['factor']):g}"] == expected
+        loss = {row.setting: np.array([bucket["mean"] for bucket in row.first["buckets"]]) for row in part.rows}
+        rival = loss[losses.reference(part).setting]
+        drawn = shown[f"{state}, s = {float(part.first['factor']):g}"]
+        assert drawn.keys() == {setting.name for setting in loss}
+        for setting, values in loss.items():
+            above = rope.METHODS[setting.method].published or setting.method in (
+                "original",
+                "ntk",
+                "dprope-significant",
+            )
+            expected = values if above and setting.plain("n_hat") else values - rival
+            assert drawn[setting.name] == pytest.approx(expected)
 
 
 def test_whole_texts_draw_the_difference_to_the_rival_window_by_window():
@@ -149,9 +161,7 @@ def test_the_illustration_marks_unseen_positions_and_angles():
 def test_passkey_draws_the_recorded_accuracies():
     results = of("smollm2")
     figure, preset = passkey.build(results), scales.get("smollm2")
-    found = {
-        (run["method"], str(run["options"]), "training" in run): run for run in results.records("passkey")
-    }
+    found = {(run["method"], str(run["options"]), "training" in run): run for run in results.records("passkey")}
     original = found["original", "{}", False]
     for axes, trained in zip(figure.axes, (False, True)):
         names = {(method, str(options)) for method, options in preset.comparison(2)} | {("clex", "{}")}

@@ -147,7 +147,7 @@ def test_a_number_that_is_none_is_refused_by_the_name_of_its_file(folders, numbe
 
 @pytest.mark.parametrize("key", ["method", "factor", "options", "scores"])
 def test_a_missing_field_is_named_with_its_file(folders, key):
-    folder, able = folders("ruler")
+    folder, _ = folders("ruler")
     file = next((folder / "mine" / "ruler").iterdir())
     sound = file.read_text()
     try:

@@ -7,7 +7,6 @@ from analysis.findings import NONE, overall
 from tests.report.conftest import score
 from tests.report.found import decided, findings, means, only
 
-
 # Within and beyond L
 
 

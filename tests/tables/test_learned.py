@@ -15,7 +15,7 @@ def cells(table, column):
     return {row[0].text: row[place].text for row in block.rows}
 
 
-def test_every_method_is_compared_with_the_best_of_what_was_learned(made):  # noqa: F811
+def test_every_method_is_compared_with_the_best_of_what_was_learned(made):
     for method, better in (("yarn", 0.5), ("pi", 0.0), ("mrrope-pro", 0.6)):
         made.everything(method, better=better)
     made.learned("yarn", better=0.7, seeds=(0, 1))  # losses of 2.3 and 2.29
@@ -34,14 +34,14 @@ def test_every_method_is_compared_with_the_best_of_what_was_learned(made):  # no
     assert len(table.notes) == 2 and all("flat" in note for note in table.notes)
 
 
-def test_a_bound_that_did_not_converge_says_so(made):  # noqa: F811
+def test_a_bound_that_did_not_converge_says_so(made):
     made.everything("yarn")
     made.learned("yarn", converged=False)
     (note,) = learned.build(made.results()).notes
     assert "no bound" in note
 
 
-def test_a_seed_has_a_name_of_its_own_in_other_tables(made):  # noqa: F811
+def test_a_seed_has_a_name_of_its_own_in_other_tables(made):
     from tables import extension
 
     made.everything("yarn")
@@ -50,7 +50,7 @@ def test_a_seed_has_a_name_of_its_own_in_other_tables(made):  # noqa: F811
     assert {"Learned, from YaRN, seed 0", "Learned, from YaRN, seed 1"} < shown.keys()
 
 
-def test_losses_that_were_not_learned_are_no_bound(made):  # noqa: F811
+def test_losses_that_were_not_learned_are_no_bound(made):
     made.everything("yarn")
     made.learned("yarn")
     made.records = {file: record for file, record in made.records.items() if "factors" not in file}
@@ -58,7 +58,7 @@ def test_losses_that_were_not_learned_are_no_bound(made):  # noqa: F811
         learned.build(made.results())
 
 
-def test_a_measure_that_falls_with_the_loss_orders_it(made):  # noqa: F811
+def test_a_measure_that_falls_with_the_loss_orders_it(made):
     made.selections()
     found = cells(relative.build(made.results()), "beyond L")
     by_convention = list(found.values())[:2]

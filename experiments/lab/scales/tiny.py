@@ -20,8 +20,8 @@ _EVALUATIONS = (
     Step("previous_token"),
 )
 
-# The first half of the book that no one trains on has room for far more; 65,536 tokens at s = 2 tell methods apart.
-_POSITIONS = Step("extension", {"excerpts": 32}, {"excerpts": 2})
+# 32,768 tokens of the book that no one trains on, at each factor.
+_POSITIONS = {factor: (Step("extension", {"excerpts": 32 // factor}, {"excerpts": 2}),) for factor in (2, 4)}
 
 SCALE = Scale(
     title="tiny (5.3 M)",
@@ -46,7 +46,7 @@ SCALE = Scale(
     suite=Suite(
         evaluations=_EVALUATIONS,
         alone=(Step("disturbance"), Step("selections")),
-        further=dict.fromkeys((2, 4), (_POSITIONS,)),
+        further=_POSITIONS,
         attention=Step("attention_distance"),
         learned=Learned(Step("learned", quick={"steps": 2, "sequences": 1}), (rope.RIVAL, rope.ORIGINAL), seeds=3),
         miniature=Step("miniature", {"samples": 3, "documents": 60}, {"samples": 1, "documents": 10}),
