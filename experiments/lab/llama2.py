@@ -84,7 +84,7 @@ def scale(
 _BEYOND = GEOMETRY.context_length + 64
 _LESS = {
     "miniature": ({"samples": 1, "documents": 5}, {}),
-    "finetune": ({}, {"length": 64, "batch": 8}),
+    "finetune": ({}, {"length": 64, "batch": 2}),
     "longbench_e": (
         {},
         {"limit": 1, "tasks": ("qasper", "trec"), "window": 640, "margin": 128, "new_tokens": 4},
