@@ -19,6 +19,7 @@ from tests.models import checkpoint
 
 LOADED = 77  # the exit status of a process that has come to load a model
 EXPERIMENTS = {
+    "attention_distance": ["--queries", "8"],
     "extension": ["--method", "pi"],
     "longbench_e": ["--tasks", "trec", "--data"],
     "ngram": ["--data"],
@@ -72,7 +73,7 @@ def test_no_experiment_loads_a_model_before_its_process_is_placed(experiment, fo
     options = EXPERIMENTS[experiment]
     if options[-1:] == ["--data"]:
         options = [*options, folder / experiment]
-    if experiment in ("extension", "ngram", "perplexity", "previous_token", "selections"):
+    if experiment in ("attention_distance", "extension", "ngram", "perplexity", "previous_token", "selections"):
         options = [*options, "--text", folder / "book.txt"]
     command = [f"experiments.{experiment}", "--model", folder / "toy", "--results", tmp_path / "results", *options]
     children = [processes.command(*command, environment=rank) for rank in ranks()]
