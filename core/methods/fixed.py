@@ -211,6 +211,9 @@ def given_factors(
     return divide(geometry, factor, by, attention_factor)
 
 
+LEAST, MOST = 0.001, 1_000_000  # what no factor is beyond, but by mistake
+
+
 def _read(file: Path, geometry: RopeGeometry) -> tuple[np.ndarray, float | None]:
     """The factors of a file, float64 [pairs], and the attention factor that it states."""
     remedy = "give a JSON list of factors, or an object with such a list as factors"
@@ -220,6 +223,6 @@ def _read(file: Path, geometry: RopeGeometry) -> tuple[np.ndarray, float | None]
     stated = found.get("attention_factor") if isinstance(found, dict) else None
     values = found.get("factors", found.get("long_factor")) if isinstance(found, dict) else found
     by = real_array(values if isinstance(values, list) else [], f"the factors of {file}")
-    if by.shape != (geometry.pairs,) or (by <= 0).any():
-        raise InputError(f"{file} holds no list of {geometry.pairs} factors above 0, one for each pair; {remedy}.")
+    if by.shape != (geometry.pairs,) or (by < LEAST).any() or (by > MOST).any():
+        raise InputError(f"{file} holds no list of {geometry.pairs} factors from {LEAST} to {MOST:,}; {remedy}.")
     return by, stated

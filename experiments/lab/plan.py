@@ -163,11 +163,10 @@ class Plan:
         return Chain(step.experiment, commands)
 
     def _is_compared(self, setting: Setting) -> bool:
-        return self.preset.compared is None or (setting[0] in self.preset.compared and not self._is_variant(setting))
-
-    @staticmethod
-    def _is_variant(setting: Setting) -> bool:
-        return setting[1] in rope.METHODS[setting[0]].variants
+        """Whether all is measured of a setting, and not only what Suite.further says."""
+        method, options = setting
+        compared = self.preset.compared
+        return compared is None or (method in compared and options not in rope.METHODS[method].variants)
 
     def _ablations(self) -> Iterator[Chain]:
         for trained in (True, False):
