@@ -25,7 +25,7 @@ def build(results: Results) -> Table:
         if found and found.bound:
             blocks.append(_block(results, found, factor))
     for group in groups:
-        end = "the held-out loss was flat" if group.converged else "the held-out loss was not flat yet, so this is no bound"
+        end = "the held-out loss was flat" if group.converged else "the held-out loss was not flat yet: no bound"
         steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in group.runs))
         notes.append(f"{group.name}, s = {group.factor:g}, seeds: {len(group.runs)}, steps: {steps}; {end}.")
     if not blocks:
