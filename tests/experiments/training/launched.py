@@ -9,6 +9,7 @@ import time
 
 rank = int(os.environ["RANK"])
 status = int(sys.argv[1 + rank])
-print(f"process {rank} of {os.environ['WORLD_SIZE']}: {sys.argv[1:]}", flush=True)
+# In one piece: `print` writes the line's end by itself, and the other process may write in between.
+os.write(1, f"process {rank} of {os.environ['WORLD_SIZE']}: {sys.argv[1:]}\n".encode())
 time.sleep(0 if status or not any(map(int, sys.argv[1:])) else 20)  # as one that waits for another which has ended
 sys.exit(status)
