@@ -40,22 +40,29 @@ RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results
 .PHONY: help reproduce test lint env env-flash check-environment lock tables figures pages audit verify pretrain train rerun rehearse ablations report bench \
   summary clean env-serving serving $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
+# `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
 help: ## This list
-	@echo "make TARGET [SCALE=NAME] [RESULTS=DIR]   (SCALE: tiny, smollm2, llama2-7b, llama2-13b, or a model you measured)"; echo
-	@grep -hE '^[a-z_-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z_-]+):[^#]*## (.*)/\1\t\2/' \
-	  | while IFS="$$(printf '\t')" read -r target text; do printf '  %-30s %s\n' "$$target" "$$text"; done
-	@for kind in table:tables fig:figures; do echo; for file in $${kind#*:}/[a-z]*.py; do name=$${file##*/}; \
-	  printf '  %-30s %s\n' "$${kind%:*}_$${name%.py}" "$$(head -1 $$file | sed -E 's/^"""//; s/"""$$//; s/\.$$//')"; done; done
+	@echo "make TARGET [SCALE=NAME] [RESULTS=DIR]"
+	@echo "  SCALE is a base model: tiny, smollm2, llama2-7b, llama2-13b, or a model that you measured."
+	@echo "  RESULTS is a folder of records."
+	@awk '/^##@ /{print "\n" substr($$0, 5)} \
+	  /^[a-z_-]+:.*## /{name = $$0; sub(/:.*/, "", name); sub(/^[^#]*## /, ""); printf "  %-29s%s\n", name, $$0} \
+	  /^##   /{print "      " substr($$0, 6)}' $(MAKEFILE_LIST)
+	@for kind in table:tables fig:figures; do echo; echo "Each of $${kind#*:}/, of SCALE or of every scale that has records"; \
+	  for file in $${kind#*:}/[a-z]*.py; do name=$${file##*/}; \
+	  printf '  %-29s%s\n' "$${kind%:*}_$${name%.py}" "$$(head -1 $$file | sed -E 's/^"""//; s/"""$$//; s/\.$$//')"; done; done
 
-reproduce: env tables figures pages audit verify report summary ## Render every table, figure and page, audit the paper, measure a part anew
+##@ Check
+reproduce: env tables figures pages audit verify report summary ## Render everything, audit the paper, verify a part
 test: env ## Run the test suite
 	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
-lint: env ## Check style and format (ruff), and the types of core, eval and analysis (mypy)
+lint: env ## Check style, format (ruff) and types (mypy)
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
 
-env: $(VENV)/.installed ## Create the virtual environment with the pinned packages
+##@ Install
+env: $(VENV)/.installed ## Create .venv with the pinned packages
 $(VENV)/.installed: requirements.lock requirements-data.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "error: Python 3.11 or newer is needed; name one with make PYTHON=python3.12 ..."; exit 2; }
@@ -64,23 +71,25 @@ $(VENV)/.installed: requirements.lock requirements-data.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-data.lock
 	@touch $@
-env-flash: env ## Compile FlashAttention-2, for GPUs (FLASH_ATTN_CUDA_ARCHS=80 for an A100, 90 for an H100; needs nvcc 13)
+env-flash: env ## Compile FlashAttention-2, for GPUs (needs nvcc 13)
+##   FLASH_ATTN_CUDA_ARCHS=80 for an A100, 90 for an H100; MAX_JOBS=N files at a time
 	$(PY) -m pip install wheel==0.48.0
 	$(PY) -m pip install --no-build-isolation -r requirements-flash.txt
-check-environment: ## Resolve the pip part of environment.yml and install nothing (two minutes)
+check-environment: ## Resolve environment.yml's pip packages; install nothing
 	rm -rf build/check && $(PYTHON) -m venv build/check && build/check/bin/python -m pip install --quiet --upgrade pip
 	sed -nE 's/^ +- ([A-Za-z0-9_.-]+==.*)$$/\1/p' environment.yml > build/check/requirements.txt
 	build/check/bin/python -m pip install --dry-run --ignore-installed --quiet -r build/check/requirements.txt
-lock: ## Resolve requirements.in anew into requirements.lock
+lock: ## Resolve requirements.in into requirements.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet -r requirements.in
 	{ head -1 requirements.lock; build/lock/bin/python -m pip freeze | sed 's/+cpu//' | sort -f; } > build/requirements.lock
 	mv build/requirements.lock requirements.lock
 
-tables: env ## Every table of every scale that has records (SCALE= for one) into tables/SCALE/
+##@ Render from the records
+tables: env ## Every table, into tables/SCALE/
 	@$(PY) -m tables $(SHOWN)
-figures: env ## Every figure of every scale that has records (SCALE= for one) into figures/SCALE/
+figures: env ## Every figure, into figures/SCALE/
 	@$(PY) -m figures $(SHOWN)
-pages: env ## results/SCALE/README.md and README.md, from templates and records
+pages: env ## Every page: results/SCALE/README.md, README.md and others
 	@$(PY) -m report.pages $(SHOWN)
 $(TABLES:%=table_%): table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
@@ -89,45 +98,52 @@ $(FIGURES:%=fig_%): fig_%: env
 # An experiment with records and no module in tables/ gets a table of the scores that they hold.
 table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
-table_longbench: table_longbench_e ## The paper's Table 1, by its short name
-audit: env ## Re-add the paper's averages, re-derive its claims, list what does not add up
+table_longbench: table_longbench_e ## Table 1 by a shorter name
+audit: env ## Recompute the paper's averages and claims; list what differs
 	@$(PY) -m report.audit
-report: env ## One HTML page: each claim, what was measured and the verdict, with every table and figure
+report: env ## One HTML page: each claim, what was measured, the verdict
 	@$(PY) -m report --results $(call quote,$(RESULTS))
 
-verify: env ## Measure the geometry, and SmolLM2 under DPRoPE, anew; compare with the committed records
+##@ Measure
+verify: env ## Measure a part anew and compare it with the committed records
 	@$(PY) -m experiments.disturbance --results $(VERIFY)/results
 	@$(PY) -m experiments.disturbance --scale smollm2 --results $(VERIFY)/results
 	@$(PY) -m experiments.angle_distribution --results $(VERIFY)/results
 	@$(PY) -m experiments.extension --method dprope --results $(VERIFY)/results
 	@$(PY) -m experiments.verify $(VERIFY)/results
-rerun: env ## Measure the whole suite of SCALE=, or the untrained part for MODEL=PATH_OR_NAME FACTOR=; then render it (QUICK=1: a sketch; METHODS=: these alone; ENGINE=vllm generates)
+rerun: env ## Measure a scale's whole suite under build/rerun/, and render it
+##   SCALE=tiny                  which scale
+##   MODEL=PATH_OR_NAME FACTOR=2 your own model instead, without training
+##   METHODS="pi yarn"           these methods alone
+##   QUICK=1                     one seed and few samples
+##   REPLACE=1                   replace records that have other settings
+##   BOOKS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
+##   ENGINE=vllm TENSOR_PARALLEL=2          generate with vLLM, on two GPUs
 	$(PY) -m experiments.rerun $(MEASURED) $(GIVEN)
 	@$(RENDER)
-ablations: env ## The part of `rerun` that goes through n̂ and b; then render it
+ablations: env ## The part of `rerun` that varies n̂ and b; same options
 	$(PY) -m experiments.rerun $(MEASURED) --only ablations $(GIVEN)
 	@$(RENDER)
-rehearse: env ## SCALE=llama2-7b or -13b: its whole suite in minutes, on a made-up model of its widths, to see that all works here
+rehearse: env ## Try a large scale's suite on a small made-up model, in minutes
+##   SCALE=llama2-7b; WHOLE=1 tries every model, not one of each kind
 	$(PY) -m experiments.rehearse --scale $(call quote,$(or $(SCALE),llama2-7b)) $(if $(WHOLE),--whole) $(if $(REPLACE),--replace)
 	@for what in tables figures report.pages; do $(PY) -m $$what \
 	  --results $(call quote,build/rehearse/$(or $(SCALE),llama2-7b)/results) || exit; done
 	@echo "the rehearsal of $(or $(SCALE),llama2-7b) is green: measured, and rendered into build/rehearse/$(or $(SCALE),llama2-7b)"
-pretrain: env ## Train the tiny base model into build/tiny (CORPUS=DIR of books; default the registry's)
-	$(PY) -m experiments.pretrain --scale tiny $(call option,--data,$(CORPUS)) --work build/pretrain --output build/tiny
-train: env ## Fine-tune SCALE by METHOD=dprope at FACTOR=2 on what is there: CPU, a GPU, or all GPUs under ZeRO-3
-	$(PY) -m experiments.finetune --scale $(call quote,$(or $(SCALE),tiny)) --method $(call quote,$(METHOD)) --factor $(call quote,$(FACTOR))
-bench: env ## Speed and memory against the plain way, as ratios (half an hour on two cores)
-	@$(PY) -m bench.selection
-	@for what in perplexity passkey generation; do $(PY) -m bench.evaluation $$what; done
-	@$(PY) -m bench.training
-summary: env ## What was made, and where
-	@$(PY) -m report.summary --results $(call quote,$(RESULTS))
-clean: ## Remove what was measured and rendered into build/ and runs/ (not the environment, not results/)
-	rm -rf build runs
 
+##@ Train
+pretrain: env ## Train the tiny base model from nothing, into build/tiny
+##   CORPUS=DIR of books
+	$(PY) -m experiments.pretrain --scale tiny $(call option,--data,$(CORPUS)) --work build/pretrain --output build/tiny
+train: env ## Fine-tune a scale's model, on a CPU or on all GPUs (ZeRO-3)
+##   SCALE=tiny METHOD=dprope FACTOR=2
+	$(PY) -m experiments.finetune --scale $(call quote,$(or $(SCALE),tiny)) --method $(call quote,$(METHOD)) --factor $(call quote,$(FACTOR))
 # An environment for each lock: the engines' packages contradict each other and this project's own.
 ENGINES := $(filter-out vllm-cuda,$(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock)))
-env-serving: $(ENGINES:%=build/engines/%/.installed) ## Install the inference engines, each in build/engines/ (ENGINES=vllm for one)
+
+##@ Serve
+env-serving: $(ENGINES:%=build/engines/%/.installed) ## Install the inference engines into build/engines/
+##   ENGINES=vllm for one of them
 define INSTALL
 	@echo "installing $(<:requirements-serving/%.lock=%) into $(@D) (llama.cpp is compiled: ten minutes) ..."
 	@$(PYTHON) -m venv --clear $(@D)
@@ -141,5 +157,16 @@ build/engines/vllm/.installed: requirements-serving/vllm$(if $(wildcard /proc/dr
 	$(INSTALL)
 build/engines/%/.installed: requirements-serving/%.lock
 	$(INSTALL)
-serving: env ## Compare what is exported with what the installed engines compute (SCALE=, default smollm2: an hour)
+serving: env ## Compare exported models in every installed engine (an hour)
+##   SCALE=smollm2
 	$(PY) -m experiments.served --scale $(call quote,$(or $(SCALE),smollm2)) --results $(call quote,$(RESULTS))
+
+##@ Other
+bench: env ## Speed and memory against a plain implementation (30 minutes)
+	@$(PY) -m bench.selection
+	@for what in perplexity passkey generation; do $(PY) -m bench.evaluation $$what; done
+	@$(PY) -m bench.training
+summary: env ## Print what was made, the main numbers and the verdicts
+	@$(PY) -m report.summary --results $(call quote,$(RESULTS))
+clean: ## Remove build/ and runs/; results/ and .venv stay
+	rm -rf build runs

@@ -1,4 +1,7 @@
-"""Figure 1 of the paper: in one pair extrapolation fits the pre-trained distribution, in another interpolation."""
+"""Figure 1: angles of two pairs, pre-trained and extended.
+
+In one pair extrapolation fits the pre-trained distribution, in another interpolation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 6 of the paper: the distributions of pairs 6 and 22 over all 360 intervals."""
+"""Figure 6: angle distributions of pairs 6 and 22, all intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 8 of the paper: the disturbance of PI, YaRN and the paper's method per pair."""
+"""Figure 8: disturbance per pair of PI, YaRN and DPRoPE."""
 
 from __future__ import annotations
 

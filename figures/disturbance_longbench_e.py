@@ -1,4 +1,7 @@
-"""Figure 5 of the paper: LongBench-E against growing disturbance, as n̂ falls when t rises."""
+"""Figure 5: LongBench-E against the disturbance as n̂ falls.
+
+n̂ falls as t rises, and the disturbance grows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 7 of the paper: the disturbance of interpolating and of extrapolating each pair."""
+"""Figure 7: disturbance of interpolating and of extrapolating each pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Beyond the paper: loss against position of the paper's methods; below, the difference of others to YaRN."""
+"""Loss against position, beginnings of books.
+
+Beyond the paper. Above, the paper's methods; below, the difference of the others to YaRN.
+"""
 
 from __future__ import annotations
 

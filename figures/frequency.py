@@ -1,4 +1,7 @@
-"""Figure 3 of the paper: frequencies of pairs 6 and 22 in the first 24 of 360 intervals."""
+"""Figure 3: angle frequencies of pairs 6 and 22, first 24 intervals.
+
+There are 360 intervals.
+"""
 
 from __future__ import annotations
 

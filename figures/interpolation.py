@@ -1,5 +1,6 @@
-"""Figure 2 of the paper: extrapolation reaches position indices never seen, interpolation angles never seen.
+"""Figure 2: what interpolation and extrapolation do to positions.
 
+Extrapolation reaches position indices never seen, interpolation angles never seen.
 An illustration of one pair (θ = 2π/9, L = 12, s = 2), drawn from the definition; it shows no measurement.
 """
 

@@ -1,4 +1,7 @@
-"""Beyond the paper: the factors that the model itself asks for, learned with all weights frozen, and every method's."""
+"""Learned scaling factors beside every method's.
+
+Beyond the paper. The factors are learned with all weights frozen.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 4 of the paper: passkey accuracy against prompt length per method, and by length and depth."""
+"""Figure 4: passkeys found by length, method and depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Beyond the paper: disturbance against loss over dozens of selections of pairs, without training."""
+"""Disturbance against loss over dozens of selections of pairs.
+
+Beyond the paper, without training.
+"""
 
 from __future__ import annotations
 

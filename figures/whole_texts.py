@@ -1,4 +1,7 @@
-"""Beyond the paper: loss against position over whole books, and its difference to YaRN's, one line per method."""
+"""Loss against position, whole books.
+
+Beyond the paper. One line per method; below, the difference to YaRN.
+"""
 
 from __future__ import annotations
 

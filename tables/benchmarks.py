@@ -1,4 +1,4 @@
-"""The model as it is, without extension, on every benchmark."""
+"""The unextended model on every benchmark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The disturbance of each method: the paper's numbers beside the recomputed."""
+"""Table 3: disturbance of each method, published and recomputed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Loss within and beyond the training length, without training and fine-tuned."""
+"""Loss within and beyond L, without training and fine-tuned.
+
+Loss by position on the beginnings of books, up to L'.
+"""
 
 from __future__ import annotations
 

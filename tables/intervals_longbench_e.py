@@ -1,4 +1,4 @@
-"""Ablation over b, the number of intervals, on LongBench-E."""
+"""Table 6: LongBench-E by b, the number of intervals."""
 
 from __future__ import annotations
 

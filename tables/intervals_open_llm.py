@@ -1,4 +1,4 @@
-"""Ablation over b, the number of intervals, on the Open LLM benchmarks."""
+"""Table 7: Open LLM benchmarks by b, the number of intervals."""
 
 from __future__ import annotations
 

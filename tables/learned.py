@@ -1,4 +1,7 @@
-"""How near each choice of frequencies comes to what the frozen model itself asks for: loss, as the difference to it."""
+"""Loss of each method against that of learned scaling factors.
+
+The factors are learned with all weights frozen, so they show what a choice of frequencies can reach.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LongBench-E: the mean over its tasks in each bucket of lengths."""
+"""Table 1: LongBench-E, mean over its tasks by length."""
 
 from __future__ import annotations
 

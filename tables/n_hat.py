@@ -1,4 +1,7 @@
-"""Influence of n̂ without training, by every evaluation at the longest length."""
+"""Every evaluation by n̂, the number of interpolated dimensions.
+
+Without training, at the longest length.
+"""
 
 from __future__ import annotations
 

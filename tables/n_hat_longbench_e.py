@@ -1,4 +1,4 @@
-"""Ablation over n̂, the number of interpolated dimensions, on LongBench-E."""
+"""Table 4: LongBench-E by n̂, the number of interpolated dimensions."""
 
 from __future__ import annotations
 

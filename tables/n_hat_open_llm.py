@@ -1,4 +1,4 @@
-"""Ablation over n̂, the number of interpolated dimensions, on the Open LLM benchmarks."""
+"""Table 5: Open LLM by n̂, the number of interpolated dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Open LLM benchmarks."""
+"""Table 2: the Open LLM benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passkeys found by length, those behind the paper's Figure 4."""
+"""Passkeys found by length (the numbers of Figure 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sliding-window perplexity at each evaluation length."""
+"""Table 10: sliding-window perplexity by length."""
 
 from __future__ import annotations
 

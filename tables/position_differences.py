@@ -1,4 +1,7 @@
-"""Where in whole texts a method differs from the rival: the difference in loss by position."""
+"""Loss minus YaRN's by position, over whole texts.
+
+It shows where in a text a method differs from the rival.
+"""
 
 from __future__ import annotations
 

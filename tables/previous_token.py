@@ -1,4 +1,7 @@
-"""Heads that look k tokens back: how much of their attention is there, and s·k back."""
+"""Attention heads that look k tokens back, under each method.
+
+How much of these heads' attention lies k tokens back, and how much s·k back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which measure orders the loss of selections of pairs: the paper's disturbance, or one that sees distance."""
+"""Which measure of disturbance orders the loss.
+
+The paper's disturbance, or one that weighs distance by attention; over selections of pairs.
+"""
 
 from __future__ import annotations
 

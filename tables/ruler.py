@@ -1,4 +1,4 @@
-"""RULER by evaluation length: the mean over its tasks."""
+"""Table 8: RULER by length, mean over its tasks."""
 
 from __future__ import annotations
 

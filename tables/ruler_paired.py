@@ -1,4 +1,7 @@
-"""RULER paired: what each method answers better and worse than the rival, and than itself untrained."""
+"""RULER, each method paired with YaRN and with itself untrained.
+
+What each method answers better and what worse than the rival, and than itself untrained.
+"""
 
 from __future__ import annotations
 

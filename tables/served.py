@@ -1,4 +1,4 @@
-"""Inference engines against transformers, position by position: do they compute what was exported?"""
+"""Inference engines against transformers, position by position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which inference engine computes what was exported, and how to serve the whole context with it."""
+"""Which engines compute an exported model, and how to serve L'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What YaRN's temperature does: pairs and temperature, each with and without the other."""
+"""YaRN without its temperature, DPRoPE with it.
+
+It separates the choice of pairs from the temperature: each with and without the other.
+"""
 
 from __future__ import annotations
 

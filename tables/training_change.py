@@ -1,4 +1,4 @@
-"""What fine-tuning changes: a fine-tuned model minus the same untrained."""
+"""What fine-tuning changes: fine-tuned minus untrained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Loss by position over the whole of long texts, in windows of L'."""
+"""Loss within and beyond L, over whole texts.
+
+Read in overlapping windows of L'.
+"""
 
 from __future__ import annotations
 
