@@ -12,9 +12,9 @@ from analysis.findings import EXACT, NONE, Finding
 from analysis.results import NotMeasured, Results, root
 from report import audit, reasons
 from report.claims import CLAIMS
+from report.differences import DIFFERENCES
 from report.phrases import finding_lines
 from tables.kit import command, html
-from tables.kit.model import Block, Cell, Table
 
 _CLASSES = {EXACT: "exact", REPRODUCED: "yes", CONTRADICTED: "no", UNDECIDED: "open", NONE: "none"}
 _STYLE = """
@@ -38,46 +38,6 @@ _READING = (
     "An interval covers the samples, and training seeds where there are several. "
     "How many samples would decide is said for the measured spread, and for four of five repetitions. "
     "The paper's own scores need its models and eight A100s."
-)
-DIFFERENCES = Table(
-    "differences",
-    "Where the paper and its released code differ.",
-    (
-        Block(
-            "",
-            ("", "paper", "released code", "finding"),
-            tuple(
-                tuple(map(Cell, row))
-                for row in (
-                    (
-                        "direction of the KL",
-                        "equation (7): KL(P_L' ‖ P_L)",
-                        "KL(P_L ‖ P_L')",
-                        "the published table needs the code's",
-                    ),
-                    (
-                        "ε",
-                        "“extremely small”, on frequencies",
-                        "6.1e-5 on each count",
-                        "equation (7) depends on it strongly",
-                    ),
-                    (
-                        "“Ours” in the disturbance table",
-                        "n̂ = 80 / 64 by section 4.1",
-                        "argmin, t = 0",
-                        "the table is the argmin's",
-                    ),
-                    (
-                        "YaRN's ramp",
-                        "linear in rotations",
-                        "–",
-                        "the published 25.55 / 35.44 need the official index-space ramp",
-                    ),
-                )
-            ),
-        ),
-    ),
-    words=True,
 )
 
 
