@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import functools
 import os
+import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from analysis import cost, extension, metrics, published, shapes, short_text, whole_texts
+from analysis import cost, extension, metrics, published, serving, shapes, short_text, whole_texts
 from analysis.results import NotMeasured, Results, root
-from analysis.rows import Comparison, Row, Setting, compared, gap, tokens
+from analysis.rows import Comparison, Row, Setting, compared, gap, in_comparison, tokens
 from analysis.scores import Score, Scores, SignTest, sign_test, stacked
 from core import rope
 from core.errors import InputError
@@ -144,6 +145,13 @@ class View:
         """Of an experiment's rows."""
         return [row.setting.name for row in self._rows(experiment, trained, factor).rows]
 
+    def ranked(self, trained: bool = False, factor: float | None = None) -> list[tuple[str, Score]]:
+        """The comparison's methods with their loss beyond L minus the rival's, least first; learned factors apart."""
+        rows = self._rows("extension", trained, factor).only(in_comparison(self.scale)).rows
+        names = [row.setting.name for row in rows if not row.setting.learned]
+        found = [(name, self.loss(name, trained=trained, factor=factor)) for name in names]
+        return sorted(found, key=lambda entry: entry[1].mean)
+
     def pairs(self, name: str, factor: float | None = None) -> set[int]:
         """Those that a row without training interpolates."""
         return set(_interpolated(self.scale.geometry, self.row("extension", name, factor=factor).setting))
@@ -152,15 +160,20 @@ class View:
         """The averaged disturbance of a row without training, in 10⁻³ nat."""
         return 1e3 * extension.disturbance(self.results, self.row("extension", name, factor=factor))
 
-    def deviations(self, precision: str, convention: str) -> list[float]:
-        """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
+    def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
+        """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
         numbers, found = published.disturbance(), []
         for run in self.results.require("disturbance"):
             for row in run["scores"]:
                 printed = numbers.get((row["method"], float(run["factor"])))
                 if (row["precision"], row["convention"]) == (precision, convention) and printed and not row["options"]:
-                    found.append(abs(1e3 * row["average"] / printed - 1))
+                    title = rope.METHODS[row["method"]].title
+                    found.append((title, float(run["factor"]), printed, 1e3 * row["average"]))
         return found
+
+    def deviations(self, precision: str, convention: str) -> list[float]:
+        """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
+        return [abs(ours / printed - 1) for _, _, printed, ours in self.published(precision, convention)]
 
     def record(self, experiment: str, file: str | None = None) -> dict:
         """The only record of an experiment, or that of a file's name."""
@@ -187,6 +200,16 @@ class View:
     def took(self, *experiments: str) -> str:
         """What the records of some experiments, or of all, took to measure, to be read."""
         return cost.words(cost.seconds(self.results, *(experiments or self.results.experiments())))
+
+    def costs(self) -> list[tuple[str, int, str]]:
+        """By experiment, how many records there are of it and what they took to measure."""
+        measured = self.results.experiments()
+        return [(name, len(self.results.records(name)), self.took(name)) for name in measured]
+
+    def served_right(self) -> set[str]:
+        """The engines that compute every export that was measured or read in their source."""
+        lines = serving.matrix(serving.served(self.results))
+        return {line.engine for line in lines if line.frequencies == line.attention_factor == serving.RIGHT}
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
@@ -266,4 +289,12 @@ def _prompts(run: dict) -> np.ndarray:
     return np.array([score["mean"] for scores in tasks for score in scores.values()])
 
 
-FILTERS = {"shown": shown, "number": number, "tokens": tokens, "text": markdown.text, "code": "`{}`".format}
+def anchor(heading: str) -> str:
+    """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces as hyphens."""
+    kept = (sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN")
+    return "".join(kept).replace(" ", "-")
+
+
+FILTERS = {
+    "shown": shown, "number": number, "tokens": tokens, "text": markdown.text, "code": "`{}`".format, "anchor": anchor,
+}  # fmt: skip

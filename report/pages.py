@@ -15,13 +15,14 @@ from pathlib import Path
 
 import jinja2
 
-from analysis import results
+from analysis import cost, results
 from analysis.results import Results
 from core import files, rope
 from core.errors import InputError
 from experiments.lab import cli
 from experiments.lab.records import RESULTS, ROOT
-from report import audit, planned
+from report import audit, glance, planned
+from report.differences import DIFFERENCES
 from report.language import FILTERS, View, environment, holds
 from tables.kit import markdown
 
@@ -31,6 +32,7 @@ OVERALL = {
     "README.md": ROOT / "README.md",
     "experiments.md": ROOT / "experiments" / "README.md",
     "paper.md": RESULTS / "paper" / "README.md",
+    "paper_and_code.md": RESULTS / "paper-and-code.md",
     "serving.md": RESULTS / "serving.md",
     "paper_scale.md": RESULTS / "paper-scale.md",
 }
@@ -61,11 +63,14 @@ def overall_pages() -> dict[Path, str]:
     checks = audit.findings()
     of = {measured.scale.name: measured for measured in results.every()}
 
-    def cost(scale: str, *experiments: str) -> str:
+    def took(scale: str, *experiments: str) -> str:
         return View(of[scale], ROOT).took(*experiments)
 
     names = {
-        "cost": cost,
+        "cost": took,
+        "compute": cost.compute(),
+        "glance": glance.lines(RESULTS),
+        "differences": markdown.render(DIFFERENCES, caption=False),
         "planned": planned,
         "methods": list(rope.METHODS),
         "checks": len(checks),
