@@ -131,14 +131,18 @@ class Plan:
                     first.commands.extend(command for command in chain.commands if command not in first.commands)
         return [chain for chain in chains.values() if chain.commands]
 
-    def _seeds(self) -> range:
-        return range(min(self.suite.seeds, 1) if self.quick else self.suite.seeds)
+    def _seeds(self, count: int) -> range:
+        return range(min(count, 1) if self.quick else count)
 
     def _trained(self) -> Iterator[Chain]:
-        for seed in self._seeds():
+        for seed in self._seeds(self.suite.seeds):
             for factor in self.factors:
                 for setting in self.preset.trained(factor):
                     yield self._fine_tuned(setting, factor, seed, self.suite.evaluations)
+        if newer := self.suite.newer:
+            for seed in self._seeds(newer.seeds):
+                for method in newer.methods:
+                    yield self._fine_tuned((method, {}), self.factors[0], seed, self._steps(newer.experiments))
 
     def _untrained(self) -> Iterator[Chain]:
         for factor in self.factors:
@@ -212,7 +216,7 @@ class Plan:
         for factor in self.factors if temperature else ():
             steps = self._steps(temperature.experiments)
             for setting in self.preset.temperature_swapped(factor):
-                for seed in self._seeds() if temperature.trained else ():
+                for seed in self._seeds(temperature.seeds):
                     yield self._fine_tuned(setting, factor, seed, steps)
                 yield self._as_it_is(setting, factor, steps)
 
@@ -223,7 +227,7 @@ class Plan:
             return
         for factor in learned.factors or self.factors:
             for method in learned.starts:
-                for seed in range(1 if self.quick else learned.seeds):
+                for seed in self._seeds(learned.seeds):
                     name = f"from={records.run_name(method, factor, {}, seed)}"
                     how = [*self._base(), *command_line({"from": method, "factor": factor, "seed": seed})]
                     record = records.path(self.results, self.scale, learned.step.experiment, name)

@@ -75,11 +75,26 @@ class Temperature:
 
     Attributes:
         experiments: those of the suite's evaluations that are run.
-        trained: whether the models are fine-tuned as well.
+        seeds: fine-tunes of each of the two; with none, they are measured without training alone.
     """
 
     experiments: tuple[str, ...]
-    trained: bool = True
+    seeds: int = 1
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Methods that the paper's tables do not have, fine-tuned like those that they have, at the first factor.
+
+    Attributes:
+        methods: their names.
+        experiments: those of the suite's evaluations that are run.
+        seeds: fine-tunes of each.
+    """
+
+    methods: tuple[str, ...]
+    experiments: tuple[str, ...]
+    seeds: int = 1
 
 
 @dataclass(frozen=True)
@@ -117,6 +132,7 @@ class Suite:
         timing: measures what each method costs, after the fine-tunes.
         ablations: over an option each.
         temperature: what is measured with temperatures exchanged; None for nothing.
+        newer: methods published since the paper's rivals that are fine-tuned as well; None for none.
         learned: whether, and how, factors are learned; None for not at all.
         attention: measures how far attention looks, for the method that takes it; None for not at all.
     """
@@ -132,6 +148,7 @@ class Suite:
     timing: Step | None = None
     ablations: tuple[Ablation, ...] = ()
     temperature: Temperature | None = None
+    newer: Trained | None = None
     learned: Learned | None = None
     attention: Step | None = None
 

@@ -19,7 +19,7 @@ from core.rope import RopeGeometry, scale
 from experiments.lab import harness, machine, own, records, scales
 from experiments.lab.plan import Chain, Plan
 from experiments.lab.scale import Scale
-from experiments.lab.suite import Ablation, Data, Step, Suite, Temperature
+from experiments.lab.suite import Ablation, Data, Step, Suite, Temperature, Trained
 from tests.models import checkpoint
 
 EVALUATIONS = (Step("perplexity", {"lengths": (64,)}), Step("longbench_e", data=Data.MINIATURE))
@@ -124,7 +124,7 @@ def test_times_are_taken_alone_and_of_clex_as_it_was_trained(tmp_path):
 
 def test_temperature_is_taken_from_yarn_and_given_to_dprope(tmp_path):
     assert not plan(tmp_path).chains("temperature")
-    suite = dataclasses.replace(SUITE, temperature=Temperature(("perplexity",)))
+    suite = dataclasses.replace(SUITE, temperature=Temperature(("perplexity",), seeds=3))
     chains = plan(tmp_path, suite).chains("temperature")
     found = [" ".join(command) for command in trained(chains)]
     assert len(found) == len(set(found)) == 2 * 2 * 3 and len(chains) == 2 * 2 * 4
@@ -203,12 +203,23 @@ def test_without_seeds_everything_is_measured_without_training(tmp_path):
     assert not made.timing() and not dataclasses.replace(made, experiments=("passkey",)).chains()
 
 
+def test_newer_methods_are_fine_tuned_at_the_first_factor(tmp_path):
+    suite = dataclasses.replace(SUITE, newer=Trained((rope.TO_BEAT, rope.COVERED), ("perplexity",), seeds=2))
+    own = [chain for chain in plan(tmp_path, suite).chains("trained") if chain.method in suite.newer.methods]
+    assert [[command[0] for command in chain.commands] for chain in own] == [
+        ["experiments.finetune", "experiments.perplexity"]
+    ] * 4
+    assert {chain.name for chain in own} == {f"{name}_s=2_seed={n}" for name in suite.newer.methods for n in (0, 1)}
+    quick = plan(tmp_path, suite, quick=True).chains("trained")
+    assert len([chain for chain in quick if chain.method in suite.newer.methods]) == 2
+
+
 def test_what_is_not_to_be_trained_is_measured_as_it_is(tmp_path):
     suite = dataclasses.replace(
         SUITE,
         training=Step("finetune", {"length": 64}, data=Data.CORPUS),
         ablations=tuple(dataclasses.replace(ablation, trained=False) for ablation in SUITE.ablations),
-        temperature=Temperature(("perplexity",), trained=False),
+        temperature=Temperature(("perplexity",), seeds=0),
     )
     made = plan(tmp_path, suite, corpus="texts")
     tuned = [" ".join(command) for command in trained(made.chains())]
