@@ -1,6 +1,7 @@
 """Figure 2 of the paper: extrapolation reaches position indices never seen, interpolation angles never seen.
 
-An illustration of one pair (θ = 2π/9, L = 12, s = 2), drawn from the definition; it shows no measurement.
+An illustration of one pair (θ = 2π/9, L = 12, s = 2), drawn from the definition; it shows no measurement. Circles: the
+positions of pre-training. Squares, above: positions beyond L. Crosses, below: angles between the pre-trained ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Beyond the paper: the factors that the model itself asks for, learned with all weights frozen, and every method's."""
+"""Beyond the paper: the factors that the model itself asks for, learned with all weights frozen, and every method's.
+
+Thick line with markers: the divisors λ that training found while all weights were frozen, with their range over seeds.
+Other lines: what each method sets. λ = 1 leaves a pair as it is, λ = s interpolates it. A method near the thick line
+does what the model itself asks for.
+"""
 
 from __future__ import annotations
 

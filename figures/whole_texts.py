@@ -1,4 +1,9 @@
-"""Beyond the paper: loss against position over whole books, and its difference to YaRN's, one line per method."""
+"""Beyond the paper: loss against position over whole books, and its difference to YaRN's, one line per method.
+
+Left: the loss by position, in windows of L' over whole books. Right: the same minus YaRN's; a line above zero has more
+loss than YaRN. Right of the dotted line are positions that the model never saw in pre-training. Bands are 95 %
+intervals.
+"""
 
 from __future__ import annotations
 
