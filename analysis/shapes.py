@@ -302,7 +302,13 @@ _RECORDS: dict[str, Check] = {
         scores=every(fields(length=count, windows=count, tokens=count, token=SCORE, window=SCORE)),
         by_position=named(every(number), _window),
     ),
-    "previous_token": fields(scores=fields(heads=every(anything), own=SCORE, scaled=SCORE)),
+    "previous_token": fields(
+        scores=fields(
+            heads=every(fields(layer=whole, head=whole, offset=count, own=number, scaled=number)),
+            own=SCORE,
+            scaled=SCORE,
+        )
+    ),
     "ruler": fields(
         tasks=every(text),
         samples=count,

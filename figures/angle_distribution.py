@@ -1,6 +1,8 @@
 """Figure 1: angles of two pairs, pre-trained and extended.
 
-In one pair extrapolation fits the pre-trained distribution, in another interpolation.
+In one pair extrapolation fits the pre-trained distribution, in another interpolation. Grey: the angles that a pair
+takes within L. Lines: the angles that it takes within L' under each strategy. For each pair, the strategy whose line
+follows the grey area is the one that keeps the distribution.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Figure 8: disturbance per pair of PI, YaRN and DPRoPE."""
+"""Figure 8: disturbance per pair of PI, YaRN and DPRoPE.
+
+A point is one pair, from the fastest on the left to the slowest on the right; the axis is logarithmic. The paper's
+method takes, for each pair, the smaller disturbance of interpolation and extrapolation. Right of the dotted line a pair
+does not complete a rotation within L.
+"""
 
 from __future__ import annotations
 

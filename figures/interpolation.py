@@ -1,7 +1,8 @@
 """Figure 2: what interpolation and extrapolation do to positions.
 
-Extrapolation reaches position indices never seen, interpolation angles never seen.
-An illustration of one pair (θ = 2π/9, L = 12, s = 2), drawn from the definition; it shows no measurement.
+Extrapolation reaches position indices never seen, interpolation angles never seen. An illustration of one pair (θ =
+2π/9, L = 12, s = 2), drawn from the definition; it shows no measurement. Circles: the positions of pre-training.
+Squares, above: positions beyond L. Crosses, below: angles between the pre-trained ones.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Learned scaling factors beside every method's.
 
-Beyond the paper. The factors are learned with all weights frozen.
+Beyond the paper. Thick line with markers: the divisors λ that training found while all weights were frozen, with their
+range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it is, λ = s interpolates it. A method near
+the thick line does what the model itself asks for.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ def _draw_selections(axes: Axes, results: Results, selections: dict[Setting, np.
     for row, (setting, slowed) in enumerate(selections.items()):
         colour, _ = drawn[setting]
         share = _share(results)
-        axes.scatter(share, np.full(len(share), row), s=7, marker="s", facecolor="none", edgecolor=colour, linewidth=0.4)
+        axes.scatter(
+            share, np.full(len(share), row), s=7, marker="s", facecolor="none", edgecolor=colour, linewidth=0.4
+        )
         axes.scatter(share[slowed], np.full(slowed.sum(), row), s=7, marker="s", color=colour, linewidth=0.4)
     axes.set_yticks(range(len(selections)), [setting.name for setting in selections])
     axes.set_ylim(len(selections) - 0.4, -0.6)

@@ -1,4 +1,8 @@
-"""Figure 4: passkeys found by length, method and depth."""
+"""Figure 4: passkeys found by length, method and depth.
+
+Curves: the share of passkeys that is found, with 95 % intervals. The paper claims 100 % for its method up to L'. Maps:
+the same by the place of the key in the text; yellow is found, dark blue is missed.
+"""
 
 from __future__ import annotations
 

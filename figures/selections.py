@@ -1,6 +1,8 @@
 """Disturbance against loss over dozens of selections of pairs.
 
-Beyond the paper, without training.
+Beyond the paper, without training. A point is one choice of the pairs to interpolate, with its 95 % interval. If less
+disturbance extended a model better, the points would rise from the lower left to the upper right, and Spearman's ρ
+would be near +1.
 """
 
 from __future__ import annotations

@@ -3,12 +3,14 @@
     python -m figures                        every figure of every scale whose records or whose code have changed
     python -m figures passkey --scale tiny   one of them, in any case
 
-A figure is a module of this folder; CONTRIBUTING.md shows how to add one.
+A figure is a module of this folder; CONTRIBUTING.md shows how to add one. Its docstring is its caption: the first line
+is the title, what follows says how to read it.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
 import pkgutil
 from pathlib import Path
@@ -45,6 +47,19 @@ def build(name: str, results: Results) -> Figure:
         raise InputError(f"unknown figure {name!r}; choose one of {', '.join(names())}.")
     style.use()
     return importlib.import_module(f"figures.{name}").build(results)
+
+
+def caption(name: str) -> tuple[str, str]:
+    """A figure's title and how to read it, from its module's docstring; the second may be empty.
+
+    Raises:
+        InputError: no figure of that name.
+    """
+    if name not in names():
+        raise InputError(f"unknown figure {name!r}; choose one of {', '.join(names())}.")
+    written = inspect.getdoc(importlib.import_module(f"figures.{name}")) or name.replace("_", " ")
+    title, _, reading = written.partition("\n\n")
+    return title, " ".join(reading.split())
 
 
 def write(name: str, results: Results, folder: Path) -> list[Path]:
