@@ -131,7 +131,9 @@ def _ours(fact: Fact, finding: Finding) -> str:
         text = f"{fact.metric}: {_value(last)}"
     else:
         text = "; ".join(f"{quantity.name}: {_value(quantity)}" for quantity in fact.quantities)
-    beside = [f"{each.name}: {_value(each)}" for other in finding.facts if not other.verdict for each in other.quantities]
+    beside = [
+        f"{each.name}: {_value(each)}" for other in finding.facts if not other.verdict for each in other.quantities
+    ]
     start = f"s = {fact.factor:g}, " if fact.factor is not None else ""
     return "; ".join([start + text, *beside])
 

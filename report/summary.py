@@ -30,7 +30,9 @@ def build(folder: Path) -> str:
         lines += _losses(measured)
     verdicts = [finding.verdict for claim in CLAIMS for finding in claim.findings(folder)]
     counts = (f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
-    return "\n".join([*lines, "", f"The paper's claims, scale by scale: {', '.join(counts)} (`make report`)."])
+    return "\n".join(
+        [*lines, "", f"The paper's claims, model by model: {', '.join(counts)}. `make report` shows each."]
+    )
 
 
 def _made(measured: Results) -> Iterator[str]:
@@ -38,7 +40,7 @@ def _made(measured: Results) -> Iterator[str]:
     for kind, suffix in _OUTPUTS:
         names = sorted(file.stem for file in (root(measured.folder) / kind / measured.scale.name).glob(f"*{suffix}"))
         if names:
-            yield f"{kind}/{measured.scale.name}/: {', '.join(names)}"
+            yield f"{kind}/{measured.scale.name}/: {len(names)} {kind if len(names) > 1 else kind[:-1]}"
     if (measured.folder / measured.scale.name / "README.md").is_file():
         yield f"results/{measured.scale.name}/README.md"
 
@@ -52,9 +54,10 @@ def _losses(measured: Results) -> list[str]:
             continue
         spans = ", ".join(extension.ranges(rows.first))
         lines += ["", f"{measured.scale.title}, s = {factor:g}, without training, nats per token at {spans}:"]
+        width = max(len(row.setting.name) for row in rows.rows)
         for row in rows.rows:
             scores = "  ".join(f"{number(s.mean, 3)} {interval(s, 3)}" for s in extension.ranges(row.first).values())
-            lines.append(f"  {row.setting.name:<22} {scores}")
+            lines.append(f"  {row.setting.name:<{width}}  {scores}")
     return lines
 
 
