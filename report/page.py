@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-import base64
 from html import escape
 from pathlib import Path
 
-from analysis import results
-from analysis.decisions import CONTRADICTED, REPRODUCED, UNDECIDED
-from analysis.findings import EXACT, NONE, Finding
-from analysis.results import NotMeasured, Results, root
-from report import audit, reasons
-from report.claims import CLAIMS
+from analysis import cost, published, results
+from analysis.results import Results
+from report import audit, reasons, verdict_table
 from report.differences import DIFFERENCES
-from report.phrases import finding_lines
-from tables.kit import command, html
+from report.gallery import Gallery
+from report.verdict_table import Tested
+from tables.kit import html
 
-_CLASSES = {EXACT: "exact", REPRODUCED: "yes", CONTRADICTED: "no", UNDECIDED: "open", NONE: "none"}
-_STYLE = """
-body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
-h1{font-size:1.6rem;margin-bottom:.2rem}h2{margin-top:2.2rem;border-bottom:1px solid #ccc;font-size:1.2rem}
-table{border-collapse:collapse;margin:1rem 0;font-size:.82rem;display:block;overflow-x:auto}
-caption{text-align:left;padding-bottom:.4rem;color:#444}td,th{padding:.18rem .55rem;text-align:right;white-space:nowrap}
-td:first-child,th:first-child{text-align:left}tr.rule td,tr.rule th{border-top:1px solid #999}
-.claims td{border-top:1px solid #ddd}
-.claims td,.words td,.claims th,.words th{white-space:normal;text-align:left;vertical-align:top}
-small,.note{color:#666}.note{font-size:.8rem}figure{margin:1.2rem 0}figure img{max-width:100%;height:auto}
-figcaption{color:#444;font-size:.85rem}
-.v{font-weight:600}.exact,.yes{background:#d8f0df;color:#0b5a2a}.no{background:#fbdcd8;color:#9c1c10}
-.open{background:#f7edd2;color:#6b4e00}.none{font-weight:400}
+_HERE = Path(__file__).parent
+_PAPER = "Extending Context Window of Large Language Models from a Distributional Perspective"
+_HEAD = """<!doctype html>
+<html lang=en>
+<head>
+<meta charset=utf-8>
+<meta name=viewport content="width=device-width, initial-scale=1">
+<meta name=color-scheme content="light dark">
+<title>DPRoPE, reproduced</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>"""
+_TAIL = """</main>
+<script>
+{script}</script>
+</body>
+</html>
 """
-_READING = (
-    "“Reproduced exactly”: the paper's own numbers, recomputed. “Reproduced”: the whole interval lies where the claim "
-    "says. “Contradicted”: the whole interval lies elsewhere. “Undecided”: the interval holds the border. A claim of "
-    "several statements is contradicted where one of them is, and reproduced where all are. "
-    "A comparison takes DPRoPE at the scale's n̂ and each method that the paper compares it with. "
-    "An interval covers the samples, and training seeds where there are several. "
-    "How many samples would decide is said for the measured spread, and for four of five repetitions. "
-    "The paper's own scores need its models and eight A100s."
-)
 
 
 def build(folder: Path) -> str:
@@ -47,70 +41,102 @@ def build(folder: Path) -> str:
     Args:
         folder: of the records; figures are those that stand beside it.
     """
-    checks = audit.findings()
-    agree = sum(check.holds for check in checks)
-    why = reasons.build(folder)
+    claims, models = verdict_table.tested(folder), list(map(Gallery, results.every(folder)))
+    sections = [
+        ("verdicts", "The verdicts", _verdicts(claims, models)),
+        ("why", "Where methods fail, and why", reasons.render(folder, models)),
+        ("code", "The paper against its released code", html.render(DIFFERENCES, caption=False)),
+        ("itself", "The paper against itself", _audit()),
+        *((html.anchor("model", one.scale.name), one.scale.title, _model(one)) for one in models),
+    ]
+    sections = [section for section in sections if section[2]]
+    contents = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, title, _ in sections)
     parts = [
-        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>",
-        f"<title>DPRoPE, reproduced</title><style>{_STYLE}</style></head><body><h1>DPRoPE, reproduced</h1>",
-        *_claims(folder),
-        *(["<h2>Where methods fail, and why</h2>", html.render(why)] if why else []),
-        "<h2>The paper against its released code</h2>",
-        html.render(DIFFERENCES),
-        "<h2>The paper against itself</h2>",
-        f"<p>{len(checks)} averages, bold entries, repeated rows and claims were derived again from the published "
-        f"tables; {agree} agree.</p>",
-        html.render(audit.build(checks)),
-        *(part for measured in results.every(folder) for part in _scale(measured)),
-        "</body></html>",
+        _HEAD.format(style=_embedded("style.css")),
+        "<h1>DPRoPE, reproduced</h1>",
+        _opening(folder, claims, models),
+        f"<nav aria-label=Contents><ol>{contents}</ol></nav>",
+        *(f'<section id="{name}"><h2>{escape(title)}</h2>{body}</section>' for name, title, body in sections),
+        _TAIL.format(script=_embedded("script.js")),
     ]
     return "\n".join(parts)
 
 
-def _claims(folder: Path) -> list[str]:
-    found = [(claim, claim.findings(folder)) for claim in CLAIMS]
-    verdicts = [finding.verdict for _, own in found for finding in own]
-    counts = "; ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in _CLASSES if verdict in verdicts)
-    rows = [
-        f"<tr>{_claim(claim, len(own)) if index == 0 else ''}{_finding(finding)}</tr>"
-        for claim, own in found
-        for index, finding in enumerate(own)
-    ]
-    return [
-        "<p>Wu et al., <i>Extending Context Window of Large Language Models from a Distributional Perspective</i>, "
-        "EMNLP 2024. Every number is read from a record under <code>results/</code>; brackets are 95 % intervals. "
-        f"{escape(counts)}.</p>",
-        "<h2>Claims</h2><table class=claims><tbody><tr><th>the paper's claim</th><th>measured on</th>"
-        "<th>what came out</th><th>verdict</th></tr>",
-        *rows,
-        f"</tbody></table><p><small>{escape(_READING)}</small></p>",
-    ]
+def _embedded(file: str) -> str:
+    return (_HERE / file).read_text(encoding="utf-8")
 
 
-def _claim(claim, rows: int) -> str:
-    return f"<td rowspan={rows}><b>{escape(claim.text)}</b><br><small>{escape(claim.where)}</small></td>"
+def _opening(folder: Path, claims: list[Tested], models: list[Gallery]) -> str:
+    """Six lines: what this is, the verdicts, the models, how to read, how to rerun, what is missing."""
+    verdicts = sum(verdict_table.counts(claims).values())
+    named_models = [f"<b>{escape(one.scale.title)}</b> ({_known(one.measured)})" for one in models]
+    records = sum(found.records for found in cost.compute(folder).values())
+    lines = {
+        "What": f"A check of <i>{_PAPER}</i> (Wu et al., EMNLP 2024). To extend a model from L to L' = s·L tokens, the "
+        "paper's method, DPRoPE, either interpolates or leaves each pair of rotary dimensions, whichever disturbs the "
+        "distribution of the pair's angles less.",
+        "Verdicts": f"{len(claims)} claims, each tested on every model that has records of it: {verdicts} verdicts, "
+        "explained below. Open a claim for its numbers and its figure.",
+        "Models": f"{_listed(named_models)}.",
+        "Numbers": f"Every number is read from one of {records:,} records under <code>results/</code>. "
+        "Brackets are 95 % intervals; statements that are tested together have wider ones (Holm's correction).",
+        "Rerun": "<code>make reproduce</code> renders everything and measures a part anew. <code>make rerun "
+        "SCALE=tiny</code> measures everything of a model. <code>make report</code> makes this page.",
+    }
+    if not any(one.scale.geometry == published.GEOMETRY and _was_run(one.measured) for one in models):
+        lines["Missing"] = (
+            "The paper's own scores. They need LLaMA2's weights and eight A100s, so the method is tested on smaller "
+            "models."
+        )
+    return "<dl class=opening>" + "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in lines.items()) + "</dl>"
 
 
-def _finding(finding: Finding) -> str:
-    title = finding.scale.title if finding.scale else "–"
-    lines = map(escape, finding_lines(finding))
-    mark = _CLASSES[finding.verdict]
-    return f"<td>{escape(title)}</td><td>{'<br>'.join(lines)}</td><td class='v {mark}'>{escape(finding.verdict)}</td>"
+def _known(measured: Results) -> str:
+    return f"L = {measured.scale.context_length:,}" + ("" if _was_run(measured) else ", its geometry alone")
 
 
-def _scale(measured: Results) -> list[str]:
-    """A scale's figures and tables."""
-    folder = root(measured.folder) / "figures" / measured.scale.name
-    parts = [f"<h2>{escape(measured.scale.title)}</h2>", *map(_figure, sorted(folder.glob("*.png")))]
-    for name in command.names():
-        try:
-            parts.append(html.render(command.build(name, measured)))
-        except NotMeasured:
-            continue
-    return parts
+def _was_run(measured: Results) -> bool:
+    """Whether any record is of a model's weights; the disturbance needs the geometry alone."""
+    return any("model" in record for name in measured.experiments() for record in measured.records(name))
 
 
-def _figure(file: Path) -> str:
-    data = base64.b64encode(file.read_bytes()).decode()
-    name = escape(file.stem.replace("_", " "))
-    return f"<figure><img alt='{name}' src='data:image/png;base64,{data}'><figcaption>{name}</figcaption></figure>"
+def _listed(parts: list[str]) -> str:
+    return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + "".join(parts[-1:])
+
+
+def _verdicts(claims: list[Tested], models: list[Gallery]) -> str:
+    return verdict_table.legend(claims) + _READING + verdict_table.render(claims, models)
+
+
+_READING = (
+    "<p class=note>A claim of several statements is contradicted where one of them is, and reproduced where all are; "
+    "“2 of 6” says how many have the verdict that is shown. A comparison takes DPRoPE at the model's n̂, the number of "
+    "dimensions that it interpolates, against each method that the paper compares it with. In the plots the shaded "
+    "part is where the claim says that the number lies, the dot and the line are what was measured with its interval, "
+    "and the diamond is the paper's own number.</p>"
+)
+
+
+def _audit() -> str:
+    checks = audit.findings()
+    agree = sum(check.holds for check in checks)
+    return (
+        f"<p>{len(checks)} averages, bold entries, repeated rows and claims were derived again from the paper's own "
+        f"tables. {agree} agree with what the paper prints. The others are these.</p>"
+        + html.render(audit.build(checks), caption=False)
+    )
+
+
+def _model(model: Gallery) -> str:
+    """A model's geometry, its figures, and its tables."""
+    geometry = model.scale.geometry
+    figures = "".join(model.figure(name) for name in model.figures if name != reasons.FIGURE)
+    tables = "".join(map(model.table, model.tables))
+    length = f"L = {geometry.context_length:,} tokens"
+    facts = f"Head dimension d = {geometry.head_dim}, base {geometry.base:,g}, trained on {length}"
+    spent = cost.seconds(model.measured, *model.measured.experiments())
+    return (
+        f"<p>{facts}. Its records took {cost.words(spent)} to measure.</p>"
+        + (f"<h3>Figures</h3><div class=plots>{figures}</div>" if figures else "")
+        + (f"<h3>Tables</h3><div class=tables>{tables}</div>" if tables else "")
+    )

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 from analysis import results
 from analysis.metrics import previous_token
 from analysis.results import Results
 from analysis.rows import STATES, Row, Setting, compared, extended_length, in_comparison
+from report.gallery import Gallery
+from tables.kit import html
 from tables.kit.model import NONE, Block, Cell, Table, score_cell
 
+FIGURE = "previous_token"  # which shows every head by itself
 CAPTION = (
-    "Where methods fail, and why. Attention of the heads that, in the base model, look k tokens back: what they give "
-    "to that place, and what to the place s·k back, on text within L (%). Passkeys found at L', with YaRN's "
-    "temperature taken away and given to DPRoPE, too: what of a difference is the choice of pairs. In brackets: "
-    "95 % intervals."
+    "Heads that look back, and passkeys. “k back” and “s·k back”: the attention (%) that these heads give to the token "
+    "k places back and to the one s·k places back, on text within L; mean over heads. “Passkeys at L'”: those found of "
+    "those asked, of all training seeds. “Attention × …” is the same choice of pairs with another "
+    "temperature, which tells the effect of one from that of the other. In brackets: 95 % intervals."
+)
+_INTRODUCTION = (
+    "Some heads give a third of their attention or more to the token k places back (k = 1…8). They tell neighbours "
+    "apart by the fastest pairs. Interpolating a pair divides its angles by s, so that such a head may look s·k places "
+    "back instead, and miss the token that it needs. The maps show every such head, the table their mean."
 )
 _HEADER = ("Method", "k back", "s·k back", "passkeys at L'")
 
@@ -23,6 +32,24 @@ def build(folder: Path) -> Table | None:
     """A block for each scale, state and factor that was measured; None where none was."""
     blocks = [block for measured in results.every(folder) for block in _blocks(measured)]
     return Table("reasons", CAPTION, tuple(blocks)) if blocks else None
+
+
+def render(folder: Path, models: list[Gallery]) -> str:
+    """A map of the heads of each scale and the table, as HTML; empty where nothing was measured."""
+    made = build(folder)
+    if not made:
+        return ""
+    figures = "".join(
+        f"<h3>{escape(model.scale.title)}</h3>{figure}" for model in models if (figure := model.figure(FIGURE))
+    )
+    return f"<p>{escape(_INTRODUCTION)}</p>{figures}{_folded(made)}"
+
+
+def _folded(made: Table) -> str:
+    return (
+        "<details><summary>The mean over heads, and the passkeys that each setting finds</summary>"
+        f"<p>{escape(made.caption)}</p>{html.render(made, caption=False)}</details>"
+    )
 
 
 def _blocks(measured: Results) -> list[Block]:
