@@ -4,10 +4,10 @@ Position m rotates pair i by m·θ_i. With b intervals, the angle m·θ_i mod 2�
 
     k = floor(m·γ_i) mod b,    γ_i = b·θ_i / 2π.
 
-Counting positions one at a time costs O(L'), and in floating point misplaces those near a boundary.
-Both are avoided here. Let p/q be the largest fraction not above γ_i with q < L'. No fraction with a
-denominator below L' lies between the two, so floor(m·γ_i) = floor(m·p/q) for every position m < L':
-the real number may be replaced by p/q, *exactly*. How many m < L' satisfy (m·p mod b·q) < k·q is then a
+Counting positions one at a time costs O(L') steps, and in floating point it misplaces positions near a boundary.
+This module avoids both. Let p/q be the largest fraction not above γ_i with q < L'. No fraction with a
+denominator below L' lies between the two, so floor(m·γ_i) = floor(m·p/q) for every position m < L'.
+Replacing γ_i by p/q is therefore *exact*. The number of m < L' with (m·p mod b·q) < k·q is a
 difference of two floor sums, which a Euclid-like recursion evaluates in O(log L') integer steps.
 """
 
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from .errors import InputError, is_whole
 
-# π to 119 decimals (OEIS A000796), so that γ is known to within 1e-115 or so; lengths up to 2^60 need 1e-40.
+# π to 119 decimals (OEIS A000796): γ is then known to about 1e-115, and lengths up to 2^60 need 1e-40.
 _PI_DIGITS = (
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
     "214808651328230664"
@@ -29,7 +29,7 @@ _PI_LOW = Fraction(_PI_DIGITS)
 _PI_HIGH = _PI_LOW + Fraction(1, 10 ** (len(_PI_DIGITS) - 2))
 MAX_LENGTH = 2**60
 MAX_INTERVALS = 10**6  # each is a column of the result
-MAX_INV_FREQ = 1e15  # radians a position; π is known well enough for far more
+MAX_INV_FREQ = 1e15  # radians per position; the digits of π above would do for far more
 
 
 def angle_distribution(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.ndarray:
@@ -74,13 +74,13 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
 
 
 def real_array(values: ArrayLike, name: str) -> np.ndarray:
-    """As float64, if all are finite real numbers; else InputError names them so."""
+    """The values as float64. InputError, with `name` in its message, unless all are finite real numbers."""
     try:
         found = np.asarray(values)
     except ValueError:  # rows of unequal length
         found = np.array(None)
     if (found.dtype.kind not in "iuf" and found.size) or not np.isfinite(found).all():
-        raise InputError(f"{name} are not all finite numbers; give an array of such.")
+        raise InputError(f"{name} are not all finite numbers; give an array of finite numbers.")
     return found.astype(np.float64)
 
 
@@ -90,17 +90,14 @@ def _check(inv_freq: np.ndarray, length: int, intervals: int) -> None:
     if not is_whole(length) or not 1 <= length <= MAX_LENGTH:
         raise InputError(f"the context length is {length}; give a whole number of positions from 1 to 2^60.")
     if not is_whole(intervals) or not 2 <= intervals <= MAX_INTERVALS:
-        raise InputError(
-            f"the number of intervals b is {intervals}; a distribution needs a whole number b ≥ 2, "
-            f"{MAX_INTERVALS} at most."
-        )
+        raise InputError(f"the number of intervals b is {intervals}; give a whole number from 2 to {MAX_INTERVALS}.")
 
 
 def _floor_equivalent(theta: float, length: int, intervals: int) -> tuple[int, int]:
-    """p, q < length (or q = 1) with floor(m·b·θ/2π) = floor(m·p/q) for 0 ≤ m < length."""
+    """p and q with floor(m·b·θ/2π) = floor(m·p/q) for 0 ≤ m < length, where q < length or q = 1."""
     scaled = Fraction(theta) * intervals / 2
     low, high = (_largest_fraction(scaled / pi, max(length - 1, 1)) for pi in (_PI_HIGH, _PI_LOW))
-    if low != high:  # a boundary closer than 1e-100: no float reaches it below 2^60 positions
+    if low != high:  # a boundary within 1e-100, which no float comes near below 2^60 positions
         raise ArithmeticError(f"π is not known well enough to place θ = {theta!r} at length {length}")
     return low
 
@@ -139,4 +136,4 @@ def _floor_sum(n: int, modulus: np.ndarray, a: np.ndarray, c: np.ndarray) -> np.
         terms, c = top // modulus, top % modulus
         if not terms.any():
             return total
-        modulus, a = np.maximum(a, 1), modulus  # a = 0 only where no term is left, and adds nothing
+        modulus, a = np.maximum(a, 1), modulus  # a is 0 only where no terms are left, and then adds nothing

@@ -1,4 +1,4 @@
-"""The files of a checkpoint: copied or linked as they are, and a model without weights to work on its configuration."""
+"""The files of a checkpoint: copying or linking them, and building a weightless model from the configuration."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _COPIED_AT_ONCE = 2**24  # bytes
 
 
 def read_config(source: Path) -> PreTrainedConfig:
-    """The configuration of a complete checkpoint.
+    """The configuration of a checkpoint, after checking that the checkpoint is complete.
 
     Raises:
-        InputError: no directory, no readable configuration, no context length in it, or weights that are not there.
+        InputError: the directory, a readable configuration, its context length, or a file of weights is missing.
     """
     if not (source / "config.json").is_file():
         raise InputError(f"{source} holds no config.json; give the directory of a Hugging Face checkpoint.")
@@ -32,8 +32,8 @@ def read_config(source: Path) -> PreTrainedConfig:
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     except Exception as error:  # libraries raise many kinds for a broken one
-        raise InputError(f"cannot read {source}/config.json ({_one_line(error)}); mend it.") from error
-    # A missing length would silently become the class's default, so look at what the file itself says.
+        raise InputError(f"cannot read {source}/config.json ({_one_line(error)}); correct it.") from error
+    # transformers would silently fill in a missing length with the class's default, so look at the file itself.
     length = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
     if not (stated.get("text_config") or stated).get(length):
         raise InputError(
@@ -46,10 +46,10 @@ def read_config(source: Path) -> PreTrainedConfig:
 
 
 def skeleton(config: PreTrainedConfig) -> PreTrainedModel:
-    """The model of a configuration, with its rotary embeddings and without memory for its weights.
+    """A model built from a configuration: its rotary embeddings are real, its weights take no memory.
 
     Raises:
-        InputError: a configuration that no causal language model can be built from.
+        InputError: no causal language model can be built from the configuration.
     """
     try:
         with torch.device("meta"):
@@ -58,24 +58,24 @@ def skeleton(config: PreTrainedConfig) -> PreTrainedModel:
             setattr(parent, name, type(rotary)(text_config(model.config)))
     except InputError:
         raise
-    except Exception as error:  # whatever a configuration's contradictions make the model's class raise
+    except Exception as error:  # a contradictory configuration can make the model's class raise anything
         raise InputError(
             f"no causal language model can be built from this {config.model_type!r} configuration "
-            f"({_one_line(error)}); mend it."
+            f"({_one_line(error)}); correct it."
         ) from error
     return model
 
 
 def copy(source: Path, target: Path, link: bool = False, progress: bool = False) -> None:
-    """Copy every file of a checkpoint; hidden directories and the weights of another extension (CLEX) stay behind.
+    """Copy every file of a checkpoint, except hidden directories and the CLEX weights of an earlier extension.
 
     Args:
-        target: a directory that is made.
-        link: weights become hard links.
-        progress: show a bar, by bytes.
+        target: the directory to create.
+        link: hard-link the weights instead of copying them.
+        progress: show a progress bar, in bytes.
 
     Raises:
-        InputError: links that the file system cannot make.
+        InputError: the file system cannot make the links.
     """
     found = [file for file in sorted(source.rglob("*")) if file.is_file() and _comes_along(file.relative_to(source))]
     total = sum(file.stat().st_size for file in found)
@@ -95,11 +95,11 @@ def copy(source: Path, target: Path, link: bool = False, progress: bool = False)
 
 def _link(file: Path, place: Path) -> None:
     try:
-        os.link(file.resolve(), place)  # in the hub's cache the files are symbolic links
+        os.link(file.resolve(), place)  # resolve: files in the hub's cache are symbolic links
     except OSError as error:
         raise InputError(
-            f"cannot link {file.name} ({error.strerror}); give a directory on the file system of the checkpoint, "
-            "or copy instead."
+            f"cannot link {file.name} ({error.strerror}); give a directory on the checkpoint's file system, "
+            "or copy without links."
         ) from error
 
 
@@ -108,10 +108,10 @@ def _comes_along(file: Path) -> bool:
 
 
 def _missing_weights(source: Path) -> str | None:
-    """The name of a file of weights that is not there, or what is missing altogether."""
+    """The name of a missing file of weights, "weights" if there are none at all, or None."""
     if not any(file.suffix in WEIGHTS and file.name != clex.FILE for file in source.iterdir()):
         return "weights"
-    for index in sorted(source.glob("*.index.json"))[:1]:  # safetensors' before pickled weights'
+    for index in sorted(source.glob("*.index.json"))[:1]:  # the sort puts safetensors before pickled weights
         try:
             shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
         except (ValueError, KeyError, AttributeError) as error:

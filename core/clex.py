@@ -1,14 +1,15 @@
 """CLEX (continuous length extrapolation, Chen et al. 2023) in a loaded model.
 
-One embedding, shared by all layers, holds the two matrices of the neural ODE in :mod:`core.clex_ode`. In training,
-a factor t and random positions up to t times the sequence are drawn, so that one model learns all factors: for every
-sample its own within :func:`drawing`, else for every forward pass. In evaluation t = ⌈length / L⌉, and the keys of a
-cache that was filled at another t are turned to this one.
+One embedding, shared by all layers, holds the two matrices of the neural ODE in :mod:`core.clex_ode`.
 
-A batch has one t, that of its longest row, unless :func:`at_length` states another; use it where a result must not
-depend on what shares the batch, or where a long text is read in chunks. Turned keys are exact, but what the layers
-above the first cached was computed from attention at the former t (as in the authors' code); at one t throughout, a
-pass over a cache is the full pass.
+Training draws a factor t and random positions up to t times the sequence length, so that one model learns all factors.
+Each forward pass has one draw; within :func:`drawing` each sample has its own.
+
+Evaluation uses t = ⌈length / L⌉. If the key-value cache was filled at another t, its keys are rotated to the new one.
+A batch has one t, that of its longest row, unless :func:`at_length` states another. Use :func:`at_length` where a
+result must not depend on what else is in the batch, or where a long text is read in chunks. Rotating the keys is
+exact, but above the first layer the cached values were computed with attention at the earlier t (as in the authors'
+code). If t never changes, a pass over a cache equals the full pass.
 """
 
 from __future__ import annotations
@@ -47,12 +48,13 @@ def install(
 
     Args:
         geometry: the pre-trained RoPE.
-        factor: s = L'/L; a stock load of the model's export has the fixed scale of t = ⌈s⌉.
-        max_factor: the largest t; of trained weights, theirs.
-        weights: a file of :func:`save` or a directory that holds one; None for untrained matrices.
+        factor: s = L'/L; an export of the model, loaded without this repository, has the fixed scale of t = ⌈s⌉.
+        max_factor: the largest t; ignored if `weights` are given, which state their own.
+        weights: a file that :func:`save` wrote, or a directory that holds one; None for untrained matrices.
 
     Raises:
-        InputError: weights that are missing or another geometry's, an embedding unlike Llama's, a factor too large.
+        InputError: the weights are missing or belong to another geometry, the model's embedding is unlike Llama's, or
+            the factor is too large.
     """
     found = rotary_modules(model)
     if len(found) != 1 or not _is_llama_style(found[0][2]):
@@ -75,7 +77,7 @@ def is_installed(model: nn.Module) -> bool:
 
 
 def remove(model: nn.Module) -> None:
-    """Put the fixed embedding back; does nothing to other models."""
+    """Put the fixed embedding back. A model without CLEX stays as it is."""
     if place := _place(model):
         parent, name, rotary = place
         rotary.hook.remove()
@@ -83,7 +85,7 @@ def remove(model: nn.Module) -> None:
 
 
 def restore(model: PreTrainedModel, directory: str | os.PathLike) -> PreTrainedModel:
-    """Make the scale of a loaded export follow the input's length again; does nothing where no CLEX weights lie."""
+    """Make the scale of a loaded export follow the input's length again, if CLEX weights lie in its directory."""
     if (Path(directory) / FILE).is_file():
         geometry = rope_geometry(model)
         longer = model.config.get_text_config(decoder=True).max_position_embeddings
@@ -93,7 +95,10 @@ def restore(model: PreTrainedModel, directory: str | os.PathLike) -> PreTrainedM
 
 @contextmanager
 def fixed(model: PreTrainedModel) -> Iterator[None]:
-    """Within, the model is a stock one with the fixed scale of its context length; other models as they are."""
+    """Inside the context, the model has a stock embedding at the fixed scale of its context length.
+
+    A model without CLEX stays as it is.
+    """
     place = _place(model)
     if place is None:
         yield
@@ -109,14 +114,17 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
 
 
 def factor_for(model: nn.Module, length: int) -> int:
-    """t of an input of `length` tokens; 1 for other models. Inputs of one t may share a batch or a cache."""
+    """The t for an input of `length` tokens, 1 without CLEX. Inputs of equal t may share a batch or a cache."""
     place = _place(model)
     return place[2].factor_at(length) if place else 1
 
 
 @contextmanager
 def at_length(model: nn.Module, length: int) -> Iterator[None]:
-    """Within, every evaluation pass has the scale of an input of `length` tokens; does nothing to other models."""
+    """Inside the context, every evaluation pass has the scale of an input of `length` tokens.
+
+    A model without CLEX stays as it is.
+    """
     place = _place(model)
     if place is None:
         yield
@@ -131,7 +139,10 @@ def at_length(model: nn.Module, length: int) -> Iterator[None]:
 
 @contextmanager
 def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> Iterator[None]:
-    """Within, row r of every training pass has the t and positions of sample `samples[r]`; other models as they are."""
+    """Inside the context, row r of every training pass has the t and positions drawn for sample `samples[r]`.
+
+    A model without CLEX stays as it is.
+    """
     place = _place(model)
     if place is None:
         yield
@@ -144,18 +155,20 @@ def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> Iterator[
 
 
 def narrow(model: nn.Module, dtype: torch.dtype) -> None:
-    """Cast the matrices to the dtype of the model's other weights, where an optimizer wants all of one; else they stay
-    float32. Does nothing to other models."""
+    """Cast the matrices, which otherwise stay float32, for an optimizer that needs all weights in one dtype.
+
+    A model without CLEX stays as it is.
+    """
     if place := _place(model):
         for matrix in (place[2].up, place[2].down):
             matrix.data = matrix.data.to(dtype)
 
 
 def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None) -> RopeScaling:
-    """The registry's view of trained weights: θ̂ at t = ⌈factor⌉, and how a model is given the rest.
+    """What the registry of methods returns for trained weights: θ̂ at t = ⌈factor⌉, and how to install them in a model.
 
     Raises:
-        InputError: no weights, or as :func:`install`.
+        InputError: no weights, or any of the reasons of :func:`install`.
     """
     if weights is None:
         raise InputError(
@@ -166,12 +179,12 @@ def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | 
 
 
 def save(model: nn.Module, directory: str | os.PathLike) -> Path:
-    """Write the matrices, and what they were trained for, to `directory`/clex.safetensors, atomically."""
+    """Write the matrices and the geometry they were trained for to `directory`/clex.safetensors, atomically."""
     place = _place(model)
     assert place is not None  # see is_installed
     rotary = place[2]
     tensors = {name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")}
-    # One entry, as safetensors writes several in an order of no meaning, and equal weights should be equal files.
+    # All metadata in one entry: safetensors writes several in arbitrary order, and equal weights should be equal files.
     trained_for = {"max_factor": rotary.max_factor, "geometry": asdict(rotary.geometry)}
     return files.write(
         Path(directory) / FILE, safetensors.torch.save(tensors, {"trained_for": json.dumps(trained_for)})
@@ -182,7 +195,7 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
     """The embedding that :func:`save` wrote, not yet in a model.
 
     Raises:
-        InputError: no file, not one of ours, or one that was trained for another geometry.
+        InputError: there is no file, :func:`save` did not write it, or it was trained for another geometry.
     """
     file = Path(weights) / FILE if Path(weights).is_dir() else Path(weights)
     if not file.is_file():
@@ -205,7 +218,7 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
 
 
 def _place(model: nn.Module) -> tuple[nn.Module, str, ClexRotaryEmbedding] | None:
-    """(parent, attribute, embedding) of the model's CLEX embedding."""
+    """(parent, attribute, embedding) of the model's CLEX embedding, or None."""
     for parent in model.modules():
         for name, child in parent.named_children():
             if isinstance(child, ClexRotaryEmbedding):
@@ -218,7 +231,7 @@ def _words(geometry: RopeGeometry) -> str:
 
 
 def _is_llama_style(stock: nn.Module) -> bool:
-    """Whether it lays pairs out as :func:`cos_sin` does (Cohere interleaves them) and knows one layer type."""
+    """Whether an embedding orders pairs as :func:`cos_sin` does (Cohere interleaves them) and has one layer type."""
     if not hasattr(stock, "inv_freq"):
         return False
     inv_freq, positions = stock.inv_freq, torch.arange(5, device=stock.inv_freq.device)[None]

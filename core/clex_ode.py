@@ -1,16 +1,16 @@
 """CLEX's neural ODE (Chen et al. 2023): the inverse frequencies as a continuous function of the scaling factor t.
 
-The state is z = ln θ̂, one number a pair, with z(1) = ln θ; and, with α(t) = 2t − 1,
+The state is z = ln θ̂, one number per pair, with z(1) = ln θ. With α(t) = 2t − 1,
 
     dz/dt = W_down · tanh(W_up · (z + ln n)) + ṅ/n,        ln n_i = ln θ_i − 2i/(d−2) · ln α   (NTK-aware scaling),
 
-for pairs i = 0 … d/2 − 1. It is solved by the classical Runge-Kutta method (RK4) in steps of 0.01. Since ṅ/n integrates
-to ln n in closed form, z = ln n + W_down·S, where S, of the hidden layer's width, obeys
+for pairs i = 0 … d/2 − 1. The classical Runge-Kutta method (RK4) solves it in steps of 0.01. Since ṅ/n integrates
+to ln n in closed form, z = ln n + W_down·S, where S has the width of the hidden layer and obeys
 
     dS/dt = tanh(M·S + p + q·ln α),     S(1) = 0,     M = W_up·W_down,  p + q·ln α = 2·W_up·ln n.
 
-RK4 commutes with linear maps, so solving for S is solving for z, with one small product a stage in place of two, and
-no autograd graph of thousands of nodes: the gradient is RK4's own, stage by stage, backwards.
+RK4 commutes with linear maps, so solving for S solves for z, with one small product per stage instead of two. The
+gradient goes back through RK4's stages by hand, which avoids an autograd graph of thousands of nodes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WEIGHTS = np.array([1, 2, 2, 1]) / 6
 def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float) -> torch.Tensor:
     """θ̂(t) in radians per position, float64 [pairs], on the CPU; differentiable in both matrices.
 
-    Everything is float64, which autocast leaves alone.
+    All arithmetic is float64, which autocast leaves alone.
 
     Args:
         up: W_up, [hidden, pairs].
@@ -39,15 +39,15 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
         t: the scaling factor, at least 1; at 1 the result is the pre-trained θ.
 
     Raises:
-        InputError: a geometry of a single pair, for which NTK-aware scaling is not defined, matrices that are not
-            its, or no such t.
+        InputError: the geometry has a single pair, for which NTK-aware scaling is not defined; the matrices have
+            other shapes; or t is below 1.
     """
     check_number(t, "the scaling factor t", 1)
     if geometry.pairs < 2:
         raise InputError("CLEX needs at least two pairs; this model rotates one. Use another method.")
     if up.ndim != 2 or up.shape[1] != geometry.pairs or down.shape != up.shape[::-1]:
         shapes = f"{tuple(up.shape)} and {tuple(down.shape)}"
-        raise InputError(f"the matrices have the shapes {shapes}; a model of {geometry.pairs} pairs has others.")
+        raise InputError(f"the matrices have the shapes {shapes}; give those of a model with {geometry.pairs} pairs.")
     up, down = up.cpu().double(), down.cpu().double()
     start = torch.from_numpy(np.log(geometry.inv_freq))
     slope = -2 * torch.arange(geometry.pairs, dtype=torch.float64) / (geometry.head_dim - 2)
@@ -56,9 +56,9 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
 
 
 class _RungeKutta(torch.autograd.Function):
-    """(M, p, q, t) → S(t), by RK4 on v = M·S with the four stages of every step kept for the gradient.
+    """(M, p, q, t) → S(t), by RK4 on v = M·S; the four stages of every step are kept for the gradient.
 
-    In NumPy, because a stage is a few microseconds of arithmetic and torch's dispatch costs more than that.
+    It uses NumPy because a stage is a few microseconds of arithmetic, less than torch's dispatch costs.
     """
 
     @staticmethod
@@ -89,11 +89,11 @@ class _RungeKutta(torch.autograd.Function):
         m, step, log_alpha, stages = ctx.saved
         steps = len(stages)
         half, whole = m.T * (step / 2), m.T * step
-        direct = step * gradient.numpy()  # S sums the steps' increments, so every one of them has it
+        direct = step * gradient.numpy()  # S is the sum of the steps' increments, so each receives this gradient
         slopes = 1 - stages**2
 
-        inner = np.empty_like(stages)  # with respect to what each tanh is taken of
-        of_v = np.zeros((steps + 1, len(m)))  # with respect to v after each step
+        inner = np.empty_like(stages)  # the gradient with respect to the argument of each tanh
+        of_v = np.zeros((steps + 1, len(m)))  # the gradient with respect to v after each step
         for i in reversed(range(steps)):
             g, d = inner[i], slopes[i]
             increment = direct + whole @ of_v[i + 1]

@@ -1,4 +1,4 @@
-"""CLEX's rotary embedding: the scale drawn at random in training, following the input's length in evaluation."""
+"""CLEX's rotary embedding: its scale is random in training and follows the input's length in evaluation."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class ClexRotaryEmbedding(nn.Module):
     """Takes the place of a Llama-style rotary embedding: (x, position_ids) → cos, sin, each [rows, length, d].
 
     Attributes:
-        stock: the embedding it took the place of, at one fixed factor; what a load without this repository computes.
-        up, down: W_up [λd, d/2] and W_down [d/2, λd]; float32 whatever the model is cast to, unless
-            :func:`core.clex.narrow` says otherwise. W_down starts at zero, and with it the scale at NTK-aware scaling.
+        stock: the embedding it replaces, at one fixed factor; a load without this repository computes with it.
+        up, down: W_up [λd, d/2] and W_down [d/2, λd]; they stay float32 when the model is cast, unless
+            :func:`core.clex.narrow` casts them. W_down starts at zero, so the scale starts as NTK-aware scaling.
         max_factor: the largest t, in training and in evaluation.
-        pinned: t of every forward pass in evaluation; None to take it from the length.
-        drawn: what gives every row of a training pass its own t and positions, called with a function that makes one
-            draw from a generator; None for one draw a pass, from torch's global generator.
+        pinned: the t of every forward pass in evaluation; None to take it from the length.
+        drawn: gives every row of a training pass its own t and positions; its argument is a function that makes one
+            draw from a generator. None for one draw per pass, from torch's global generator.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ClexRotaryEmbedding(nn.Module):
 
     def forward(self, x: torch.Tensor, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         if self.training:
-            # The length is the sequence's; padding and packed documents have smaller positions.
+            # This is the sequence's length; with padding or packed documents, positions are smaller.
             length = max(position_ids.shape[-1], int(position_ids.max()) + 1)
             draws = self.drawn(lambda of: self.draw(length, of)) if self.drawn else [self.draw(length)]
             solved = {t: clex_ode.solve(self.up, self.down, self.geometry, t).float() for t, _ in draws}
@@ -64,11 +64,11 @@ class ClexRotaryEmbedding(nn.Module):
     def draw(self, length: int, generator: torch.Generator | None = None) -> Draw:
         """t, uniform in 1 … max_factor, and increasing positions, float32 [length].
 
-        The first position is 0, the last the end of t times the sequence; those between are a random subset. A sequence
-        of k·L tokens is contracted k times (as in the authors' code), so that positions of factor t stay below t·L.
+        The first position is 0 and the last is t·length − 1; those between are a random subset. For a sequence of k·L
+        tokens all positions are divided by k (as in the authors' code), so that they stay below t·L.
 
         Args:
-            generator: a CPU's; torch's global one where there is none.
+            generator: on the CPU; None for torch's global one.
         """
         t = int(torch.randint(1, self.max_factor + 1, (), generator=generator))
         last = t * length - 1
@@ -81,13 +81,13 @@ class ClexRotaryEmbedding(nn.Module):
         return min(max(1, math.ceil(length / self.geometry.context_length)), self.max_factor)
 
     def factor(self, position_ids: torch.Tensor) -> int:
-        """t of a forward pass in evaluation."""
+        """The t of a forward pass in evaluation."""
         return self.pinned or self.factor_at(int(position_ids.max()) + 1)
 
     @torch.no_grad()
     def inv_freq(self, t: int) -> torch.Tensor:
-        """θ̂(t), float32 [pairs]; solved once per t for as long as the matrices keep their values."""
-        # By value, since optimizers and DeepSpeed write to parameters in ways that leave no trace.
+        """θ̂(t), float32 [pairs]; solved once per t as long as the matrices do not change."""
+        # Compare values: optimizers and DeepSpeed write to parameters in ways that leave no trace.
         of, solutions = self._solved
         if of is None or not (torch.equal(of[0], self.up) and torch.equal(of[1], self.down)):
             solutions = {}
@@ -106,14 +106,14 @@ class ClexRotaryEmbedding(nn.Module):
         return RopeScaling(inv_freq, 1.0, np.isclose(inv_freq, self.geometry.inv_freq / factor))
 
     def enter(self, model: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
-        """Forward pre-hook of the model: turn the cache's keys from the t they were rotated at to this pass's.
+        """Forward pre-hook of the model: rotate cached keys from the t they were computed at to the t of this pass.
 
-        Rotations compose, so that a key at position m is turned by m·(θ̂(t) − θ̂(t_old)). The cache remembers its t.
+        Rotations compose, so a key at position m is turned by m·(θ̂(t) − θ̂(t_old)). The cache remembers its t.
         """
         cache, use_cache = kwargs.get("past_key_values"), kwargs.get("use_cache")
         if self.training or (cache is None and not (model.config.use_cache if use_cache is None else use_cache)):
             return None
-        if cache is None:  # as the model itself would; made here because it must remember t
+        if cache is None:  # the model would make the same; made here because it must remember t
             cache = DynamicCache(config=model.config)
         position_ids = kwargs.get("position_ids")
         if position_ids is None:
@@ -135,25 +135,25 @@ class ClexRotaryEmbedding(nn.Module):
 
 
 class Draws:
-    """The draws of a run's samples, by their place in its data.
+    """The random draws of a run's samples, by each sample's place in the data.
 
-    Sample k has the k-th draw of one stream of random numbers: a function of the seed and k alone, whichever process
-    computes it, however many samples share its batch, and wherever the run was resumed. Asked for ascending samples,
-    every process goes through all of them, which costs a millisecond or two each.
+    Sample k has the k-th draw of one stream of random numbers. It depends on the seed and k alone: not on which process
+    computes it, how many samples share its batch, or where the run was resumed. Every process generates the draws of
+    all samples in order, which costs a millisecond or two each.
     """
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._held: dict[int, Draw] = {}  # of the pass before, which may be recomputed
+        self._held: dict[int, Draw] = {}  # draws of the previous pass, which may be recomputed
         self._begin()
 
     def _begin(self) -> None:
         self._generator, self._next = torch.Generator().manual_seed(self._seed), 0
-        # Runs of one process once drew from torch's global generator, after the data loader. So the draws stay theirs.
+        # Single-process runs once drew from torch's global generator, after the data loader. This keeps their draws.
         torch.empty((), dtype=torch.int64).random_(generator=self._generator)
 
     def of(self, samples: Sequence[int], draw: Callable[[torch.Generator], Draw]) -> list[Draw]:
-        """The draws of these samples, which `draw` makes; all samples of a run have one length."""
+        """The draws of these samples, made by `draw`; all samples of a run have the same length."""
         if not self._held.keys() >= set(samples):
             if min(samples) < self._next:
                 self._begin()
@@ -167,8 +167,12 @@ class Draws:
 
 
 def cos_sin(positions: torch.Tensor, inv_freq: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """[rows, length], [pairs] or [rows, 1, pairs] → cos and sin, float32 [rows, length, d], pair i in columns i and
-    i + d/2."""
+    """cos and sin, float32 [rows, length, d], with pair i in columns i and i + d/2.
+
+    Args:
+        positions: [rows, length].
+        inv_freq: [pairs], or [rows, 1, pairs].
+    """
     angles = positions[..., None].float() * inv_freq
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos(), angles.sin()
@@ -179,12 +183,12 @@ def _turn_keys(layer: CacheLayerMixin, first: torch.Tensor, turn: torch.Tensor) 
     """Turn a layer's cached keys in place by position·turn radians.
 
     Args:
-        first: the position that follows the cached ones, [rows or 1, 1]. Those before it count down from there; the
+        first: the position that follows the cached ones, [rows or 1, 1]. Cached positions count down from there;
             negative ones are padding, whose rotation does not matter.
         turn: radians per position, [pairs].
     """
     keys = layer.keys
-    if keys is None:  # a layer that shares another's cache
+    if keys is None:  # a layer that uses another layer's cache
         return
     count, d = keys.shape[2], 2 * len(turn)
     whole = isinstance(layer, DynamicLayer) and (layer.is_sliding or count == layer.get_seq_length())

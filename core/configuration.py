@@ -1,9 +1,9 @@
-"""A scaling in the words of a configuration, so that every reader of a checkpoint computes the same.
+"""Write a scaling into a Hugging Face configuration, so that every engine that loads the checkpoint computes the same.
 
 Any per-pair scaling can be written as the stock type ``longrope``, whose inverse frequencies are
-1 / (factor_i · base^(2i/d)). Where another stock type says it all, that is written instead, because more readers know
-it. Transformers 5 reads ``rope_parameters``; transformers 4 and most engines read ``rope_scaling`` and ``rope_theta``;
-a written configuration has both.
+1 / (factor_i · base^(2i/d)). Where another stock type describes the scaling fully, that one is written, because more
+engines know it. Transformers 5 reads ``rope_parameters``; transformers 4 and most engines read ``rope_scaling`` and
+``rope_theta``; a written configuration has both.
 """
 
 from __future__ import annotations
@@ -17,36 +17,41 @@ from . import files
 from .errors import InputError
 from .geometry import RopeGeometry, RopeScaling
 
-# Our own key: what the model was pre-trained with, which the keys that others read no longer say.
+# Our own key: it keeps the pre-training geometry, which the standard keys no longer state after extension.
 EXTENSION = "rope_extension"
 
-# What a scaling replaces in the parameters; partial_rotary_factor and the like stay.
+# The keys that a scaling replaces; others, such as partial_rotary_factor, stay.
 _SCALING_KEYS = {
     *("rope_type", "type", "rope_theta", "factor", "original_max_position_embeddings", "attention_factor"),
     *("beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor"),
     *("short_factor", "long_factor", "short_mscale", "long_mscale"),
 }
-# The names that transformers 4 has for rope_theta and partial_rotary_factor, where they are others.
+# Architectures for which transformers 4 has other names for rope_theta and partial_rotary_factor.
 _OLDER_NAMES = {"gpt_neox": ("rotary_emb_base", "rotary_pct")}
-# Further names of the context length, of which vLLM takes the smallest.
+# Other names for the context length; vLLM takes the smallest of them.
 _LENGTHS = ("max_length", "model_max_length", "max_sequence_length", "max_seq_length", "max_seq_len", "seq_length")
 
 
 def text_config(config: PreTrainedConfig) -> PreTrainedConfig:
-    """The part of a configuration that is the language model's (all of it, but for multimodal models)."""
+    """The part of a configuration that describes the language model: all of it, except in multimodal models."""
     return config.get_text_config(decoder=True)
 
 
 def layer_type(config: PreTrainedConfig) -> str | None:
-    """The layers to extend where RoPE differs by layer type (Gemma 3): the global ones; windows need none."""
+    """The layer type to extend where RoPE differs by layer type (Gemma 3), else None.
+
+    It is that of the global layers; sliding-window layers need no extension.
+    """
     nested = config.nested_rope_parameter_keys(getattr(config, "rope_parameters", None) or {})
     if nested and "full_attention" not in nested:
-        raise InputError(f"RoPE is set per layer type ({', '.join(nested)}), none of them full_attention.")
+        raise InputError(
+            f"the model sets RoPE for the layer types {', '.join(nested)}, not for full_attention; give another model."
+        )
     return "full_attention" if nested else None
 
 
 def rope_parameters(config: PreTrainedConfig) -> dict:
-    """Those of the layers to extend.
+    """The RoPE parameters of the layers to extend.
 
     Raises:
         InputError: the configuration has none.
@@ -64,24 +69,24 @@ def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, scaling: Rope
     """Write a scaling into the text part of a configuration, in place.
 
     Raises:
-        InputError: an attention factor that this architecture's configuration cannot say.
+        InputError: this architecture's configuration cannot express the attention factor.
     """
     longer = round(geometry.context_length * factor)
     layers, current = layer_type(config), rope_parameters(config)
-    only_longrope = hasattr(config, "original_max_position_embeddings")  # Phi-3, which knows no other type
+    only_longrope = hasattr(config, "original_max_position_embeddings")  # Phi-3 knows no other type
     stock = None if only_longrope else scaling.stock
     if stock and layers and "rope_theta" in stock:
         stock = None  # transformers 4 has one base for all layers
     scaled = {"rope_theta": geometry.base, **(stock or longrope(geometry, scaling, longer))}
     if only_longrope:
-        # It reads the original length at the top of the configuration and chooses the attention factor by it.
+        # Phi-3 reads the original length at the top of the configuration and computes the attention factor from it.
         for key in ("attention_factor", "short_mscale", "long_mscale"):
             scaled.pop(key, None)
         original = scaled["original_max_position_embeddings"]
         if not math.isclose(recomputed_attention_factor(longer, original), scaling.attention_factor, rel_tol=1e-3):
             raise InputError(
-                f"a {config.model_type!r} configuration cannot say an attention factor of "
-                f"{scaling.attention_factor:g}; take one of at least 1."
+                f"a {config.model_type!r} configuration cannot express an attention factor of "
+                f"{scaling.attention_factor:g}; give one of at least 1."
             )
         config.original_max_position_embeddings = original
     parameters = {key: value for key, value in current.items() if key not in _SCALING_KEYS} | scaled
@@ -95,10 +100,10 @@ def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, scaling: Rope
 
 
 def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
-    """Any scaling, as parameters of the type ``longrope``.
+    """Any scaling, written as parameters of the type ``longrope``.
 
-    Its original length chooses between two lists of factors, which are equal here, and in readers that do not take the
-    stated attention factor a it stands for it: they compute √(1 + ln(L'/k) / ln k), which is a where k = L'^(1/a²).
+    The type's original length k chooses between two lists of factors; here the lists are equal. Engines that ignore
+    the stated attention factor a compute √(1 + ln(L'/k) / ln k) instead, so k is L'^(1/a²), which makes that equal a.
     """
     attention_factor = float(scaling.attention_factor)
     original = min(max(round(longer ** (1 / attention_factor**2)), 2), longer)
@@ -112,18 +117,18 @@ def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
         "attention_factor": attention_factor,
     }
     if recomputed_attention_factor(longer, original) != attention_factor:
-        # vLLM and SGLang take these; transformers says that it does not know them, so they are not always written.
+        # vLLM and SGLang read these. They are written only where needed, because transformers warns of unknown keys.
         parameters |= {"short_mscale": attention_factor, "long_mscale": attention_factor}
     return parameters
 
 
 def recomputed_attention_factor(longer: int, original: int) -> float:
-    """LongRoPE's attention factor for a context of `longer` tokens after one of `original`."""
+    """LongRoPE's attention factor for extending a context of `original` tokens to `longer` tokens."""
     return math.sqrt(1 + math.log(longer / original) / math.log(original))
 
 
 def older_keys(config: PreTrainedConfig) -> dict:
-    """The RoPE of a configuration's text part in the keys of transformers 4."""
+    """The RoPE parameters of a configuration's text part, under the keys of transformers 4."""
     parameters = dict(rope_parameters(config))
     base, share = _OLDER_NAMES.get(config.model_type, ("rope_theta", "partial_rotary_factor"))
     keys = {base: parameters.pop("rope_theta")}
@@ -140,12 +145,13 @@ def older_keys(config: PreTrainedConfig) -> dict:
 
 
 def write(directory: Path, config: PreTrainedConfig, before: PreTrainedConfig | None = None) -> None:
-    """Make the JSON files of a checkpoint say what a configuration says, in the keys of every reader.
+    """Rewrite the JSON files of a checkpoint to match a configuration, under the keys that every engine reads.
 
     Args:
-        directory: of the checkpoint; ``config.json`` and what else states a length or a tokenizer's class is rewritten.
-        config: of the model.
-        before: what ``config.json`` was read as, where it says so still; None where it says what `config` says.
+        directory: the checkpoint. ``config.json`` is rewritten, and every file that states a length or a tokenizer's
+            class.
+        config: the model's configuration.
+        before: the configuration that ``config.json`` still holds; None if the file already matches `config`.
     """
     text = text_config(config)
     file = directory / "config.json"
@@ -163,7 +169,7 @@ def write(directory: Path, config: PreTrainedConfig, before: PreTrainedConfig | 
 
     for name in ("generation_config.json", "tokenizer_config.json"):
         if (file := directory / name).is_file():
-            stated = files.read_json(file, "mend it, or remove it")
+            stated = files.read_json(file, "correct it, or remove it")
             _raise(stated, ("max_length",) if name.startswith("generation") else ("model_max_length",), longer)
             _for_transformers_4(stated)
             files.write_json(file, stated)
@@ -187,7 +193,7 @@ def _raise(stated: dict, keys: list[str] | tuple[str, ...], longer: int | None) 
 
 
 def _for_transformers_4(stated: dict) -> None:
-    """A tokenizer's class and further tokens by the names that transformers 4 and 5 both know."""
+    """Rename a tokenizer's class and its extra tokens to what transformers 4 and 5 both know."""
     if stated.get("tokenizer_class") == "TokenizersBackend":
         stated["tokenizer_class"] = "PreTrainedTokenizerFast"
     if isinstance(stated.get("extra_special_tokens"), list) and "additional_special_tokens" not in stated:

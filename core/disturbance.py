@@ -31,19 +31,20 @@ def disturbance(
         extended: P_L' for the longer context, shape [pairs, intervals].
         pretrained: P_L for the pre-training length, same shape.
         convention: "released" for KL(P_L ‖ P_L'), "equation" for KL(P_L' ‖ P_L) (equation 7).
-        epsilon: added to both frequencies inside the logarithm, against division by zero.
+        epsilon: ε, added to both frequencies inside the logarithm, against division by zero.
 
     Returns:
         float64 array [pairs].
 
     Raises:
-        InputError: unknown convention, shapes that differ, or what is no frequency or no ε.
+        InputError: an unknown convention, shapes that differ, a frequency that is negative or not finite, or a
+            negative ε.
     """
     extended, pretrained = (real_array(x, "the distributions") for x in (extended, pretrained))
     if extended.shape != pretrained.shape or not extended.ndim:
         raise InputError(f"the distributions differ in shape ({extended.shape} and {pretrained.shape}); use one b.")
     if (extended < 0).any() or (pretrained < 0).any():
-        raise InputError("a distribution holds a negative frequency; give what core.angles counts.")
+        raise InputError("a distribution holds a negative frequency; give distributions that core.angles computed.")
     check_number(epsilon, "ε", 0)
     if convention not in CONVENTIONS:
         raise InputError(f"unknown convention {convention!r}; choose one of {', '.join(CONVENTIONS)}.")
@@ -59,7 +60,7 @@ def strategy_disturbance(
     convention: str = "released",
     epsilon: float = EPSILON,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(D_I, D_E): what interpolating by `factor`, or keeping θ_i, would do to each pair at L' = factor·L.
+    """(D_I, D_E): the disturbance of each pair at L' = factor·L if it is interpolated by `factor`, and if θ_i is kept.
 
     Args:
         inv_freq: pre-trained θ_i in radians per position, shape [pairs].
@@ -91,25 +92,25 @@ def select_interpolated(
         interpolation: D_I, shape [pairs].
         extrapolation: D_E, shape [pairs].
         threshold: t, in nats; t = 0 takes the lesser disturbance of each pair.
-        n_hat: n̂, the number of *dimensions* to interpolate, two per pair; excludes a threshold.
-            Equal margins are broken towards the lower frequency.
+        n_hat: n̂, the number of *dimensions* to interpolate, two per pair; cannot be combined with a threshold.
+            Ties go to the pair of lower frequency.
 
     Returns:
         bool array [pairs], True where the pair is interpolated.
 
     Raises:
-        InputError: n̂ odd or outside 0 … 2·pairs, both n̂ and t given, or what is not a number.
+        InputError: n̂ is odd or outside 0 … 2·pairs, both n̂ and t are given, or an argument is not a number.
     """
     extrapolation, interpolation = (real_array(x, "the disturbances") for x in (extrapolation, interpolation))
     if extrapolation.shape != interpolation.shape or extrapolation.ndim != 1:
         shapes = f"{interpolation.shape} and {extrapolation.shape}"
-        raise InputError(f"D_I and D_E have the shapes {shapes}; give one number for each pair of both.")
+        raise InputError(f"D_I and D_E have the shapes {shapes}; give two arrays [pairs].")
     margin = extrapolation - interpolation
     check_number(threshold, "the threshold t")
     if n_hat is None:
         return margin > threshold
     if threshold != 0.0:
-        raise InputError("n̂ and a threshold t were both given; choose one, as each decides the selection alone.")
+        raise InputError("n̂ and a threshold t were both given; give one of them.")
     if not is_whole(n_hat) or n_hat % 2 or not 0 <= n_hat <= 2 * margin.size:
         raise InputError(f"n̂ is {n_hat}; it counts dimensions, so give an even number from 0 to {2 * margin.size}.")
     by_margin = np.lexsort((-np.arange(margin.size), -margin))
@@ -119,12 +120,13 @@ def select_interpolated(
 
 
 def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
-    """The standard deviation that finite counts alone give the margin D_E − D_I, in nats.
+    """The standard deviation of the margin D_E − D_I that comes from finite counts alone, in nats.
 
-    Suppose that a pair's angles follow one distribution π_1 … π_k however far the context reaches, so that the three
-    histograms are estimates of it: pre-training's of L draws, and the two of L', which contain those L (interpolation
-    by s shows the pre-trained angles at every s-th position) and N = L' − L of their own. To second order in the
-    deviations a of pre-training's frequencies and e, i of the N further draws',
+    Suppose a pair's angles follow one distribution π_1 … π_k at every context length. The three histograms are then
+    estimates of it. Pre-training's has L draws. The two at L' contain those L draws (interpolation by s shows the
+    pre-trained angles at every s-th position) and N = L' − L further ones each. Let a be the deviations of
+    pre-training's frequencies, and e and i those of the further draws of extrapolation and interpolation. To second
+    order in them,
 
         D_E − D_I = ½ (N/L')² Σ_j [(e_j − a_j)² − (i_j − a_j)²] / π_j,
 
@@ -133,10 +135,10 @@ def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
 
     Args:
         length, longer: L and L', in tokens.
-        occupied: k, the number of intervals that pre-training reaches, per pair; one is lost to Σ a = 0.
+        occupied: k, the number of intervals that pre-training reaches, per pair; k − 1 enters, because Σ a = 0.
 
     Returns:
-        float64 array, of `occupied`'s shape.
+        float64 array of `occupied`'s shape.
     """
     new = longer - length
     degrees = np.maximum(np.asarray(occupied, dtype=np.float64) - 1, 1)

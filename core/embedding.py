@@ -1,7 +1,7 @@
-"""The rotary embedding of a loaded Hugging Face model: its pre-training geometry, and other inverse frequencies for it.
+"""The rotary embedding of a loaded Hugging Face model: read its pre-training geometry, change its inverse frequencies.
 
-The model in memory is given a stock configuration (see :mod:`core.configuration`) and a rotary embedding that the
-model's own class builds from it, so it computes what a plain ``from_pretrained`` of the export computes.
+The model in memory gets a stock configuration (see :mod:`core.configuration`) and a rotary embedding that its own class
+builds from it, so it computes what a plain ``from_pretrained`` of the export computes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     """The geometry a loaded model was pre-trained with, read from its configuration and rotary embedding.
 
     Raises:
-        InputError: no rotary embedding, one that is not plain RoPE or scaled already, or no context length.
+        InputError: the model has no rotary embedding, its RoPE is not plain or is scaled already, or its configuration
+            states no context length.
     """
     config = text_config(model.config)
     rotaries = rotary_modules(model)
@@ -33,7 +34,7 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
         )
     inv_freq = getattr(rotaries[0][2], _buffer_name(layer_type(config)))
     geometry = config_geometry(config, head_dim=2 * inv_freq.numel())
-    # Buffers may have been cast to bfloat16 (8 bits of mantissa); anything further off is another scaling.
+    # Buffers may have been cast to bfloat16 (8 bits of mantissa); a larger difference means another scaling.
     tolerance = 1e-5 if inv_freq.dtype == torch.float32 else 2**-7
     plain = rope_parameters(config).get("rope_type") == "default" and not hasattr(config, EXTENSION)
     if plain and not np.allclose(inv_freq.double().cpu().numpy(), geometry.inv_freq, rtol=tolerance, atol=0):
@@ -48,16 +49,17 @@ def config_geometry(config: PreTrainedConfig, head_dim: int | None = None) -> Ro
 
     Args:
         config: a model's configuration.
-        head_dim: d, when known from the model itself; else derived from the configuration.
+        head_dim: d, if known from the model itself; None to derive it from the configuration.
 
     Raises:
-        InputError: not a RoPE configuration, RoPE scaled by something else already, or no context length.
+        InputError: the configuration is not that of a RoPE model, its RoPE is scaled already (other than by this
+            project), or it states no context length.
     """
     config = text_config(config)
     parameters = rope_parameters(config)
     length: Any = getattr(config, "max_position_embeddings", None)
     rope_type = parameters.get("rope_type", "default")
-    extension = getattr(config, EXTENSION, None)  # of a model that was extended here: start again
+    extension = getattr(config, EXTENSION, None)  # the model was extended by this project: start from its geometry
     if rope_type != "default" and not extension:
         raise InputError(
             f"this model's RoPE is scaled already (rope_type {rope_type!r}); "
@@ -79,7 +81,7 @@ def config_geometry(config: PreTrainedConfig, head_dim: int | None = None) -> Ro
         if isinstance(error, InputError):
             raise
         raise InputError(
-            f"the configuration does not describe a RoPE model ({error}); mend its config.json."
+            f"the configuration does not describe a RoPE model ({error}); correct its config.json."
         ) from error
 
 
@@ -98,7 +100,7 @@ def apply_scaling(
 
 
 def differences(rotary: nn.Module, other: nn.Module) -> list[str]:
-    """What two rotary embeddings of one class differ in: their buffers to the last bit, their attention factors."""
+    """The names of the attention factors and buffers in which two embeddings of one class differ, to the last bit."""
     factors = [name for name in vars(rotary) if name.endswith("attention_scaling")]
     found = [name for name in factors if getattr(rotary, name) != getattr(other, name)]
     for name, buffer in rotary.named_buffers(recurse=False):
@@ -121,7 +123,7 @@ def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
 
 
 def _check(rotary: nn.Module, layers: str | None, scaling: RopeScaling) -> None:
-    """What was built from a configuration must be what the method decided."""
+    """Raise RuntimeError unless an embedding built from a configuration computes what the method decided."""
     inv_freq = getattr(rotary, _buffer_name(layers)).double().cpu().numpy()
     attention_factor = getattr(rotary, "attention_scaling" if layers is None else f"{layers}_attention_scaling")
     close = np.allclose(inv_freq, scaling.inv_freq, rtol=1e-5, atol=0)
@@ -130,7 +132,10 @@ def _check(rotary: nn.Module, layers: str | None, scaling: RopeScaling) -> None:
 
 
 def _fix(rotary: nn.Module, layers: str | None) -> None:
-    """Spare every pass the choice between two equal lists of factors; all methods then run the same operators."""
+    """Declare the embedding plain, so that no pass chooses between two equal lists of factors.
+
+    All methods then run the same operators.
+    """
     rotary.rope_type = "default" if layers is None else {**rotary.rope_type, layers: "default"}
 
 
@@ -139,10 +144,10 @@ def _buffer_name(layer_type: str | None) -> str:
 
 
 class _Float32Buffers(nn.Module):
-    """Mixed into a rotary embedding: its buffers follow the module's device but never its dtype.
+    """A mixin for rotary embeddings: buffers follow the module's device but never its dtype.
 
-    In bfloat16 the angle of the fastest pair is off by radians after a few hundred positions; ``.to(dtype)``,
-    ``.half()`` and DeepSpeed's engine would cast the buffers, all through ``nn.Module._apply``.
+    In bfloat16 the angle of the fastest pair is off by radians after a few hundred positions. ``.to(dtype)``,
+    ``.half()`` and DeepSpeed's engine would all cast the buffers through ``nn.Module._apply``.
     """
 
     def _apply(self, fn, recurse=True):
@@ -156,6 +161,6 @@ class _Float32Buffers(nn.Module):
 def _keep_float32(rotary: nn.Module) -> nn.Module:
     cls = type(rotary)
     if not issubclass(cls, _Float32Buffers):
-        # Same name and module: transformers recognises rotary embeddings by their class's name.
+        # Keep name and module: transformers recognises rotary embeddings by their class's name.
         rotary.__class__ = type(cls.__name__, (_Float32Buffers, cls), {"__module__": cls.__module__})
     return rotary

@@ -1,4 +1,4 @@
-"""Apply a RoPE scaling to a loaded Hugging Face model or to a checkpoint on disk; either becomes a stock checkpoint."""
+"""Apply a RoPE scaling to a loaded Hugging Face model or to a checkpoint on disk, and write a stock checkpoint."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ _IN_MEMORY = " (extended in memory: load its export instead)"
 def extend(model: PreTrainedModel, method: str, factor: float, **options) -> PreTrainedModel:
     """Scale the model's RoPE by `method` for a context `factor` times as long, in place.
 
-    A model that was extended before starts again from its pre-training geometry. The inverse frequencies stay
-    float32 whatever this model in memory is cast to. A stock load of its export is like any other model in that:
-    give it the dtype (``from_pretrained(..., dtype=...)``), because ``.bfloat16()`` afterwards casts them too.
+    If the model was extended before, scaling starts again from its pre-training geometry.
 
-    An adapter (LoRA) names the model that it was trained on by ``name_or_path``, which would be the one that is not
-    extended. After this call that name loads nothing, and after :func:`export` it is the export's.
+    The inverse frequencies stay float32 when this model is cast. A model loaded from an export has no such protection,
+    like any other model: pass it the dtype (``from_pretrained(..., dtype=...)``), because ``.bfloat16()`` afterwards
+    casts the inverse frequencies too.
+
+    An adapter (LoRA) records ``name_or_path`` as its base model, which would be the model before extension. So this
+    call changes ``name_or_path`` to a name that loads nothing, and :func:`export` sets it to the export's directory.
 
     Args:
         model: a causal language model with a stock rotary embedding (Llama, Mistral, Qwen, GPT-NeoX, …).
         method, factor, options: see :func:`core.rope.scale`.
 
     Returns:
-        the same model; its rotary embedding and configuration changed.
+        the same model, with its rotary embedding and configuration changed.
 
     Raises:
-        InputError: no rotary embedding, one that is scaled already, no context length, or a bad option.
+        InputError: the model has no rotary embedding or one that is scaled already, its configuration states no context
+            length, or an option is wrong.
     """
     geometry = rope_geometry(model)
     scaling = scale(geometry, method, factor, **options)
@@ -59,30 +62,28 @@ def extend_checkpoint(
 ) -> Path:
     """Write the checkpoint `source`, scaled by `method` for a context `factor` times as long, to `directory`.
 
-    The weights are not read: they and all other files come along byte for byte, whatever their dtype, shards or
-    quantisation. Rewritten are the keys of ``config.json`` that say the scaling, and in ``generation_config.json``
-    and ``tokenizer_config.json`` a maximum length below L' and a tokenizer's class that transformers 4 does not know.
-    A checkpoint that was extended before starts again from its pre-training geometry.
+    The weights are not read. All files are copied byte for byte, whatever their dtype, shards or quantisation, with
+    two exceptions. In ``config.json`` the keys that describe the scaling change. In ``generation_config.json`` and
+    ``tokenizer_config.json`` a maximum length below L' is raised, and a tokenizer's class that transformers 4 does not
+    know is renamed. If the checkpoint was extended before, scaling starts again from its pre-training geometry.
 
     Args:
         source: the directory of a Hugging Face checkpoint.
         directory: must not exist; an interruption leaves nothing there.
         method, factor, options: see :func:`core.rope.scale`.
-        link: hard-link the weights, which takes no time and no space and needs one file system.
-        progress: show a bar while copying.
+        link: hard-link the weights; takes no time and no space, and needs `directory` on the source's file system.
+        progress: show a progress bar while copying.
 
     Returns:
         `directory`.
 
     Raises:
-        InputError: no complete checkpoint, one that cannot be extended, a bad option, a method that is learned (a
-            model that is extended by it in memory can be exported), or something at `directory`.
+        InputError: the checkpoint is incomplete or cannot be extended, an option is wrong, `directory` exists, or the
+            method is learned (extend a model in memory by it and export that).
     """
     source, directory = Path(source), Path(directory)
     if rope.get(method).start:
-        raise InputError(
-            f"the method {method!r} needs trained weights in memory; load the model, extend it and export it."
-        )
+        raise InputError(f"the method {method!r} needs the model in memory; load the model, extend it and export it.")
     if directory.resolve().is_relative_to(source.resolve()):
         raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
     files.check_new(directory)
@@ -98,8 +99,8 @@ def extend_checkpoint(
 def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None) -> Path:
     """Write a checkpoint that plain ``AutoModelForCausalLM.from_pretrained`` loads, with identical logits.
 
-    For a model that was changed in memory; :func:`extend_checkpoint` extends one on disk without reading its weights.
-    Of a CLEX model that is the fixed scale of its context length; the trained ODE lies beside it, for
+    It is for a model in memory; :func:`extend_checkpoint` extends one on disk without reading its weights. The export
+    of a CLEX model has the fixed scale of its context length, with the trained ODE beside it for
     :func:`core.clex.restore`.
 
     Args:
@@ -108,7 +109,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
         tokenizer: saved alongside, its maximum length set to the model's.
 
     Raises:
-        InputError: there is something at `directory`.
+        InputError: `directory` exists.
     """
     directory = Path(directory)
     with files.new(directory) as partial:
@@ -126,7 +127,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
 
 
 def _verify(model: PreTrainedModel, directory: Path) -> None:
-    """Fail now rather than at the user's next load: the written configuration must rebuild the same embedding."""
+    """Check that the written configuration rebuilds the same embedding, to fail now rather than at the next load."""
     config = text_config(AutoConfig.from_pretrained(directory, trust_remote_code=False))
     for _, _, rotary in rotary_modules(model):
         if found := differences(rotary, type(rotary)(config)):

@@ -1,4 +1,4 @@
-"""Files and directories that appear whole or not at all, and what else keeps runs out of each other's way."""
+"""Write files and directories that appear whole or not at all, and lock what another process must not touch."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from typing import Any
 
 from .errors import InputError, NonFiniteError
 
-LONGEST = 255  # bytes of a file's name, on every usual file system
-_PATIENCE = 0.5  # seconds before a lock that is held is believed
+LONGEST = 255  # bytes in a file's name, the limit of every usual file system
+_PATIENCE = 0.5  # seconds to retry a lock that another process holds
 _NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}  # a file system without locks
 
 
 def write(file: Path, content: str | bytes) -> Path:
-    """Write a file beside its place and rename it, so that a reader sees all of it or what was there before."""
+    """Write a file under a temporary name and rename it, so that a reader sees either the old or the whole new one."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    for stale in file.parent.glob(f".{glob.escape(file.name)}.*.partial"):  # of writers that were killed
+    for stale in file.parent.glob(f".{glob.escape(file.name)}.*.partial"):  # left by writers that were killed
         with contextlib.suppress(OSError), open(stale, "rb") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             stale.unlink()
@@ -48,10 +48,10 @@ def write(file: Path, content: str | bytes) -> Path:
 
 
 def write_json(file: Path, content: object) -> Path:
-    """Write JSON for people to read, whole.
+    """Write indented JSON in one piece.
 
     Raises:
-        NonFiniteError: it holds a number that is none, which :func:`read_json` would refuse.
+        NonFiniteError: the content holds NaN or an infinity, which :func:`read_json` would refuse.
     """
     try:
         text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
@@ -61,18 +61,18 @@ def write_json(file: Path, content: object) -> Path:
 
 
 def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> Any:
-    """An object of JSON.
+    """The JSON object in a file.
 
     Args:
-        remedy: what to do about a broken file, the end of a sentence.
-        kind: what it has to hold; (dict, list) for either.
+        remedy: what to do about a broken file; it ends the sentence of the error.
+        kind: the type that the file must hold; (dict, list) for either.
 
     Raises:
-        InputError: no such file, a torn one, no object, or a number that is none, which nothing here may hold.
+        InputError: the file is missing or not JSON, holds another type, or holds a number that is not finite.
     """
 
     def finite(number: str) -> float:
-        if not math.isfinite(value := float(number)):  # also what no number of 64 bits can be, such as 1e999
+        if not math.isfinite(value := float(number)):  # such as NaN, or 1e999, which float64 cannot hold
             raise ValueError(f"it holds {number}")
         return value
 
@@ -84,7 +84,7 @@ def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> 
         text = Path(file).read_text(encoding="utf-8")
         found = json.loads(text, parse_constant=finite, parse_float=finite, parse_int=whole)
         if not isinstance(found, kind):
-            raise ValueError("it is no object")
+            raise ValueError("it is not an object")
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot read {file} ({error}); {remedy}.") from error
     return found
@@ -92,9 +92,9 @@ def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> 
 
 @contextlib.contextmanager
 def new(target: Path) -> Iterator[Path]:
-    """A path to make a file or a directory at, which then becomes `target`; an interruption leaves nothing there.
+    """A temporary path to write a file or a directory to, which is renamed to `target` at the end of the context.
 
-    What a killed call left beside `target` is removed by the next.
+    An interruption leaves nothing at `target`. What a killed call left beside it is removed by the next.
 
     Raises:
         InputError: `target` exists, or another process is making it.
@@ -114,13 +114,13 @@ def new(target: Path) -> Iterator[Path]:
 
 
 def check_new(path: str | os.PathLike) -> None:
-    """Raise InputError if there is something at `path`."""
+    """Raise InputError if `path` exists."""
     if os.path.lexists(path):
         raise InputError(f"{path} exists already; give a new path, or remove it first.")
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a directory, if it is there."""
+    """Remove a file or a directory, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -129,16 +129,16 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def lock(target: Path, wait: bool = False) -> Iterator[None]:
-    """Within, this process alone works on `target`; on a file system that knows no locks nothing is held.
+    """Inside the context, only this process works on `target`. On a file system without locks, nothing is locked.
 
-    The lock is the system's, so a killed process holds none, nor do the processes that it started once they notice,
-    which is waited for; a file `.NAME.lock` beside the target says who does.
+    The lock is the operating system's, so a killed process holds none. A process that it started may hold the lock for
+    a moment, so a held lock is retried for half a second. A file `.NAME.lock` beside the target names the holder.
 
     Args:
-        wait: for another process to be done with it, saying so, rather than refuse.
+        wait: wait for the other process, and say so, instead of raising.
 
     Raises:
-        InputError: another process holds it, naming that one.
+        InputError: another process holds the lock; the message names it.
     """
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,7 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
             if error.errno not in _NO_LOCKS:
                 os.close(descriptor)
                 raise
-        # Whoever held it before may have removed the file between our opening and locking it.
+        # The previous holder may have removed the file after we opened it and before we locked it.
         if file.exists() and os.path.samestat(os.fstat(descriptor), os.stat(file)):
             break
         os.close(descriptor)
@@ -172,14 +172,14 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        if descriptor in _held:  # not in a copy of the process that locked it
+        if descriptor in _held:  # not in a fork of the process that locked it
             file.unlink(missing_ok=True)
             _held.discard(descriptor)
             os.close(descriptor)
 
 
 def _let_go() -> None:
-    """A copy of this process would hold its locks as long as it lives."""
+    """Close the locks in a forked copy of this process, which would hold them as long as it lives."""
     while _held:
         os.close(_held.pop())
 
@@ -189,10 +189,10 @@ os.register_at_fork(after_in_child=_let_go)
 
 
 def component(name: str) -> str:
-    """The name, if it can be one part of a path below another.
+    """The name, if it can be a single component of a path.
 
     Raises:
-        InputError: it is empty or hidden, leads elsewhere, or is longer than a file's name may be.
+        InputError: the name is empty, hidden, holds a slash, or is longer than a file's name may be.
     """
     if not isinstance(name, str) or not name.strip() or name.startswith(".") or set(name) & {"/", "\\", "\0"}:
         raise InputError(f"{name!r} cannot name a file or a directory; give a name without a slash or a leading dot.")
@@ -202,17 +202,17 @@ def component(name: str) -> str:
 
 
 def check_writable(directory: Path) -> None:
-    """Refuse, before any work, a directory that nothing could be written to; makes nothing.
+    """Check, before any work, that a directory can be written to; creates nothing.
 
     Raises:
-        InputError: it is a file, or its nearest existing parent takes no files.
+        InputError: it is a file, or its nearest existing parent is not writable.
     """
     path = Path(directory).absolute()
     if any(len(part.encode()) > LONGEST for part in path.parts):
         raise InputError(f"a name in {str(path)[:40]!r}… has more than {LONGEST} bytes; give a shorter one.")
     existing = next(part for part in (path, *path.parents) if os.path.lexists(part))
     if not existing.is_dir():
-        raise InputError(f"{existing} is no directory; give another path.")
+        raise InputError(f"{existing} is not a directory; give another path.")
     try:
         with tempfile.TemporaryFile(dir=existing):
             pass

@@ -1,4 +1,4 @@
-"""RoPE as a model was pre-trained with it, and what a scaling method makes of it."""
+"""The RoPE that a model was pre-trained with, and the result of a scaling method."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from .errors import InputError, check_number, is_whole
 
-LARGEST = 2**16  # dimensions of a head, many times those of any model
+LARGEST = 2**16  # dimensions of a head, far more than any model has
 
 
 @dataclass(frozen=True)
 class RopeGeometry:
-    """What RoPE was pre-trained with.
+    """The RoPE parameters of pre-training.
 
     Attributes:
         head_dim: d, the number of *rotated* dimensions of a head (a partial rotary factor already applied).
@@ -39,7 +39,7 @@ class RopeGeometry:
             raise InputError(f"the RoPE base is {self.base}; give a finite number above 1, such as 10000.")
         if not is_whole(self.context_length) or self.context_length < 1:
             raise InputError(f"the context length is {self.context_length}; give a positive whole number of tokens.")
-        for name in ("head_dim", "context_length"):  # 64.0 would be no number of dimensions to NumPy
+        for name in ("head_dim", "context_length"):  # NumPy does not take 64.0 for a number of dimensions
             object.__setattr__(self, name, int(getattr(self, name)))
 
     @property
@@ -60,15 +60,15 @@ class RopeGeometry:
 
 @dataclass(frozen=True)
 class RopeScaling:
-    """What a method makes of a geometry.
+    """The result of scaling a geometry by a method.
 
     Attributes:
         inv_freq: the scaled θ̂_i in radians per position, float64 [pairs].
-        attention_factor: multiplies cos and sin alike (YaRN's temperature; 1 elsewhere).
+        attention_factor: multiplies both cos and sin (YaRN's temperature; 1 for methods without one).
         interpolated: bool [pairs], True where θ̂_i = θ_i/s.
-        install: (model, geometry, factor) → the model, for a method that puts more than fixed frequencies into it.
-        stock: the ``rope_type`` of Hugging Face configurations that says all of this, with that type's other keys;
-            None where only a factor for every pair does.
+        install: (model, geometry, factor) → the model; for a method that needs more in a model than fixed frequencies.
+        stock: a ``rope_type`` of Hugging Face configurations that describes the scaling fully, with that type's other
+            keys; None if only a list of one factor per pair can.
     """
 
     inv_freq: np.ndarray

@@ -1,12 +1,12 @@
 """Extend a GGUF file, quantised or not; the bytes of its tensors stay as they are.
 
-llama.cpp divides the inverse frequency θ_i by entry i of the tensor ``rope_freqs.weight``, where a model's loader takes
-one, so λ_i = θ_i/θ̂_i says any method there. Elsewhere it knows a common divisor, another base and YaRN, each by
-keys of its own, and other methods are refused. Entry i is dimension pair i: a Llama's rows of W_q and W_k are permuted
-in GGUF so that a pair's two dimensions lie side by side, which leaves the order of the pairs.
+For some architectures llama.cpp divides the inverse frequency θ_i by entry i of the tensor ``rope_freqs.weight``. There
+λ_i = θ_i/θ̂_i expresses any method. For the others llama.cpp has metadata keys for a common divisor, another base and
+YaRN, and every other method is refused. Entry i is dimension pair i: GGUF permutes a Llama's rows of W_q and W_k so
+that the two dimensions of a pair are adjacent, and keeps the order of the pairs.
 
-Layout of a file: header, metadata, one entry a tensor, the tensors' data. What is added comes last in each part, so all
-else is copied as it stands. Source: the specification of GGUF 3, docs/gguf.md in the repository of ggml.
+Layout of a file: header, metadata, one entry per tensor, the tensors' data. Additions come last in each part, so
+everything else is copied unchanged. Source: the specification of GGUF 3, docs/gguf.md in the repository of ggml.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .errors import InputError
 from .geometry import RopeGeometry, RopeScaling
 
 FREQS = "rope_freqs.weight"
-# Architectures by what llama.cpp 0.3.36 of its Python package did with a small random model of each.
-TAKES_ANY = ("llama", "granite", "arcee", "exaone4")  # by rope_freqs.weight; "llama" is Mistral and Mixtral, too
+# Which architecture takes which scaling; tried on a small random model of each with llama-cpp-python 0.3.36.
+TAKES_ANY = ("llama", "granite", "arcee", "exaone4")  # by rope_freqs.weight; "llama" includes Mistral and Mixtral
 TAKES_LISTS = ("phi3",)  # by rope_factors_long.weight and rope_factors_short.weight
-# A common divisor, another base or YaRN alone; with further tensors it loads none of them.
+# These take only a common divisor, another base or YaRN; given a tensor of factors, they do not load.
 TAKES_KEYS = ("qwen2", "qwen2moe", "qwen3", "stablelm", "olmo", "olmo2", "gemma", "gemma2", "starcoder2", "command-r",
               "smollm3", "seed_oss", "glm4", "phi2", "gptneox")  # fmt: skip
 _COPIED_AT_ONCE = 2**24  # bytes
@@ -46,8 +46,8 @@ def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: st
         `output`.
 
     Raises:
-        InputError: no such file, one that is scaled already, an architecture that cannot be told of this method, a
-            bad option, or something at `output`.
+        InputError: the file is missing or scaled already, llama.cpp cannot apply this method to its architecture, an
+            option is wrong, or `output` exists.
     """
     reader = _read(Path(source))
     geometry = _unscaled(reader, source)
@@ -62,12 +62,12 @@ def gguf_scaling(file: str | os.PathLike) -> tuple[RopeGeometry, RopeScaling]:
     """The pre-training geometry and the scaling that an extended file states in ``rope_freqs.weight``.
 
     Raises:
-        InputError: it holds no such tensor.
+        InputError: the file holds no such tensor.
     """
     reader = _read(Path(file))
     found = [tensor.data for tensor in reader.tensors if tensor.name == FREQS]
     if not found:
-        raise InputError(f"{file} holds no {FREQS}; give one that core.gguf_file.extend_gguf wrote.")
+        raise InputError(f"{file} holds no {FREQS}; give a file that core.gguf_file.extend_gguf wrote.")
     geometry = _geometry(reader, file)
     name = f"{_architecture(reader)}.rope.scaling"
     original = _value(reader, f"{name}.original_context_length", geometry.context_length)
@@ -78,10 +78,10 @@ def gguf_scaling(file: str | os.PathLike) -> tuple[RopeGeometry, RopeScaling]:
 
 
 def dequantised(source: str | os.PathLike, output: str | os.PathLike) -> Path:
-    """Write the same model in float32 to `output`, one tensor in memory at a time.
+    """Write the same model in float32 to `output`, with one tensor in memory at a time.
 
     Raises:
-        InputError: no such file, or something at `output`.
+        InputError: the file is missing, or `output` exists.
     """
     reader, copied = _read(Path(source)), set(gguf.GGUFValueType) - {gguf.GGUFValueType.ARRAY}
     with files.new(Path(output)) as partial:
@@ -109,13 +109,13 @@ def _read(file: Path) -> gguf.GGUFReader:
     try:
         reader = gguf.GGUFReader(file)
     except (OSError, ValueError, KeyError, IndexError) as error:
-        raise InputError(f"cannot read {file} as GGUF ({error}); give a whole GGUF file.") from error
+        raise InputError(f"cannot read {file} as GGUF ({error}); give a complete GGUF file.") from error
     if reader.endianess != gguf.GGUFEndian.LITTLE:
         raise InputError(f"{file} is big-endian; convert it with `gguf-convert-endian` first.")
     if _value(reader, "split.count", 1) > 1:
         raise InputError(f"{file} is one part of several; merge them with `llama-gguf-split --merge` first.")
     if not reader.tensors:
-        raise InputError(f"{file} holds no weights; give the model's own file.")
+        raise InputError(f"{file} holds no weights; give a GGUF file with the model's weights.")
     return reader
 
 
@@ -129,7 +129,7 @@ def _architecture(reader: gguf.GGUFReader) -> str:
 
 
 def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometry:
-    """As the file states it; L is the context length."""
+    """The geometry that the file states; L is its context length."""
     name = _architecture(reader)
     length = _value(reader, f"{name}.context_length")
     rotated = _value(reader, f"{name}.rope.dimension_count") or _value(reader, f"{name}.attention.key_length")
@@ -137,15 +137,15 @@ def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometr
         width, heads = (_value(reader, f"{name}.{key}") for key in ("embedding_length", "attention.head_count"))
         rotated = width // heads if isinstance(width, int) and isinstance(heads, int) and heads else None
     if not length or not rotated:
-        raise InputError(f"{source} states no context length or no head dimension; give a RoPE model's file.")
+        raise InputError(f"{source} states no context length or no head dimension; give the file of a RoPE model.")
     return RopeGeometry(int(rotated), float(_value(reader, f"{name}.rope.freq_base", 10000.0)), int(length))
 
 
 def _unscaled(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometry:
-    """The geometry of a file whose RoPE nothing has scaled.
+    """The geometry of a file whose RoPE is not scaled.
 
     Raises:
-        InputError: something has; the message says what.
+        InputError: it is scaled; the message says by which key or tensor.
     """
     name, geometry = _architecture(reader), _geometry(reader, source)
     plain = {
@@ -171,10 +171,10 @@ def _unscaled(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometr
 def _told(
     architecture: str, geometry: RopeGeometry, scaling: RopeScaling, factor: float
 ) -> tuple[dict[str, int | float | str], dict[str, np.ndarray]]:
-    """The keys and the float32 tensors [pairs] that tell llama.cpp of a scaling.
+    """The keys and the float32 tensors [pairs] that make llama.cpp apply a scaling.
 
     Raises:
-        InputError: nothing does, for this architecture.
+        InputError: llama.cpp cannot apply it to this architecture.
     """
     divisors = geometry.inv_freq / scaling.inv_freq
     keys: dict[str, int | float | str] = {"rope.scaling.type": "none"}
@@ -184,7 +184,7 @@ def _told(
     elif architecture in TAKES_LISTS:
         keys = {"rope.scaling.type": "longrope"}
         tensors = dict.fromkeys(("rope_factors_long.weight", "rope_factors_short.weight"), divisors)
-    elif architecture in TAKES_KEYS and stock and "low_freq_factor" not in stock:  # which no key says
+    elif architecture in TAKES_KEYS and stock and "low_freq_factor" not in stock:  # Llama 3's scaling has no key
         if "factor" in stock:
             keys = {"rope.scaling.type": stock["rope_type"], "rope.scaling.factor": float(stock["factor"])}
         if "rope_theta" in stock:
@@ -196,7 +196,7 @@ def _told(
             f"llama.cpp takes {takes} for the architecture {architecture!r}; take one that does "
             f"({', '.join(TAKES_ANY + TAKES_LISTS)}), or serve the checkpoint by another engine."
         )
-    if tensors and scaling.attention_factor != 1:  # of the types it knows llama.cpp knows the factor as well
+    if tensors and scaling.attention_factor != 1:  # where keys state the type, llama.cpp computes the factor itself
         keys["rope.scaling.attn_factor"] = scaling.attention_factor
     keys["context_length"] = round(geometry.context_length * factor)
     keys["rope.scaling.original_context_length"] = geometry.context_length
@@ -211,7 +211,7 @@ def _write(
     keys: dict[str, int | float | str],
     tensors: dict[str, np.ndarray],
 ) -> None:
-    """The file with these keys set and these tensors added."""
+    """Write the file with these keys set and these tensors added."""
     fields = [field for field in reader.fields.values() if not field.name.startswith("GGUF.")]
     entries = reader.tensors[0].field.offset
     ends = [field.offset for field in fields[1:]] + [entries]
@@ -244,7 +244,7 @@ def _aligned(offset: int, alignment: int) -> int:
 
 
 def _pack_key(key: str, value: int | float | str) -> bytes:
-    """A key with a string, a float32 or an uint32, which are the types llama.cpp wants of those here."""
+    """A key with a string, a float32 or a uint32, the types that llama.cpp expects of the keys written here."""
     types = gguf.GGUFValueType
     if isinstance(value, str):
         return _pack_string(key) + struct.pack("<I", types.STRING) + _pack_string(value)

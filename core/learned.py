@@ -1,8 +1,8 @@
-"""Factors with gradients: a model whose inverse frequencies and attention factor are learned, its weights frozen.
+"""Learn the inverse frequencies and the attention factor of a model by gradients, with its weights frozen.
 
-The stock rotary embeddings run under ``no_grad`` on buffers. :func:`learning` gives the model others in their place,
-which call the same code on inverse frequencies and an attention factor that gradients reach. So every architecture
-computes what it does with a fixed embedding: the same operators in the same precision, angles in float32.
+Stock rotary embeddings compute under ``no_grad`` from buffers. :func:`learning` replaces them by embeddings that call
+the same code on inverse frequencies and an attention factor that gradients reach. So every architecture computes what
+it does with a fixed embedding: the same operators in the same precision, with angles in float32.
 """
 
 from __future__ import annotations
@@ -22,26 +22,28 @@ from .embedding import rotary_modules
 from .errors import InputError
 from .geometry import RopeGeometry, RopeScaling
 
-# What a move of 1 changes a logarithm by: at most that of a slow pair's factor, and that of the attention factor.
+# How much a move of 1 changes a logarithm: for a pair's factor at most _WIDEST, for the attention factor _ATTENTION.
 _WIDEST, _ATTENTION = 0.3, 0.03
 
 
 class Factors:
-    """λ_i = θ_i/θ̂_i and the attention factor, as moves of their logarithms, so that none becomes negative.
+    """λ_i = θ_i/θ̂_i and the attention factor, learned as moves of their logarithms so that none becomes negative.
 
-    A move of 1 turns a pair by one radian at a distance of L, but changes no log λ_i by more than 0.3. For the loss as
-    a function of log λ_i has valleys as narrow as 1/(θ̂_i·Δ), Δ being a distance at which attention looks: steps that a
-    slow pair needs would throw a fast one from valley to valley. In moves all pairs take steps of one size.
+    A move of 1 turns a pair by one radian at a distance of L, but changes no log λ_i by more than 0.3. These units are
+    needed because the loss as a function of log λ_i has valleys as narrow as 1/(θ̂_i·Δ), where Δ is a distance that
+    attention covers. A step that suits a slow pair would throw a fast pair from valley to valley. Measured in moves,
+    all pairs take steps of the same size.
 
-    They stay on the CPU, where a stock embedding is computed from its configuration too. So the learned inverse
-    frequencies are, to the last bit, those of the method `factors` at :attr:`values`.
+    The values stay on the CPU, where a stock embedding is computed from its configuration too. So the learned inverse
+    frequencies equal, to the last bit, those of the method `factors` given :attr:`values`.
 
     Args:
         geometry: the pre-trained RoPE.
-        scaling: where they start.
+        scaling: the starting point.
 
     Attributes:
-        moves: float32 [d/2 + 1] with gradients, zero at first: of log λ_i, and last of the attention factor's log.
+        moves: float32 [d/2 + 1] with gradients, zero at first: one for each log λ_i, and last one for the logarithm of
+            the attention factor.
     """
 
     def __init__(self, geometry: RopeGeometry, scaling: RopeScaling) -> None:
@@ -69,18 +71,18 @@ class Factors:
 
     @property
     def values(self) -> tuple[list[float], float]:
-        """The factors λ_i and the attention factor; as numbers of float32 they survive JSON exactly."""
+        """The factors λ_i and the attention factor; they are float32 values, so they survive JSON exactly."""
         *factors, attention_factor = self.logarithms.detach().exp().tolist()
         return factors, attention_factor
 
 
 class LearnedRotaryEmbedding(nn.Module):
-    """Takes the place of a stock rotary embedding; called like it, and returns what it returns.
+    """Replaces a stock rotary embedding; it has the same arguments and results.
 
     Args:
-        stock: the embedding it takes the place of.
+        stock: the embedding it replaces.
         factors: shared by all embeddings of a model.
-        layers: the layer type that is learned, where RoPE differs by it; the others stay as they are.
+        layers: the layer type to learn, where RoPE differs by layer type; other types stay as they are.
     """
 
     def __init__(self, stock: nn.Module, factors: Factors, layers: str | None = None) -> None:
@@ -90,7 +92,7 @@ class LearnedRotaryEmbedding(nn.Module):
         self._compute = inspect.unwrap(type(stock).forward)  # without its no_grad and its choice of frequencies
 
     def forward(self, x: torch.Tensor, *arguments, **named):
-        """As the stock embedding's."""
+        """The stock embedding's result, computed from the learned values."""
         learned = {
             f"{self._prefix}inv_freq": self.factors.inv_freq.to(x.device),
             f"{self._prefix}attention_scaling": self.factors.attention_factor.to(x.device),
@@ -99,7 +101,7 @@ class LearnedRotaryEmbedding(nn.Module):
 
 
 class _Instead:
-    """An object with some attributes of its own instead."""
+    """A view of an object in which some attributes are replaced."""
 
     def __init__(self, of: object, attributes: dict) -> None:
         self.__dict__ |= attributes
@@ -111,12 +113,12 @@ class _Instead:
 
 @contextmanager
 def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
-    """Within, the model computes with `factors`, and gradients reach them alone; then its embedding is stock again.
+    """Inside the context, the model computes with `factors`, and gradients reach nothing else.
 
-    Its weights stay frozen afterwards.
+    Afterwards the embedding is stock again; the weights stay frozen.
 
     Raises:
-        InputError: the model has no rotary embedding, or one that does not compute with its inverse frequencies.
+        InputError: the model has no rotary embedding, or one that does not compute from its inverse frequencies.
     """
     clex.remove(model)
     model.requires_grad_(False)
@@ -135,7 +137,7 @@ def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
 
 
 def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.device) -> None:
-    """Gradients must reach every factor."""
+    """Raise InputError unless gradients reach every factor."""
     positions = torch.arange(1, 4, device=device)[None]
     with torch.enable_grad():
         made = rotary(torch.zeros(1, device=device), positions, *([] if layers is None else [layers]))
@@ -145,6 +147,6 @@ def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.dev
         gradient = torch.autograd.grad(sum(outputs), rotary.factors.moves)[0] if any(reached) else torch.zeros(1)
     if not (all(reached) and gradient.all()):
         raise InputError(
-            f"{type(rotary.stock).__name__} does not compute with its inverse frequencies alone; learn the factors of "
+            f"{type(rotary.stock).__name__} does not compute from its inverse frequencies alone; learn the factors of "
             "another architecture, such as a Llama."
         )

@@ -1,15 +1,15 @@
-"""A disturbance that sees distance: how far a scaled RoPE moves what attention looks at (beyond the paper).
+"""A disturbance of relative positions: how far a scaled RoPE changes the rotations between tokens (beyond the paper).
 
-The paper's disturbance compares the angles of single pairs over absolute positions, so it cannot see that interpolation
-moves near tokens. This one weighs each distance Δ = query − key by the share w(Δ) of attention that goes there. For a
-pair that turns by θ a token, and by θ/λ once scaled, it is the sum of two terms:
+The paper's disturbance compares the angles of single pairs over absolute positions. It cannot see that interpolation
+changes the rotation between neighbouring tokens. This disturbance weighs each distance Δ = query − key by the share
+w(Δ) of attention that goes there. For a pair that turns by θ per token, and by θ/λ once scaled, it has two terms:
 
-- near, Σ_{Δ < L} w(Δ) (1 − cos(Δ(θ − θ/λ))): how far the rotation moves at the distances that pre-training showed;
+- near, Σ_{Δ < L} w(Δ) (1 − cos(Δ(θ − θ/λ))): the change of rotation at the distances seen in pre-training;
 - far, Σ_{L ≤ Δ < L'} w'(Δ) (1 − cos δ(Δ)): δ is how far the angle Δθ/λ lies, on the circle, from the arc [0, Lθ] that
-  pre-training covered; zero where Lθ ≥ 2π, as there is no angle left to be new.
+  pre-training covered. It is zero where Lθ ≥ 2π, since that arc is the whole circle.
 
-The far weights are w stretched by s, w'(Δ) = w(Δ/s)/s: a text s times as long is looked at s times as far. Without a
-measured profile w is scale-free, w(Δ) ∝ 1/Δ for 1 ≤ Δ < L.
+The far weights are w stretched by s, w'(Δ) = w(Δ/s)/s: in a text s times as long, attention is assumed to reach s times
+as far. Without a measured profile, w is scale-free: w(Δ) ∝ 1/Δ for 1 ≤ Δ < L.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .angles import real_array
 from .errors import InputError, check_number, check_whole
 from .geometry import RopeGeometry
 
-BINS = 64  # of a profile, at most
-POINTS = 2048  # distances beyond L at which the far term is read, at most; a sum over more goes in equal groups
-GRID = 257  # values of λ from 1 to s that are tried
+BINS = 64  # at most so many bins in a profile
+POINTS = 2048  # the far term is evaluated at no more distances than this; more are summed in equal groups
+GRID = 257  # the values of λ from 1 to s that are tried
 
 
 def bin_edges(length: int, first: int = 0) -> np.ndarray:
-    """Whole numbers from `first` to L, spaced evenly in log Δ but for rounding: the edges of at most 64 bins, int64."""
+    """The edges of at most 64 bins: whole numbers from `first` to L, evenly spaced in log Δ and rounded, int64."""
     check_whole(length, "the context length", 2)
     edges = np.unique(np.rint(np.geomspace(1, length, BINS)).astype(np.int64))
     return np.concatenate([[0], edges]) if first == 0 else edges
@@ -42,12 +42,12 @@ class Profile:
     """The share of attention that goes to each distance.
 
     Attributes:
-        distances: edges of bins in tokens, ascending whole numbers [bins + 1]; a bin holds its lower edge, not its
-            upper.
-        mass: the share in each bin [bins]; made to sum to 1. Within a bin every distance has the same.
+        distances: the edges of bins in tokens, ascending whole numbers [bins + 1]; a bin includes its lower edge and
+            excludes its upper one.
+        mass: the share in each bin [bins], normalised to sum to 1. All distances in a bin have the same share.
 
     Raises:
-        InputError: what is no such profile.
+        InputError: the arrays are not such a profile.
     """
 
     distances: np.ndarray
@@ -57,13 +57,13 @@ class Profile:
         edges = real_array(self.distances, "the distances of the attention profile")
         mass = real_array(self.mass, "the shares of the attention profile")
         if edges.ndim != 1 or mass.shape != (len(edges) - 1,) or len(mass) < 1:
-            raise InputError("an attention profile has n + 1 distances, the edges of bins, and n shares; give those.")
+            raise InputError("an attention profile is n + 1 distances, the edges of n bins, and n shares; give both.")
         if (edges != np.rint(edges)).any() or (np.diff(edges) <= 0).any() or not 0 <= edges[0] <= edges[-1] < 2**53:
             raise InputError("an attention profile's distances are tokens; give ascending whole numbers from 0 on.")
         with np.errstate(over="ignore"):
             whole = mass.sum()
         if (mass < 0).any() or not 0 < whole < np.inf:
-            raise InputError("the shares of an attention profile are parts of one; give none below 0, and some above.")
+            raise InputError("an attention profile has a negative share or none above 0; give shares of attention.")
         object.__setattr__(self, "distances", edges.astype(np.int64))
         object.__setattr__(self, "mass", mass / whole)
 
@@ -75,10 +75,10 @@ class Profile:
 
     @classmethod
     def read(cls, file: Path | str) -> Profile:
-        """From a record of experiments.attention_distance, or any JSON object of "distances" and "mass".
+        """Read a record of experiments.attention_distance, or any JSON object with "distances" and "mass".
 
         Raises:
-            InputError: a torn file, or what is no profile.
+            InputError: the file cannot be read, or holds no profile.
         """
         remedy = "measure it with `python -m experiments.attention_distance`"
         found = files.read_json(Path(file), remedy)
@@ -93,12 +93,12 @@ class Profile:
         return self.mass / np.diff(self.distances)
 
     def at(self, distance: np.ndarray) -> np.ndarray:
-        """w at any distances, also between whole numbers; 0 outside of the profile."""
+        """w at any distances, whole numbers or not; 0 outside the profile."""
         place = np.searchsorted(self.distances, distance, side="right")
         return np.concatenate([[0.0], self.density, [0.0]])[place]
 
     def check_length(self, length: int) -> None:
-        """InputError unless it was measured over a context of that length."""
+        """Raise InputError unless the profile was measured over a context of `length` tokens."""
         if self.distances[-1] != length:
             raise InputError(
                 f"the attention profile reaches to {self.distances[-1]} tokens, and L is {length}; measure it at L."
@@ -108,26 +108,26 @@ class Profile:
 def relative_disturbance(
     geometry: RopeGeometry, factor: float, lambdas: ArrayLike, profile: Profile | None = None
 ) -> np.ndarray:
-    """Near and far term together, for each pair and each λ; between 0 and 2 + 2.
+    """The sum of the near and the far term for each pair and each λ; each term is between 0 and 2.
 
     Args:
         geometry: the pre-trained RoPE.
         factor: s = L'/L > 1.
-        lambdas: λ = θ/θ̂ ≥ 1; [n] for all pairs alike, or [pairs, n].
-        profile: w, measured within L; scale-free where None.
+        lambdas: λ = θ/θ̂ ≥ 1; [n], the same for all pairs, or [pairs, n].
+        profile: w, measured within L; None for the scale-free one.
 
     Returns:
         float64 array [pairs, n].
 
     Raises:
-        InputError: what is no λ, no factor, or a profile of another length.
+        InputError: a λ or the factor is out of range, or the profile has another length than L.
     """
     lambdas = real_array(lambdas, "the factors λ")
     if lambdas.ndim == 1:
         lambdas = np.broadcast_to(lambdas, (geometry.pairs, len(lambdas)))
     if lambdas.ndim != 2 or len(lambdas) != geometry.pairs or (lambdas < 1).any():
         raise InputError(
-            f"the factors λ start at 1, and are [n] for all pairs or [{geometry.pairs}, n] for each; give one of these."
+            f"the factors λ must be at least 1; give an array [n] for all pairs or [{geometry.pairs}, n] for each."
         )
     profile = _checked(geometry, factor, profile)
     return near(geometry, lambdas, profile) + far(geometry, factor, lambdas, profile)
@@ -136,7 +136,7 @@ def relative_disturbance(
 def near(geometry: RopeGeometry, lambdas: np.ndarray, profile: Profile) -> np.ndarray:
     """Σ_{Δ < L} w(Δ) (1 − cos(Δ(θ − θ/λ))), [pairs, n]: within a bin the cosines sum in closed form.
 
-    That cancels where nothing turns by more than a thousandth; there 1 − cos x is x²/2 to seven digits.
+    Where no angle exceeds 0.001 the closed form loses digits by cancellation; there 1 − cos x is x²/2 to seven digits.
     """
     moved = geometry.inv_freq[:, None] * (1 - 1 / lambdas)
     half = np.where(moved == 0, 1.0, np.sin(moved / 2))  # 0 < moved < θ ≤ 1 elsewhere
@@ -166,22 +166,22 @@ def far(geometry: RopeGeometry, factor: float, lambdas: np.ndarray, profile: Pro
         if arc < 2 * np.pi:
             angle = np.outer(theta / lambdas[pair], distance) % (2 * np.pi)
             beyond = np.where(angle <= arc, 0.0, np.minimum(angle - arc, 2 * np.pi - angle))
-            total[pair] = 2 * np.sin(beyond / 2) ** 2 @ weight  # 1 − cos, without its cancellation
+            total[pair] = 2 * np.sin(beyond / 2) ** 2 @ weight  # 1 − cos, without cancellation
     return total
 
 
 def least_disturbing(geometry: RopeGeometry, factor: float, profile: Profile | None = None) -> np.ndarray:
-    """Each pair's λ ∈ [1, s] of the least disturbance, on a geometric grid; of equals the smaller. float64 [pairs]."""
+    """Each pair's λ of least disturbance on a geometric grid over [1, s], the smallest in a tie; float64 [pairs]."""
     profile = _checked(geometry, factor, profile)
     grid = np.geomspace(1, factor, GRID)
     return grid[relative_disturbance(geometry, factor, grid, profile).argmin(axis=1)]
 
 
 def averaged(geometry: RopeGeometry, factor: float, lambdas: ArrayLike, profile: Profile | None = None) -> float:
-    """The mean over pairs of the disturbance of any choice of λ [pairs], such as a method's θ_i/θ̂_i."""
+    """The mean disturbance over pairs for any choice of λ [pairs], such as a method's θ_i/θ̂_i."""
     chosen = real_array(lambdas, "the factors λ")
     if chosen.shape != (geometry.pairs,):
-        raise InputError(f"a choice of λ is one for each of {geometry.pairs} pairs; give so many.")
+        raise InputError(f"the choice of λ is not an array [pairs]; give one λ for each of the {geometry.pairs} pairs.")
     return float(relative_disturbance(geometry, factor, chosen[:, None], profile).mean())
 
 

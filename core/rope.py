@@ -1,9 +1,9 @@
 """The registry of RoPE scaling methods: how each changes the inverse frequencies θ_i when L grows to L' = s·L.
 
-A method is one registered function `(geometry, factor, **options) -> RopeScaling` in :mod:`core.methods`; its
-keyword-only parameters are its options, and the command line's. :func:`scale` looks it up by name. No file outside
-lists methods by name: what a table, a figure or a suite needs to know of one stands in its registration. Everything is
-float64 NumPy.
+A method is one registered function `(geometry, factor, **options) -> RopeScaling` in :mod:`core.methods`. Its
+keyword-only parameters are its options, in Python and on the command line. :func:`scale` looks it up by name. No other
+file lists methods by name: what a table, a figure or a suite needs to know about a method is in its registration. All
+arithmetic is float64 NumPy.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Method:
     """A registered method.
 
     Attributes:
-        name: on command lines and in records.
-        title: in tables and figures.
+        name: its name on command lines and in records.
+        title: its name in tables and figures.
         function: (geometry, factor, **options) → RopeScaling.
-        published: whether the paper fine-tunes it and compares with it.
-        start: (model, geometry, factor) → the model that fine-tuning starts from, of a method that is learned and so
-            cannot be had without; None for all others.
-        styles: how it is drawn, and behind that its variants with other options; what is left out, figures choose.
-        variants: options that every comparison without training has a row of, beside the defaults.
+        published: whether the paper fine-tunes models by it and compares them.
+        start: (model, geometry, factor) → the model that fine-tuning starts from, for a method that needs training;
+            None for all others.
+        styles: how figures draw it, followed by its variants with other options; figures choose what is not listed.
+        variants: options that get a row of their own, beside the defaults, in every comparison of untrained methods.
     """
 
     name: str
@@ -50,31 +50,31 @@ class Method:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The options that have to be given."""
+        """The options without a default."""
         parameters = inspect.signature(self.function).parameters.values()
         return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
 
     @property
     def ready(self) -> bool:
-        """Whether its name and s say all, so that every comparison without training has it."""
+        """Whether it needs neither training nor an option, and so is in every comparison of untrained methods."""
         return self.start is None and not self.needs
 
 
 METHODS: dict[str, Method] = {}
 
-# The parts that methods play in the paper's comparisons.
-ORIGINAL = "original"  # the model as it is
-UNIT = "pi"  # what times are relative to
-RIVAL = "yarn"  # what differences are taken to
+# The roles that methods play in comparisons.
+ORIGINAL = "original"  # the model without scaling
+UNIT = "pi"  # times are given relative to its time
+RIVAL = "yarn"  # differences are taken from its scores
 OURS = "dprope"  # the paper's own method
-OURS_BY_NOISE = "dprope-significant"  # the same with nothing set by hand
+OURS_BY_NOISE = "dprope-significant"  # the paper's method with nothing set by hand
 NTK = "ntk"
-TO_BEAT = "mrrope-pro"  # of what was published since, the rule that is level with or ahead of YaRN
-COVERED = "dprope-covered"  # interpolates what pre-training has not covered
-RELATIVE = "dprope-relative"  # disturbs least what attention looks at
-GIVEN = "factors"  # from a file
+TO_BEAT = "mrrope-pro"  # the rule published since the paper that is level with or ahead of YaRN
+COVERED = "dprope-covered"  # interpolates what pre-training did not cover
+RELATIVE = "dprope-relative"  # minimises the disturbance of relative positions
+GIVEN = "factors"  # reads factors from a file
 
-# An option of every method whose frequencies are fixed.
+# An option that every method with fixed frequencies has.
 RESONANCE = "resonance"
 _RESONANCE = "round every wavelength 2π/θ̂_i to whole tokens, so that angles repeat (Resonance RoPE, arXiv 2403.00071)"
 
@@ -97,7 +97,7 @@ def register(
 
 
 def get(name: str) -> Method:
-    """The method of that name, or InputError."""
+    """The method called `name`; InputError if there is none."""
     if not isinstance(name, str) or name not in METHODS:
         raise InputError(f"unknown method {name!r}; choose one of {', '.join(METHODS)}.")
     return METHODS[name]
@@ -110,10 +110,10 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
         geometry: the pre-trained RoPE.
         method: a name in :data:`METHODS`.
         factor: s = L'/L > 1.
-        options: the method's own, see :func:`method_options`; with `resonance` every wavelength is rounded.
+        options: the method's options, see :func:`method_options`; `resonance` rounds every wavelength.
 
     Raises:
-        InputError: an unknown method or option, one that is missing, or a factor that extends nothing.
+        InputError: the method or an option is unknown, a required option is missing, or the factor adds no token.
     """
     if not isinstance(geometry, RopeGeometry):
         raise InputError(f"the geometry is {geometry!r}; give a RopeGeometry.")
@@ -126,7 +126,7 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
     for option in METHODS[method].needs:
         if option not in options:
             raise InputError(
-                f"the method {method!r} needs its option {option}; give one (--{option.replace('_', '-')})."
+                f"the method {method!r} needs its option {option}; give it (--{option.replace('_', '-')})."
             )
     if not is_finite(factor) or factor <= 1:
         raise InputError(f"the scaling factor is {factor!r}; to extend the context give a number above 1, such as 2.")
@@ -138,7 +138,7 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
 
 
 def _resonant(scaling: RopeScaling) -> RopeScaling:
-    """Every wavelength a whole number of tokens, so that angles repeat and a longer context shows no new ones."""
+    """Round every wavelength to whole tokens, so that angles repeat and a longer context has no new ones."""
     return replace(scaling, inv_freq=2 * np.pi / np.round(2 * np.pi / scaling.inv_freq), stock=None)
 
 
@@ -164,19 +164,19 @@ def _hints(method: str) -> dict[str, object]:
 
 
 def _kinds(hint: object) -> tuple:
-    """The types that a hint allows; of a tuple's elements nothing is said."""
+    """The types that a hint allows; a tuple's elements are not checked."""
     return (tuple,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
 
 
 def method_options(method: str) -> dict[str, Any]:
-    """The options of a method with their defaults; None of one that has to be given."""
+    """The options of a method with their defaults; a required option has None."""
     parameters = inspect.signature(get(method).function).parameters.values()
     own = {p.name: None if p.default is p.empty else p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     return own if METHODS[method].start else own | {RESONANCE: False}
 
 
 def named_files(method: str, options: dict) -> dict[str, Path]:
-    """Those of some options that name a file or a directory, whose content is what decides."""
+    """The options that name a file or a directory; their content, not their path, decides the result."""
     paths = {name for name, hint in _hints(method).items() if os.PathLike in _kinds(hint)}
     return {name: Path(value) for name, value in options.items() if name in paths and value is not None}
 
@@ -186,11 +186,11 @@ class Option:
     """A method's option, as a command line offers it.
 
     Attributes:
-        methods: the names of those that take it.
-        type: of its value: int, float, str or bool.
+        methods: the names of the methods that take it.
+        type: the type of its value: int, float, str or bool.
         several: whether it takes a list of such values.
-        default: of the first that takes it.
-        text: what the first one's docstring says of it.
+        default: the default of the first method that takes it.
+        text: the explanation in the docstring of that method.
     """
 
     methods: tuple[str, ...]
@@ -218,7 +218,7 @@ def all_options() -> dict[str, Option]:
 
 
 def _text(function: Callable, argument: str) -> str:
-    """What a docstring says of an argument, in one line."""
+    """A docstring's explanation of an argument, in one line."""
     section = (inspect.getdoc(function) or "").partition("Args:\n")[2]
     found = re.search(rf"^    (?:.*, )?{argument}(?:, .*)?: ((?:.|\n     )*)", section, re.MULTILINE)
     return " ".join(found[1].split()).rstrip(".") if found else argument.replace("_", " ")

@@ -1,12 +1,12 @@
-"""Greedy generation for many prompts at once: shared beginnings prefilled once, decoding in batches.
+"""Greedy generation for many prompts: shared prefixes are read once, and decoding runs in batches.
 
-Prompts are taken in lexicographic order of their tokens, so that each has its longest common beginning with the one
-just before it; the key-value cache is cropped to that beginning and only the rest is computed. Over all prompts every
-edge of their prefix tree is prefilled once, but for beginnings too short to be worth it. Decoding then runs in batches,
-left-padded, in a cache that is allocated once rather than grown by concatenation (:mod:`eval.kv_cache`).
+Prompts are sorted lexicographically by their tokens, so each shares its longest prefix with the one just before it. The
+key-value cache is cropped to that prefix, and only the rest of the prompt is computed. So each shared prefix is
+computed once, except prefixes too short to be worth it. Decoding then runs in left-padded batches, in a cache that is
+allocated once instead of grown by concatenation (:mod:`eval.kv_cache`).
 
-Where a model's RoPE scale follows the input's length (CLEX), only inputs of one scale share anything; it is that of the
-prompt and all tokens that may be generated.
+Where a model's RoPE scale follows the input's length (CLEX), only inputs of the same scale share a prefix or a batch.
+An input's scale is that of its prompt plus all tokens that may be generated.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from core.errors import NonFiniteError
 from eval import kv_cache
 from eval.kv_cache import Reserved, Rows, has_windows
 
-# Attention over a cache computes a chunk's own upper triangle in vain, so chunks are as short as matrices stay
-# efficient; without one it skips the triangle, so what shares nothing is read at once, up to what activations leave
-# room for.
+# Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as matrix products stay
+# efficient. Attention without a cache skips the triangle, so a prompt that shares no prefix is read in one pass, up to
+# a length whose activations fit in memory.
 PREFILL_CHUNK = 512
 FIRST_PASS = 32768
-LEAST_SHARED = 1 / 8  # of a prompt; to share less saves less than reading the rest over a cache costs
+LEAST_SHARED = 1 / 8  # of a prompt; sharing less saves less than reading the rest over a cache costs
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Request:
         key: names the sample.
         prompt: its token ids; at least one.
         max_new_tokens: the most tokens to generate.
-        stop: token ids that end the continuation, beside the model's own; they are not returned.
-        min_new_tokens: how many tokens to generate before any of them may end it.
+        stop: token ids that end the continuation, besides the model's own; they are not returned.
+        min_new_tokens: how many tokens to generate before one of these may end it.
     """
 
     key: str
@@ -59,17 +59,17 @@ def generate(
     cache_tokens: int | None = None,
     progress: Callable[[int], object] = lambda requests: None,
 ) -> Iterator[tuple[str, list[int]]]:
-    """Continue every prompt greedily; (key, new token ids) in the order they are done.
+    """Continue every prompt greedily; yields (key, new token ids) in the order they finish.
 
     Args:
         model: a causal language model.
         requests: what to continue.
-        cache_tokens: how many tokens' keys and values may be held for decoding, padding included, which sets the
-            batch size; None for what the device has room for.
+        cache_tokens: for how many tokens, padding included, keys and values may be held while decoding; it sets the
+            batch size. None for as many as the device has room for.
         progress: called with the number of requests done, after each batch.
 
     Raises:
-        NonFiniteError: naming the sample.
+        NonFiniteError: logits are not finite; the message names the sample.
     """
 
     def scale(request: Request) -> int:
@@ -99,14 +99,14 @@ def _continue_group(model, ordered: list[Request], cache_tokens: int, progress) 
 
 
 def _continue_all(model, prefix: _Prefix, batch: list[Request], progress) -> Iterator[tuple[str, list[int]]]:
-    """One batch; out of memory, each half of it."""
+    """Continue one batch; if memory runs out, continue each half of it."""
     try:
         with at_length(model, max(_capacity(request) for request in batch)):
             done = _decode(model, prefix, batch)
     except RuntimeError as error:
         if len(batch) == 1 or not should_reduce_batch_size(error):
             raise
-        done = None  # leave the handler first, so that the failed batch's tensors are freed
+        done = None  # retry outside the handler, so that the failed batch's tensors are freed
     if done is None:
         torch.cuda.empty_cache()
         prefix.forget()
@@ -177,9 +177,9 @@ def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) 
 
 @contextmanager
 def _padding_masked(model: PreTrainedModel) -> Iterator[None]:
-    """Within, padding is hidden by a mask: SDPA in place of FlashAttention.
+    """Inside the context, SDPA replaces FlashAttention, because padding needs a mask and FlashAttention takes none.
 
-    That knows no mask: transformers would copy all but the padding out of the cache, in every layer of every step.
+    Without this, transformers would copy everything but the padding out of the cache in every layer of every step.
     """
     before = model.config._attn_implementation
     if before is None or "flash" not in before:
@@ -193,7 +193,7 @@ def _padding_masked(model: PreTrainedModel) -> Iterator[None]:
 
 
 class _Prefix:
-    """The cache of the prompt prefilled last, from which the next one takes what it shares."""
+    """The cache of the last prompt; the next one reuses the prefix that they share."""
 
     def __init__(self, model: PreTrainedModel, capacity: int) -> None:
         self.model, self.capacity = model, capacity
@@ -209,20 +209,20 @@ class _Prefix:
         self.tokens: tuple[int, ...] = ()
 
     def prefill(self, request: Request) -> torch.Tensor:
-        """Logits after the prompt, [vocabulary]; the cache then holds the prompt."""
+        """The logits after the prompt, [vocabulary]; the cache then holds the prompt."""
         shared = 0
         # The last token is always computed, as its logits are needed.
         for ours, theirs in zip(self.tokens, request.prompt[:-1]):
             if ours != theirs:
                 break
             shared += 1
-        # A sliding window forgets what a crop would need.
+        # A sliding window no longer holds what a crop would need.
         if has_windows(self.model) or shared < LEAST_SHARED * len(request.prompt):
             self.forget()
             shared = 0
         elif shared < len(self.tokens):
             self.cache.crop(shared - len(self.tokens))
-        self.tokens = ()  # unless the pass below succeeds, the cache holds a part of the prompt
+        self.tokens = ()  # if the pass below fails, the cache holds only part of the prompt
         rest = torch.tensor([request.prompt[shared:]], device=self.model.device)
         for chunk in rest.split(PREFILL_CHUNK if shared else FIRST_PASS, dim=1):
             logits = self.model(chunk, past_key_values=self.cache, use_cache=True, logits_to_keep=1).logits

@@ -1,8 +1,8 @@
-"""The Hugging Face hub: which commit of a repository is read, and one sentence where it cannot be.
+"""The Hugging Face hub: the pinned commit of each repository, and a one-sentence error where it cannot be read.
 
-The paper's data and models are pinned, so that a suite that goes on next month scores the same samples with the same
-weights; records state the commit. Files lie in the hub's own cache, which processes and commands share: what is there
-is not asked for again, and a download that broke off goes on where it was.
+The paper's data and models are pinned, so that a suite that is resumed next month scores the same samples with the same
+weights. Records state the commit. Files go to the hub's own cache, which processes and commands share: what is there is
+not downloaded again, and an interrupted download resumes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from huggingface_hub.utils import httpx, validate_repo_id
 
 from core.errors import InputError
 
-# Commits that public code pins; HellaSwag's, ARC's and TruthfulQA's were the heads of `main` in September 2026.
+# Commits that public code pins, except HellaSwag's, ARC's and TruthfulQA's: heads of `main` in September 2026.
 REVISIONS = {
     "meta-llama/Llama-2-7b-hf": "01c7f73d771dfac7d292323805ebc428287df4f9",
     "meta-llama/Llama-2-13b-hf": "5c31dfb671ce7cfe2d7bb7c04375e44c55e815b1",
@@ -29,22 +29,22 @@ REVISIONS = {
     "cais/mmlu": "c30699e8356da336a370243923dbaf21066bb9fe",
     "allenai/ai2_arc": "210d026faf9955653af8916fad021475a3f00453",
 }
-PATIENCE = 10  # seconds for the hub's first answer
-_PROBE = {"model": "config.json", "dataset": "README.md"}  # of a gated repository, config.json is
+PATIENCE = 10  # seconds to wait for the hub's first answer
+_PROBE = {"model": "config.json", "dataset": "README.md"}  # the file to ask for; a gated model's config.json is gated
 
 
 @functools.cache
 def reach(name: str, kind: str = "model") -> None:
-    """Ask the hub, once, whether a repository can be read; if nothing answers, this process reads the cache alone.
+    """Ask the hub, once, whether a repository can be read. If the hub does not answer, use only the cache from now on.
 
-    The libraries ask six times for every file, without a limit to each. What is no repository's name is passed over,
-    and a repository that does not exist is left to whoever opens it.
+    Without this, the libraries ask six times for every file, with no time limit. A name that cannot be a repository's
+    is ignored, and a repository that does not exist is reported by whoever opens it.
 
     Args:
         kind: "model" or "dataset".
 
     Raises:
-        InputError: it is gated, the token is refused, or it lacks the pinned commit.
+        InputError: the repository is gated, the token is refused, or the pinned commit is missing.
     """
     if constants.is_offline_mode():
         return
@@ -62,13 +62,13 @@ def reach(name: str, kind: str = "model") -> None:
 
 
 def files(name: str, pattern: str, otherwise: str) -> list[str]:
-    """The names of a dataset's files that a pattern matches, at the pinned commit, in order; none is downloaded.
+    """The names of a dataset's files that match a pattern, at the pinned commit, sorted; nothing is downloaded.
 
     Args:
-        otherwise: what to do where the hub gives nothing, the end of a sentence.
+        otherwise: what to do if the hub cannot give the files; it ends the sentence of the error.
 
     Raises:
-        InputError: it cannot be read, or has no such file.
+        InputError: the dataset cannot be read, or has no such file.
     """
     with _reading(name, otherwise):
         found = _snapshot(name, pattern, dry_run=True)
@@ -76,7 +76,7 @@ def files(name: str, pattern: str, otherwise: str) -> list[str]:
 
 
 def download(name: str, pattern: str, otherwise: str) -> list[Path]:
-    """Those files themselves, in order."""
+    """The files themselves, downloaded where needed, sorted."""
     with _reading(name, otherwise):
         found = sorted(Path(_snapshot(name, pattern)).glob(pattern))
     return _some(found, name, pattern, otherwise)
@@ -110,7 +110,7 @@ def _reading(name: str, otherwise: str) -> Iterator[None]:
 
 
 def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:
-    """What to do about an answer that no repetition changes."""
+    """The error's sentence for an answer that asking again would not change; None for any other error."""
     page = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{name}"
     if isinstance(error, GatedRepoError):
         why = "the account of your token has no access to it" if get_token() else "there is no token"

@@ -1,4 +1,4 @@
-"""Confidence intervals: bootstrap, and Wilson's where samples are few."""
+"""Confidence intervals: by bootstrap, and Wilson's where samples are few."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
     """The mean of independent values with a bootstrap 95 % interval (percentiles of 2000 resamples).
 
     Returns:
-        {"mean", "low", "high", "n"}; low and high equal the mean where there is one value.
+        {"mean", "low", "high", "n"}; low and high equal the mean if there is only one value.
     """
     values = np.asarray(values, dtype=np.float64)
     mean = float(values.mean())
@@ -30,7 +30,7 @@ def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
 
 
 def _drawn(shape: tuple[int, ...], seed: int) -> Iterable[np.ndarray]:
-    """Places on the last axis of values of a shape, RESAMPLES times in parts: the same each time, so kept."""
+    """RESAMPLES draws of places on the last axis of an array of this shape, in parts; kept for the next call."""
     return _kept(shape, seed) if RESAMPLES * np.prod(shape) <= _KEPT else _draw(shape, seed)
 
 
@@ -45,7 +45,7 @@ def _kept(shape: tuple[int, ...], seed: int) -> list[np.ndarray]:
 
 
 def _quantile(ascending: np.ndarray, share: float) -> float:
-    """Between the two nearest values in proportion, by scipy.stats.quantile's arithmetic, to the last bit."""
+    """A quantile by linear interpolation, in the arithmetic of scipy.stats.quantile, equal to the last bit."""
     place = share * len(ascending) + (1 - share) - 1
     below, rest = int(place), place % 1
     return float((1 - rest) * ascending[below] + rest * ascending[below + 1])
@@ -58,41 +58,41 @@ def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> 
 
     Args:
         values: [n].
-        weights: [n], their sum 1; equal if not given. The scores may come from several populations. The interval is
-            that of n = 1 / max(weights) zeros and ones: with weights wᵢ and variances vᵢ the mean p has the variance
-            Σ wᵢ² vᵢ ≤ max(w) Σ wᵢ vᵢ ≤ max(w) p(1 - p), so it is never too narrow for the rest.
+        weights: [n], summing to 1; equal if not given. The scores may come from several populations. The interval is
+            that of n = 1 / max(weights) zeros and ones. It is never too narrow, because with weights wᵢ and variances
+            vᵢ the mean p has the variance Σ wᵢ² vᵢ ≤ max(w) Σ wᵢ vᵢ ≤ max(w) p(1 - p).
     """
     mean, z = float(np.average(values, weights=weights)), ndtri(0.975)
     n = len(values) if weights is None else 1 / np.max(weights)
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(max(mean * (1 - mean), 0) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
-    # At 0 and 1 one end is the mean itself, which rounding must not pass.
+    # At 0 and 1 one end equals the mean; rounding must not move it past the mean.
     low, high = min(max(centre - half, 0), mean), max(min(centre + half, 1), mean)
     return {"mean": mean, "low": float(low), "high": float(high), "n": len(values)}
 
 
 def resampled_ratio(sums: np.ndarray, counts: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Σ sums / Σ counts on resamples of the pairs [n]: [RESAMPLES]. The mean of values that come in unequal groups."""
+    """Σ sums / Σ counts, the mean of values in unequal groups, on resamples of the groups [n]: [RESAMPLES]."""
     drawn = np.random.default_rng(seed).integers(0, len(sums), (RESAMPLES, len(sums)))
     return sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
 
 
 def resampled_interval(value: float, resampled: np.ndarray, n: int) -> dict:
-    """Any statistic of n samples with its 95 % interval, from its values on resamples [RESAMPLES]."""
+    """A statistic of n samples with its 95 % interval, from its values on resamples [RESAMPLES]."""
     low, high = np.percentile(resampled, [2.5, 97.5])
     return {"mean": float(value), "low": float(low), "high": float(high), "n": n}
 
 
 def mean_of_means(groups: Sequence[np.ndarray], seed: int = 0) -> dict:
-    """The mean of several samples' means, every sample weighing the same; each is resampled by itself.
+    """The mean of several groups' means, all of equal weight; each group is resampled by itself.
 
     Args:
-        groups: independent values of each sample, [n_i].
+        groups: the independent values of each group, [n_i].
 
     Returns:
         As :func:`mean_interval`; n counts all values.
     """
-    if len({len(group) for group in groups}) == 1:  # the same draws, many at a time
+    if len({len(group) for group in groups}) == 1:  # equal sizes: draw for all groups at once
         values, of = np.array(groups, dtype=np.float64), np.arange(len(groups))[:, None]
         drawn = _drawn(values.shape, seed)
         resampled = np.concatenate([values[of, places].mean(axis=2).mean(axis=1) for places in drawn])

@@ -1,4 +1,4 @@
-"""The keys and values of many prompts that are decoded together: how many fit, and in which memory they lie."""
+"""The key-value cache of many prompts that are decoded together: how many fit, and memory that is reserved once."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ import torch
 from transformers import Cache, DynamicCache, PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
-CPU_TOKENS = 32768  # of all prompts decoded together, padding included
+CPU_TOKENS = 32768  # tokens of all prompts decoded together on a CPU, padding included
 
 
 def cache_tokens(model: PreTrainedModel, longest: int, at_once: int) -> int:
-    """How many tokens' keys and values to hold at most: CPU_TOKENS, or what a GPU has free; see :func:`tokens_in`."""
+    """For how many tokens to hold keys and values: CPU_TOKENS, or as many as fit in a GPU's free memory."""
     if model.device.type != "cuda":
         return CPU_TOKENS
     free, _ = torch.cuda.mem_get_info(model.device)
-    free += torch.cuda.memory_reserved(model.device) - torch.cuda.memory_allocated(model.device)  # torch's own stock
+    free += torch.cuda.memory_reserved(model.device) - torch.cuda.memory_allocated(model.device)  # torch's free blocks
     return tokens_in(free, model.config.get_text_config(), model.dtype.itemsize, longest, at_once)
 
 
 def tokens_in(free: int, config: PreTrainedConfig, itemsize: int, longest: int, at_once: int) -> int:
-    """How many tokens' keys and values fit in memory, at least 1.
+    """For how many tokens keys and values fit in memory, at least 1.
 
     Args:
-        free: bytes; a tenth of them is left, as memory breaks into pieces.
-        config: of the model's text; itemsize: bytes of a number.
-        longest: tokens of the longest prompt, which is held once more beside them; at_once: how many of it are read in
-            one pass.
+        free: bytes; a tenth is left unused, because memory fragments.
+        config: the configuration of the language model.
+        itemsize: bytes per number.
+        longest: the tokens of the longest prompt, whose keys and values are held a second time.
+        at_once: how many tokens of a prompt are read in one pass.
     """
     heads = config.num_attention_heads
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
     grouped = getattr(config, "num_key_value_heads", None) or heads
     token = 2 * config.num_hidden_layers * grouped * head_dim * itemsize
-    # While a layer computes: the residual, its norm in float32, queries, keys, values, the result; the MLP's three.
+    # A layer holds the residual, its norm in float32, queries, keys, values, the result, and three arrays of the MLP.
     inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
     passing = (8 * config.hidden_size + 3 * inner) * itemsize
     left = 0.9 * free - longest * token - min(longest, at_once) * passing
@@ -39,7 +40,7 @@ def tokens_in(free: int, config: PreTrainedConfig, itemsize: int, longest: int, 
 
 
 class Reserved(DynamicLayer):
-    """A dynamic cache layer that grows inside memory reserved once, instead of by concatenation."""
+    """A dynamic cache layer that grows inside memory reserved once, not by concatenation."""
 
     def __init__(self, capacity: int) -> None:
         super().__init__()
@@ -66,7 +67,7 @@ class Reserved(DynamicLayer):
 
 
 class Rows:
-    """The cache of a batch: one row a request, prompts ending at the same column."""
+    """The cache of a batch: one row per request; all prompts end at the same column."""
 
     def __init__(self, model: PreTrainedModel, rows: int, capacity: int) -> None:
         self.alone = has_windows(model)
@@ -89,7 +90,7 @@ class Rows:
                 reserved[row, :, end - new.shape[2] : end] = new[0]
 
     def keep(self, rows: list[int]) -> None:
-        """Drop the rows that are done."""
+        """Keep these rows and drop the others, which are done."""
         for layer in self.layers:
             end = layer.get_seq_length()
             layer._all = [x[rows] for x in layer._all]
@@ -97,5 +98,5 @@ class Rows:
 
 
 def has_windows(model: PreTrainedModel) -> bool:
-    """Whether some layer's cache forgets (a sliding window); such prompts are decoded one by one, nothing shared."""
+    """Whether some layer's cache forgets (a sliding window); prompts are then decoded one by one and share nothing."""
     return any(getattr(layer, "is_sliding", False) for layer in DynamicCache(config=model.config).layers)

@@ -1,7 +1,7 @@
 """LongBench-E (Bai et al. 2023) without a model: prompts, truncation, scores, length buckets, averages, samples.
 
-Everything follows the benchmark's own pred.py, eval.py and metrics.py, oddities included: a score that is "better"
-than the official one cannot be compared with published tables.
+Everything follows the benchmark's own pred.py, eval.py and metrics.py, including their oddities: an "improved" score
+could not be compared with published tables.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a table may name tasks and buckets without importing torch
     from transformers import PreTrainedTokenizerBase
 
 HUB = "Xnhyacinth/LongBench"
-MARGIN = 500  # tokens that the benchmark leaves below the window
+MARGIN = 500  # tokens that the benchmark keeps free below the window
 BUCKETS = ("0-4k", "4-8k", "8k+")
 AVERAGES = {"Avg.": BUCKETS, "Avg.>4k": BUCKETS[1:]}
 
@@ -109,7 +109,8 @@ _TaskFile.add_constructor("!function", lambda loader, node: node.value)
 def _template(task: str) -> str:
     """The benchmark's template of a task, with {context} and {input}, from the installed lm-eval.
 
-    lm-eval's wording is the benchmark's, but its white space is not; it is restored here and the result checked.
+    lm-eval has the benchmark's wording but not its white space. The white space is restored, and a hash checks the
+    result.
     """
     package = importlib.util.find_spec("lm_eval")
     if package is None or not package.submodule_search_locations:
@@ -121,12 +122,14 @@ def _template(task: str) -> str:
         text = text.replace("{context}\n{input}", "{context}\n\n{input}")
     text += {"synthetic": " ", "code": "\n"}.get(TASKS[task].kind, "")
     if hashlib.sha256(text.encode()).hexdigest() != _TEMPLATE_SHA256[task]:
-        raise InputError(f"the installed lm-eval words {task} unlike LongBench; install the pinned one, `make env`.")
+        raise InputError(
+            f"the installed lm-eval words {task} unlike LongBench; run `make env` to install the pinned version."
+        )
     return text
 
 
 def prompt(task: str, sample: dict) -> str:
-    """The benchmark's prompt for a sample, to the byte, neither truncated nor in a chat template."""
+    """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat template."""
     parts = {key: sample.get(key) for key in ("context", "input")} if isinstance(sample, dict) else {}
     if not parts or not all(isinstance(part, str) for part in parts.values()):
         raise InputError("a sample has a context and an input, both text; give one as load returns them.")
@@ -161,7 +164,7 @@ def score(task: str, prediction: str, answers: Iterable[str], all_classes: list[
         InputError: an unknown task, or arguments that are not text and lists of text.
     """
     if not isinstance(prediction, str) or isinstance(answers, str) or not isinstance(answers, Iterable):
-        raise InputError("a score is that of one text against a list of references; give those.")
+        raise InputError("a score compares one text with a list of references; give those.")
     answers = list(answers)
     if not _is_texts(answers) or not (all_classes is None or _is_texts(all_classes)):
         raise InputError("a reference or a class is not text; give lists of text.")
@@ -181,7 +184,7 @@ def _is_texts(value: object) -> bool:
 
 
 def _is_answers(value: object) -> bool:
-    """Scores compare text; a count may stand there as a number."""
+    """A list of references: text, or numbers, since some files give a count as a number."""
     return isinstance(value, list) and all(type(one) in (str, int, float) for one in value)
 
 
@@ -200,11 +203,12 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
 
     Args:
         task: a name in :data:`TASKS`.
-        data: a directory with `<task>_e.jsonl` or else `<task>.jsonl` in the benchmark's schema (the folder of its
-            data.zip, for one); without it the samples come from the hub.
+        data: a directory with `<task>_e.jsonl` or else `<task>.jsonl` in the benchmark's schema, such as the folder in
+            its data.zip; None for the hub.
 
     Raises:
-        InputError: no directory, file or hub; a line that is not a sample, by file and line number.
+        InputError: the directory, the file or the hub cannot be read, or a line is not a sample (the message names file
+            and line).
     """
     rows = _hub_rows(_task(task).name) if data is None else _file_rows(task, Path(data))
     samples, places = [], {}
@@ -220,10 +224,10 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
 
 
 def _file_rows(task: str, directory: Path) -> Iterator[tuple[str, dict]]:
-    """Where each row stands, and the row."""
+    """(where the row is, for messages; the row) for each row of a file."""
     if not directory.is_dir():
         raise InputError(f"no directory {directory}; give one that holds LongBench-E as JSONL files.")
-    # The benchmark's archive holds both; LongBench-E is the one with _e.
+    # The benchmark's archive holds both names; those with _e are LongBench-E.
     files = [directory / f"{task}_e.jsonl", directory / f"{task}.jsonl"]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
@@ -237,13 +241,13 @@ def _file_rows(task: str, directory: Path) -> Iterator[tuple[str, dict]]:
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise InputError(f"{file}, line {number} is not JSON ({error}); mend or remove it.") from error
+                raise InputError(f"{file}, line {number} is not JSON ({error}); correct or remove it.") from error
             yield f"{file}, line {number}", row
 
 
 def _hub_rows(task: str) -> Iterator[tuple[str, dict]]:
     """As :func:`_file_rows`, from the hub."""
-    import pyarrow.parquet  # with the next, two seconds of import that nothing else here needs
+    import pyarrow.parquet  # imported here, because this and the hub take two seconds and nothing else needs them
 
     from eval import hub
 
@@ -262,7 +266,7 @@ def _unformatted(task: str, row: dict) -> dict:
     head, rest = _template(task).split("{context}")
     middle, _, tail = rest.partition("{input}")
     context, question = row["context"], row["question"]
-    # In few-shot tasks the prefix is the end of the input itself, cut off only where no white space followed it.
+    # In few-shot tasks the prefix is the end of the input; it was cut off only where no white space followed.
     if not (TASKS[task].kind == "few-shot" and question.rstrip().endswith(row["answer_prefix"])):
         question += row["answer_prefix"]
     # The cut is somewhere between context and input.
@@ -280,7 +284,7 @@ def _unformatted(task: str, row: dict) -> dict:
 
 
 def _checked(task: str, row: dict, where: str) -> dict:
-    """The keys of the schema alone."""
+    """The row's schema keys, checked; other keys are dropped."""
     if not isinstance(row, dict):
         raise InputError(f"{where} is not a JSON object; a sample is one with the keys {', '.join(_SCHEMA)}.")
     for key, (fits, wanted) in _SCHEMA.items():
@@ -300,7 +304,7 @@ def _checked(task: str, row: dict, where: str) -> dict:
 
 
 def bucket(length: int) -> str:
-    """The length bucket of a sample whose `length` field says so many words (words, not tokens)."""
+    """The length bucket of a sample from its `length` field, which counts words, not tokens."""
     check_number(length, "the length in words", 0)
     return BUCKETS[(length >= 4000) + (length >= 8000)]
 
@@ -310,18 +314,17 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict:
 
     Args:
         rows: {"task", "id", "length", "score"}, one per sample: length in words, score in 0…1.
-        seed: of the resampling.
+        seed: seeds the resampling.
 
     Returns:
         "tasks": task → bucket → {"mean", "low", "high", "n"}, the mean over the n samples.
-        "buckets": bucket → the same and "tasks": the mean over the task means, every task weighing the same however
-            many samples it has; `tasks` counts them, n their samples.
-        "averages": "Avg.", the mean of the three bucket means, and "Avg.>4k", that of 4-8k and 8k+; buckets weigh the
-            same. This is the paper's table; the benchmark's code stops at tasks and buckets.
+        "buckets": bucket → the same keys and "tasks": the mean of the task means, where every task has equal weight
+            whatever its number of samples; `tasks` counts the tasks, n all their samples.
+        "averages": "Avg.", the mean of the three bucket means, and "Avg.>4k", that of 4-8k and 8k+. These are the
+            paper's columns; the benchmark's code stops at tasks and buckets.
 
-        Only what has samples is there: a task or bucket without any is left out, and an average that would need it.
-        The intervals of buckets and averages resample the samples within each task and bucket, so they hold for these
-        tasks and say nothing about others.
+        A task or bucket without samples is left out, and so is an average that needs it. The intervals of buckets and
+        averages resample the samples within each task and bucket, so they say nothing about other tasks.
     """
     scores: dict[str, dict[str, list[float]]] = {name: {} for name in BUCKETS}
     for row in rows:

@@ -1,6 +1,6 @@
 """LongBench's metrics (its metrics.py): the score in 0…1 of one prediction against one reference.
 
-Each takes the prediction, the reference and the names of all classes, which only classification looks at.
+Each takes the prediction, the reference and the names of all classes, which only classification uses.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def f1(prediction: str, answer: str, all_classes: list[str] | None) -> float:
 
 
 def rouge_l(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """F of summary-level ROUGE-L from the `rouge` package, whose sentences end at every full stop."""
+    """The F score of summary-level ROUGE-L from the `rouge` package, for which every full stop ends a sentence."""
     try:
         return Rouge(metrics=["rouge-l"]).get_scores([prediction], [answer], avg=True)["rouge-l"]["f"]
-    # The benchmark scores 0 whatever fails: a text of nothing but full stops (ValueError), or two sentences of together
-    # about 1000 words, which the package compares by recursion.
+    # The benchmark scores 0 when the package fails: on a text of nothing but full stops (ValueError), or on two
+    # sentences of about 1000 words together, which the package compares by recursion.
     except (ValueError, RecursionError):
         return 0.0
 
@@ -46,8 +46,8 @@ def classification(prediction: str, answer: str, all_classes: list[str] | None) 
     if not all_classes:
         raise InputError("a classification task needs the class names; give the sample's all_classes.")
     found = [name for name in all_classes if name in prediction]
-    # Removing from the list under iteration skips the name after a removed one. The benchmark does so, and a name that
-    # stays by it costs score: keep it.
+    # Removing from a list while iterating skips the name after each removed one, which lowers some scores. The
+    # benchmark does this, so it stays.
     for name in found:
         if name in answer and name != answer:
             found.remove(name)
@@ -55,13 +55,13 @@ def classification(prediction: str, answer: str, all_classes: list[str] | None) 
 
 
 def count(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """The share of the numbers in the prediction that are written as the answer is."""
+    """The share of the numbers in the prediction that equal the answer as text."""
     numbers = re.findall(r"\d+", prediction)
     return numbers.count(answer) / len(numbers) if numbers else 0.0
 
 
 def retrieval(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """As :func:`count`, with the number N of the reference's first "Paragraph N"."""
+    """:func:`count` with the number N of the reference's first "Paragraph N" as the answer."""
     paragraph = re.search(r"Paragraph (\d+)", answer)
     if paragraph is None:
         raise InputError(f'the reference {answer!r} names no paragraph; it must hold "Paragraph" and a number.')
@@ -69,11 +69,11 @@ def retrieval(prediction: str, answer: str, all_classes: list[str] | None) -> fl
 
 
 def edit_similarity(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """Similarity of the first line without `, # or //, in whole percent."""
+    """Similarity to the prediction's first line that holds no `, # or //; rounded to whole percent."""
     lines = prediction.lstrip("\n").split("\n")
     line = next((line for line in lines if not any(mark in line for mark in ("`", "#", "//"))), "")
-    # This is fuzzywuzzy's ratio, written out because the package gives other numbers where python-Levenshtein is
-    # installed. Like it, difflib gives 1 for two empty texts and 0 for one; the order of the two matters to it.
+    # This is fuzzywuzzy's ratio, written out because that package gives other numbers if python-Levenshtein is
+    # installed. Like it, difflib gives 1 for two empty texts and 0 for one, and depends on the order of its arguments.
     return round(100 * SequenceMatcher(None, line, answer).ratio()) / 100
 
 

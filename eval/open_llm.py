@@ -1,15 +1,15 @@
 """The four Open LLM benchmarks, through the tasks and the model class of EleutherAI's lm-eval.
 
-Prompts, few-shot examples, tokenisation, metrics and truncation are lm-eval's. Added here: documents from local
-files, scores one document at a time (so that a killed run goes on where it was), and a forward pass that computes
-what requests share only once.
+Prompts, few-shot examples, tokenisation, metrics and truncation are lm-eval's. Added here are documents from local
+files, scores one document at a time (so that a killed run resumes), and a forward pass that computes what requests
+share only once.
 
-Documents come from parquet files: those of the Hugging Face hub that lm-eval's tasks name, at a pinned commit, or those
-of `data`, which have the same columns:
+Documents come from parquet files: from the Hugging Face repositories that lm-eval's tasks name, at a pinned commit, or
+from a directory `data` with the same columns:
 
     <data>/truthfulqa/multiple_choice/validation.parquet
     <data>/hellaswag/validation.parquet
-    <data>/mmlu/dev.parquet, test.parquet               all subjects, told apart by the column `subject`
+    <data>/mmlu/dev.parquet, test.parquet               all subjects; the column `subject` says which
     <data>/arc_challenge/train.parquet, test.parquet
 """
 
@@ -41,7 +41,7 @@ from eval.shared_prefix import SharedPrefixLM
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
 logging.getLogger("lm_eval").setLevel(logging.ERROR)
 
-CHUNK = 16  # documents whose requests are looked at together, and the most that a kill makes a run repeat
+CHUNK = 16  # documents whose requests are scored together; a killed run repeats at most so many
 
 
 def _text(value: Any, row: dict) -> bool:
@@ -63,12 +63,12 @@ def _targets(value: Any, row: dict) -> bool:
 
 
 def _place(value: Any, row: dict) -> bool:
-    """Of the right one among four."""
+    """The index of the right answer among four."""
     return type(value) in (int, str) and str(value) in ("0", "1", "2", "3")
 
 
 def _labelled(value: Any, row: dict) -> bool:
-    """Answers and their labels, the right one's among them."""
+    """Answers and their labels; the right answer's label is one of them."""
     if not isinstance(value, dict) or not _texts(value.get("text"), row) or not _texts(value.get("label"), row):
         return False
     return len(value["text"]) == len(value["label"]) and row["answerKey"] in value["label"]
@@ -79,15 +79,15 @@ class Benchmark:
     """One column of the paper's table.
 
     Attributes:
-        title: what the paper calls it.
-        task: lm-eval's task, or what its tasks' names start with where there is one per subject.
+        title: the paper's name for it.
+        task: the name of lm-eval's task, or the prefix of its tasks' names if there is one per subject.
         folder: where lm-eval keeps that task.
-        shots: few-shot examples in the prompt.
+        shots: the number of few-shot examples in the prompt.
         metric: lm-eval's name of the reported metric.
-        files: local file of every split that is read.
+        files: the local file of every split that is read.
         hub: the repository that lm-eval's task names.
-        hub_files: its file of each of these splits.
-        columns: what the files must hold: whether a value, given its row, is what lm-eval's task reads there.
+        hub_files: that repository's file for each split.
+        columns: the columns that the files must have, each with a check of a value, given its row.
     """
 
     title: str
@@ -132,7 +132,7 @@ TASKS: dict[str, Benchmark] = {
         metric="acc",
         files={"dev": "mmlu/dev.parquet", "test": "mmlu/test.parquet"},
         hub="cais/mmlu",
-        # lm-eval's 57 tasks read one folder a subject: some 500 requests, which the hub limits. This is all of them.
+        # lm-eval's 57 tasks read one folder per subject: about 500 requests, which the hub limits. "all" has them all.
         hub_files={"dev": "all/dev-00000-of-00001.parquet", "test": "all/test-00000-of-00001.parquet"},
         columns={"subject": _text, "question": _text, "choices": _four_texts, "answer": _place},
     ),
@@ -156,15 +156,15 @@ TASKS: dict[str, Benchmark] = {
 def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[str, ConfigurableTask]:
     """lm-eval's task objects of a benchmark, by key prefix: one, or for MMLU one per subject.
 
-    Local files change where documents come from and nothing else; of MMLU they may hold fewer than the 57 subjects.
+    Local files change only where documents come from. For MMLU they may hold fewer than the 57 subjects.
 
     Args:
         name: a key of TASKS.
         data: a directory laid out as above; None for the hub.
-        shots: fewer examples than the paper's, for a window that they do not fit in.
+        shots: fewer examples than the paper's, for a context that they do not fit in.
 
     Raises:
-        InputError: an unknown name, too many shots, or documents that cannot be had or read.
+        InputError: the name is unknown, there are too many shots, or the documents cannot be read.
     """
     if not isinstance(name, str) or name not in TASKS:
         raise InputError(f"unknown benchmark {name!r}; choose one of {', '.join(TASKS)}.")
@@ -173,7 +173,7 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
     if not 0 <= shots <= benchmark.shots:
         raise InputError(f"{benchmark.title} is run with 0 to {benchmark.shots} shots; {shots} were asked for.")
 
-    # The index of all of lm-eval's 14,000 tasks takes 15 s to build.
+    # Read this folder only: indexing all of lm-eval's 14,000 tasks takes 15 s.
     folder = Path(lm_eval.tasks.__file__).parent / benchmark.folder
     manager = lm_eval.tasks.TaskManager(include_defaults=False, include_path=folder)
     if benchmark.task in manager.all_subtasks:
@@ -197,12 +197,12 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
 def documents(name: str, data: Path | None = None, limit: int | None = None, seed: int = 0) -> list[str]:
     """The keys of the documents to score, such as "hellaswag/17" or "mmlu/abstract_algebra/17".
 
-    The number is the document's row in the split that lm-eval scores. With a limit, the benchmark (for MMLU, one
-    subject after another) is cut into `limit` equal parts and one document drawn from each, so that the sample has
-    no document twice and no part of the benchmark is missing from it.
+    The number is the document's row in the split that lm-eval scores. With a limit, the benchmark (for MMLU, all
+    subjects in sequence) is cut into `limit` equal parts, and one document is drawn from each. So no document comes
+    twice, and every part of the benchmark is in the sample.
 
     Raises:
-        InputError: as :func:`load`, or a limit below 1.
+        InputError: as :func:`load`, or the limit is below 1.
     """
     keys = [key for key, _, _ in _rows(load(name, data))]
     if limit is None or limit >= len(keys):
@@ -226,28 +226,29 @@ def evaluate(
 ) -> Iterator[tuple[str, dict]]:
     """Score documents one by one, in the benchmark's order.
 
-    A document's score does not depend on which others are asked for: its few-shot examples are those that
-    ``lm_eval.simple_evaluate`` gives it, with its default seed, in a run over the whole benchmark. (lm-eval's sampler
-    draws for one document after another, so its own scores of a selection differ where examples are sampled: ARC.)
+    A document's score does not depend on which other documents are scored. Its few-shot examples are those that
+    ``lm_eval.simple_evaluate`` gives it, with the default seed, in a run over the whole benchmark. (lm-eval's sampler
+    draws for one document after another, so for a selection lm-eval itself gives other examples where it samples them,
+    as for ARC.)
 
     Args:
-        model: a causal language model. As in lm-eval, a prompt that is longer than its configuration's
-            max_position_embeddings loses its beginning.
+        model: a causal language model. As in lm-eval, a prompt longer than its configuration's max_position_embeddings
+            loses its beginning.
         name: a key of TASKS.
-        keys: what of :func:`documents` to score.
+        keys: the keys to score, from :func:`documents`.
         data, shots: see :func:`load`.
-        batch_size: answers of one document that are read side by side; changes memory, not scores.
+        batch_size: how many answers to one document are read side by side; changes memory, not scores.
         progress: called with the number of documents scored, after each chunk of 16.
-        lm: a model class of lm-eval to ask in place of the model.
+        lm: a model class of lm-eval to use instead of the model.
 
     Yields:
         (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt before any cut}).
 
     Raises:
-        InputError: as :func:`load`, or a key that the benchmark does not have.
-        NonFiniteError: naming the document.
+        InputError: as :func:`load`, or the benchmark has no such key.
+        NonFiniteError: a log-likelihood is not finite; the message names the document.
     """
-    # lm-eval's option; in bfloat16 a log-likelihood of −40 would be rounded to a quarter of a nat, and choices tie.
+    # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices would tie.
     lm = lm or SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
     rows = _rows(load(name, data, shots))
     wanted = set(keys)
@@ -261,7 +262,7 @@ def evaluate(
             if not np.isfinite([log_likelihood for log_likelihood, _ in results]).all():
                 raise NonFiniteError(f"the log-likelihood of an answer to {key} is not finite")
             score = float(task.process_results(requests[0].doc, results)[TASKS[name].metric])
-            if not np.isfinite(score):  # mc2 of answers that are all too improbable for float64
+            if not np.isfinite(score):  # mc2, if all answers are too improbable for float64
                 raise NonFiniteError(f"the score of {key} is not finite")
             yield key, {"score": score, "tokens": len(lm.tok_encode(requests[0].args[0]))}
         progress(len(chunk))
@@ -270,9 +271,9 @@ def evaluate(
 def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
     """Scores of benchmarks in percent, each with a bootstrap 95 % interval over its documents.
 
-    MMLU is lm-eval's own aggregate, the mean over subjects weighted by their scored documents, which is the mean over
-    documents. "average" is the mean over the four benchmarks, present when all four are; its resamples draw each
-    benchmark's documents anew.
+    MMLU is lm-eval's own aggregate: the mean over subjects weighted by their scored documents, which is the mean over
+    documents. "average" is the mean over the four benchmarks, present if all four are; for its interval each
+    benchmark's documents are resampled separately.
 
     Args:
         rows: {"task", "key", "score"}, the score in [0, 1].
@@ -298,13 +299,13 @@ def _given(benchmark: Benchmark, data: Path) -> dict[str, Path]:
 
 
 def _downloaded(benchmark: Benchmark) -> dict[str, Path]:
-    """The same from the hub."""
+    """The file of each split, from the hub."""
     otherwise = "give a directory of local files"
     return {split: hub.download(benchmark.hub, file, otherwise)[0] for split, file in benchmark.hub_files.items()}
 
 
 def _local(name: str, files: dict[str, Path], members: dict[str, str]) -> dict[str, dict]:
-    """Per key prefix, what lm-eval's task of that prefix takes its documents from."""
+    """By key prefix, the option that tells lm-eval's task where its documents come from."""
     tables = {split: _read(file, TASKS[name].columns) for split, file in files.items()}
     if name in members:
         parts = {name: tables}
@@ -330,18 +331,20 @@ def _source(tables: dict[str, pyarrow.Table]) -> Callable[..., dict[str, Dataset
 
 def _read(file: Path, columns: dict[str, Callable[[object, dict], bool]]) -> pyarrow.Table:
     if not file.is_file():
-        raise InputError(f"no file {file}; put a parquet copy of the benchmark's split there.")
+        raise InputError(f"there is no file {file}; put a parquet copy of the benchmark's split there.")
     try:
         table = pyarrow.parquet.ParquetFile(file).read()  # read_table would make a column of a folder named a=b
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{file} cannot be read as parquet; put a sound copy there ({error}).") from error
+        raise InputError(f"{file} cannot be read as parquet ({error}); put an intact copy there.") from error
     if missing := [column for column in columns if column not in table.column_names]:
         raise InputError(f"{file} has no column {missing[0]!r}; it needs {', '.join(columns)}.")
     if not table.num_rows:
         raise InputError(f"{file} has no rows; put a complete copy there.")
     for number, row in enumerate(table.select(list(columns)).to_pylist()):
         if wrong := [column for column, fits in columns.items() if not fits(row[column], row)]:
-            raise InputError(f"{file}, row {number} has a {wrong[0]!r} unlike the benchmark's; put a sound copy there.")
+            raise InputError(
+                f"{file}, row {number} has a {wrong[0]!r} unlike the benchmark's; put an intact copy there."
+            )
     return table
 
 
@@ -359,7 +362,7 @@ def _requests(
         if row == 0:
             task.set_fewshot_seed(DEFAULT_OTHER_SEED)
         if key not in wanted:
-            task.sampler.sample(shots)  # its turn in the sampler's sequence, which the documents after it rely on
+            task.sampler.sample(shots)  # advance the sampler, so that later documents get their usual examples
             continue
         doc = task.task_docs[row]
         context = task.fewshot_context(doc, num_fewshot=shots, gen_prefix=task.doc_to_prefix(doc))

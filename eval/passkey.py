@@ -28,7 +28,7 @@ class Sample:
     Attributes:
         key: names the sample, "length/depth/seed".
         prompt: the text.
-        tokens: its exact length in tokens of the tokenizer it was made for, special ones included (LLaMA2's <s>).
+        tokens: its exact length in tokens of the tokenizer it was made for, special tokens (LLaMA2's <s>) included.
         depth: where the key stands, 0 (first) … 1 (last), as a share of the fillers.
         answer: the five digits.
     """
@@ -43,10 +43,10 @@ class Sample:
 def sample(tokenizer: PreTrainedTokenizerBase, length: int, depth: float, seed: int) -> Sample:
     """The longest prompt of at most `length` tokens, answer included, with the key at `depth`.
 
-    The digits are drawn from (length, depth, seed) alone, so a grid can grow without changing what is in it.
+    The digits depend on (length, depth, seed) alone, so a grid of samples can grow without changing its old ones.
 
     Raises:
-        InputError: a depth outside 0 … 1, or a length with no room for a single filler.
+        InputError: the depth is outside 0 … 1, or the length has no room for one filler.
     """
     check_whole(length, "the length in tokens", 1)
     check_whole(seed, "the seed", 0)

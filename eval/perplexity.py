@@ -1,15 +1,15 @@
 """Sliding-window perplexity (Press et al. 2022) of one long text.
 
-A window of `length` tokens moves by `stride`; each window scores only the tokens that no earlier one has scored, so
-that, after the first, every token is predicted from at least length − stride tokens before it. Two conventions of
-the average are in use:
+A window of `length` tokens moves by `stride` tokens. Each window scores only the tokens that no earlier one scored. So
+after the first window, every token is predicted from at least length − stride tokens before it. Two conventions of
+averaging are in use:
 
-- ``"token"``: exp of the mean loss over all scored tokens, each weighing the same;
-- ``"window"``: exp of the mean over windows of each window's mean loss (the script published with YaRN), in which
-  the first window, which scores `length` tokens, weighs no more than the others, which score `stride`.
+- ``"token"``: exp of the mean loss over all scored tokens, of equal weight;
+- ``"window"``: exp of the mean over windows of each window's mean loss (the script published with YaRN). The first
+  window, which scores `length` tokens, then has no more weight than the others, which score `stride`.
 
-A window is the text's tokens and nothing else. YaRN's script (jquesnelle/yarn, eval/perplexity.py) puts <s> before
-every window where the tokenizer has one, as LLaMA2's has.
+A window holds the text's tokens and nothing else. YaRN's script (jquesnelle/yarn, eval/perplexity.py) puts <s> before
+every window if the tokenizer has one, as LLaMA2's does.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ CONVENTIONS = ("token", "window")
 def windows(tokens: int, length: int, stride: int) -> list[tuple[int, int, int]]:
     """(begin, end, first scored position) of every window over a text of `tokens` tokens.
 
-    Positions begin … end−1 are read; the tokens at `first scored` … end−1 are scored (never the text's first token,
-    which nothing predicts). The last window ends with the text.
+    Positions begin … end−1 are read, and the tokens at `first scored` … end−1 are scored. The text's first token is
+    never scored, because nothing predicts it. The last window ends with the text.
 
     Raises:
-        InputError: a stride that is not below the window's length.
+        InputError: the stride is not below the window's length.
     """
     for value, name in ((tokens, "the text's tokens"), (length, "the window's tokens"), (stride, "the stride")):
         check_whole(value, name, 1)
@@ -56,16 +56,15 @@ def window_losses(
 ) -> Iterator[np.ndarray]:
     """The losses in nats of each window's scored tokens, float64 arrays.
 
-    A window is read in one pass without a cache; logits exist only where they are scored, and for 1024 positions at
-    a time.
+    A window is read in one pass without a cache. Logits are computed only for scored positions, 1024 at a time.
 
     Args:
         model: a causal language model.
         tokens: the whole text's ids, int64 [tokens].
-        spans: as from :func:`windows`.
+        spans: windows from :func:`windows`.
 
     Raises:
-        NonFiniteError: naming the window.
+        NonFiniteError: a loss is not finite; the message names the window.
     """
     for begin, end, first in spans:
         window, scored = tokens[begin:end], end - first
@@ -86,18 +85,18 @@ def window_losses(
 
 
 def _head_is_last(model: PreTrainedModel) -> bool:
-    """Whether logits are the output head's result as it is, neither rescaled nor capped (Gemma 2, Cohere, Granite)."""
+    """Whether logits are the output head's plain result, not rescaled or capped as in Gemma 2, Cohere and Granite."""
     config = model.config.get_text_config(decoder=True)
     changed = ("final_logit_softcapping", "logit_scale", "logits_scaling")
     return not any(getattr(config, name, None) for name in changed)
 
 
 def perplexity(losses: list[np.ndarray], convention: str = "token") -> float:
-    """The perplexity of some windows' losses under a convention; InputError of an unknown one, or without losses."""
+    """The perplexity of windows' losses by a convention; InputError if it is unknown or a window has no losses."""
     if convention not in CONVENTIONS:
         raise InputError(f"unknown convention {convention!r}; choose one of {', '.join(CONVENTIONS)}.")
     if not len(losses) or not all(map(len, losses)):
-        raise InputError("a window has no losses, so it has no perplexity; give windows that score a token.")
+        raise InputError("a window scores no token, so it has no perplexity; give windows that score some.")
     if convention == "window":
         return float(np.exp(np.mean([np.mean(loss, dtype=np.float64) for loss in losses])))
     return float(np.exp(np.mean(np.concatenate(losses), dtype=np.float64)))

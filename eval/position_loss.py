@@ -20,8 +20,8 @@ def position_losses(
 ) -> np.ndarray:
     """−ln p(token m+1 | tokens 0 … m) in nats for every position m.
 
-    The text is read in chunks of 1024 tokens on top of a key-value cache, so that logits exist for one chunk at a
-    time; attention reaches back to the first token all the same.
+    The text is read in chunks of 1024 tokens over a key-value cache, so that logits exist for one chunk at a time.
+    Attention still reaches back to the first token.
 
     Args:
         model: a causal language model.
@@ -32,11 +32,11 @@ def position_losses(
         float64 array [length].
 
     Raises:
-        InputError: no such array.
-        NonFiniteError: naming the first position.
+        InputError: `tokens` is not such an array.
+        NonFiniteError: a loss is not finite; the message names the first such position.
     """
     if not isinstance(tokens, torch.Tensor) or tokens.ndim != 1 or len(tokens) < 2 or tokens.dtype != torch.int64:
-        raise InputError("a text is scored from its second token on; give an int64 tensor of at least two token ids.")
+        raise InputError("scoring starts at a text's second token; give an int64 tensor of at least two token ids.")
     tokens = tokens.to(model.device)
     cache = DynamicCache(config=model.config)
     losses = []
@@ -51,7 +51,7 @@ def position_losses(
 
 
 def token_losses(logits: torch.Tensor, targets: torch.Tensor, start: int = 0) -> np.ndarray:
-    """The cross entropy of each row, float64 [rows]; NonFiniteError names the first position, counted from `start`."""
+    """The cross entropy of each row, float64 [rows]; NonFiniteError counts positions from `start`."""
     loss = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none").double().cpu().numpy()
     if not np.isfinite(loss).all():
         position = start + int(np.flatnonzero(~np.isfinite(loss))[0])

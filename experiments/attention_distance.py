@@ -1,10 +1,11 @@
-"""How far attention looks within L: its share by the distance of query and key (beyond the paper).
+"""How far back attention looks within L: its share by the distance from query to key (beyond the paper).
 
     python -m experiments.attention_distance --scale smollm2 --books 3
 
-The model is read as it was pre-trained. The record holds "distances", the edges of bins from 0 to L in tokens, and
-"mass", the share of attention in each, averaged over layers, heads, query positions and books; besides, each layer's
-and each quarter of the query positions' own. `core.relative.Profile.read` takes it as it is.
+The model is measured as it was pre-trained. The record holds "distances", the edges of bins from 0 to L in tokens, and
+"mass", the share of attention in each bin, averaged over layers, heads, query positions and books. It also holds the
+shares of each layer and of each quarter of the query positions. The method dprope-relative takes the record as its
+--profile.
 """
 
 from __future__ import annotations
@@ -22,21 +23,33 @@ from experiments.extension import book_tokens
 from experiments.lab import cli, harness, models, records, source, texts
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-SHORTEST = 64  # of L
+SHORTEST = 64  # the least L
 
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.attention_distance")
     source.add_arguments(parser, "tiny")
     parser.add_argument(
-        "--books", type=cli.count, default=1, metavar="N", help=f"the first N of {texts.AVAILABLE} books (default 1)"
+        "--books",
+        type=cli.count,
+        default=1,
+        metavar="N",
+        help=f"read the first N of the {texts.AVAILABLE} packaged books (default 1)",
     )
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="read these text files instead")
     parser.add_argument(
-        "--queries", type=cli.count, default=512, metavar="N", help="to read of a text, evenly spaced (default 512)"
+        "--queries",
+        type=cli.count,
+        default=512,
+        metavar="N",
+        help="query positions to read in each text, evenly spaced (default 512)",
     )
     parser.add_argument(
-        "--sinks", type=cli.none_or_more, default=1, metavar="N", help="first keys to leave out (default 1)"
+        "--sinks",
+        type=cli.none_or_more,
+        default=1,
+        metavar="N",
+        help="leave out the first N keys, the attention sinks (default 1)",
     )
     cli.add_dtype_argument(parser)
     cli.add_records_arguments(parser)
@@ -46,7 +59,7 @@ def main() -> None:
     length = measured.geometry.context_length
     if length < SHORTEST or arguments.sinks > length // 8:
         raise InputError(
-            f"L = {length} and {arguments.sinks} sinks leave too little; give L ≥ {SHORTEST} and sinks ≤ L/8."
+            f"L = {length} with {arguments.sinks} sinks is too short; take a model of L ≥ {SHORTEST}, and sinks ≤ L/8."
         )
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
     keys = {f"{book.title} {book.sha256[:12]}": book for book in library}
@@ -60,7 +73,7 @@ def main() -> None:
         "queries": len(queries),
         "sinks": arguments.sinks,
     }
-    any_text = records.identity(**run)  # the journal serves any choice of books, as each is read by itself
+    any_text = records.identity(**run)  # books are measured separately, so the journal does not depend on the choice
     run["data"] = {book.title: book.sha256 for book in library}
     run["identity"] = records.identity(**run)
     file = records.path(arguments.results, measured.scale, "attention_distance", f"L={length}")
@@ -92,13 +105,13 @@ def main() -> None:
 
 
 def spaced(length: int, count: int, sinks: int) -> np.ndarray:
-    """Up to `count` query positions, evenly spaced within L; those that have few keys behind the sinks are left out."""
+    """Up to `count` query positions, evenly spaced within L, except those with too few keys after the sinks."""
     positions = np.unique(((np.arange(count) + 0.5) * length / count).astype(np.int64))
     return positions[positions >= max(sinks, FIRST)]
 
 
 def scores(edges: np.ndarray, texts_found: list[dict]) -> dict:
-    """The scored part of a record: means over texts of the shares, and distances at quantiles of attention."""
+    """The scored part of a record: shares as means over texts, and the distances at quantiles of attention."""
     layers, quarters, first = (
         np.mean([found[name] for found in texts_found], axis=0) for name in ("layers", "quarters", "first_keys")
     )
@@ -114,7 +127,7 @@ def scores(edges: np.ndarray, texts_found: list[dict]) -> dict:
 
 
 def quantile(edges: np.ndarray, mass: np.ndarray, share: float) -> float:
-    """The distance within which that share of attention lies, between edges in proportion."""
+    """The distance within which a share of attention lies, interpolated between the edges of bins."""
     up_to = np.concatenate([[0.0], np.cumsum(mass)])
     return float(np.interp(share * up_to[-1], up_to, edges))
 

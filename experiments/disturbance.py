@@ -1,7 +1,9 @@
 """The disturbance of every method at a longer context, per pair and averaged (the paper's disturbance table).
 
-Needs the model's RoPE geometry only, no weights. One record per factor holds three settings: the released
-convention in the released code's float32 arithmetic, the same counted exactly, and equation (7).
+    python -m experiments.disturbance --scale llama2-7b
+
+It needs only the model's RoPE geometry, no weights. One record per factor holds three settings: the released code's
+convention in its own float32 arithmetic, the same convention counted exactly, and equation (7).
 """
 
 from __future__ import annotations
@@ -24,7 +26,13 @@ SETTINGS = (("float32", "released"), ("float64", "released"), ("float64", "equat
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.disturbance")
     source.add_arguments(parser, "llama2-7b")
-    parser.add_argument("--factor", type=cli.number, nargs="+", metavar="S", help="default: every factor of the scale")
+    parser.add_argument(
+        "--factor",
+        type=cli.number,
+        nargs="+",
+        metavar="S",
+        help="scaling factors s = L'/L (default: every factor of the scale; with --model, 2)",
+    )
     cli.add_records_arguments(parser)
     arguments = parser.parse_args()
 
@@ -64,7 +72,7 @@ def measure(
     pretrained = histogram(inv_freq, geometry.context_length)
 
     def moved(by: np.ndarray) -> np.ndarray:
-        """The disturbance once the inverse frequencies are divided by `by`, in the setting's own arithmetic."""
+        """The disturbance when the inverse frequencies are divided by `by`, in the setting's own arithmetic."""
         extended = histogram(inv_freq / by.astype(inv_freq.dtype), round(geometry.context_length * factor))
         return disturbance(extended, pretrained, convention, epsilon)
 
@@ -76,11 +84,11 @@ def measure(
     extrapolation, interpolation = moved(keep), moved(divide)
     scored = {}
     for name, method in rope.METHODS.items():
-        if name == rope.OURS:  # chooses by the disturbances of this very setting
+        if name == rope.OURS:  # it chooses by the disturbances of this setting
             for count in (None, n_hat) if n_hat else (None,):
                 chosen = select_interpolated(interpolation, extrapolation, n_hat=count)
                 scored[name, count] = (np.where(chosen, interpolation, extrapolation), np.where(chosen, divide, keep))
-        elif method.ready:  # of what is learned or given there are no angles to know
+        elif method.ready:  # learned or given frequencies are not known from the geometry
             by = strategy(name)
             scored[name, None] = (moved(by), by)
 

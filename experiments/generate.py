@@ -1,4 +1,4 @@
-"""Let a model continue a prompt, greedily, extended on the fly or not.
+"""Let a model continue a prompt greedily. With --method, the model is extended in memory first.
 
 python -m experiments.generate --model DIR --prompt "Once upon a time"
 python -m experiments.generate --model smollm2 --method dprope --factor 2 --prompt-file BOOK.txt
@@ -18,11 +18,13 @@ from experiments.lab import cli, models, texts
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.generate")
-    parser.add_argument("--model", required=True, metavar="PATH_OR_NAME", help="a checkpoint, hub name or scale")
+    parser.add_argument(
+        "--model", required=True, metavar="PATH_OR_NAME", help="a checkpoint's directory, a name on the hub, or a scale"
+    )
     cli.add_method_arguments(parser)
     prompt = parser.add_mutually_exclusive_group(required=True)
-    prompt.add_argument("--prompt", metavar="TEXT")
-    prompt.add_argument("--prompt-file", type=Path, metavar="FILE", help="its whole text is the prompt")
+    prompt.add_argument("--prompt", metavar="TEXT", help="the text to continue")
+    prompt.add_argument("--prompt-file", type=Path, metavar="FILE", help="continue the whole text of this file")
     parser.add_argument("--tokens", type=cli.count, default=60, metavar="N", help="how many to generate (default 60)")
     cli.add_dtype_argument(parser)
     arguments = parser.parse_args()
@@ -40,7 +42,7 @@ def main() -> None:
     window = loaded.model.config.get_text_config().max_position_embeddings
     length = inputs.input_ids.shape[1] + arguments.tokens
     if length > window:
-        print(f"note: {length:,} tokens reach past the model's context of {window:,}.", file=sys.stderr)
+        print(f"note: {length:,} tokens exceed the model's context of {window:,}.", file=sys.stderr)
     print(text[-300:], end="", flush=True)
     streamer = TextStreamer(loaded.tokenizer, skip_prompt=True, skip_special_tokens=True)
     loaded.model.generate(

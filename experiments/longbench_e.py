@@ -3,8 +3,8 @@
     python -m experiments.longbench_e --model PATH_OR_NAME --data DIR
     python -m experiments.longbench_e --scale llama2-7b --method dprope --factor 2 --n-hat 80
 
---data is a directory of JSONL files in the benchmark's schema, <task>_e.jsonl or <task>.jsonl; without it the hub's
-copy is used. Prompts longer than the window minus 500 tokens are cut in the middle, as the benchmark does.
+--data is a directory of JSONL files in the benchmark's schema, <task>_e.jsonl or <task>.jsonl. Without it the hub's
+copy is used. As in the benchmark, prompts longer than the window minus 500 tokens are cut in the middle.
 """
 
 from __future__ import annotations
@@ -20,19 +20,26 @@ from experiments.lab import cli, engines, harness, records
 def main() -> None:
     parser = harness.parser(__doc__, "longbench_e")
     parser.add_argument(
-        "--data", type=cli.existing_directory, metavar="DIR", help="JSONL files in the benchmark's schema"
+        "--data", type=cli.existing_directory, metavar="DIR", help="directory of JSONL files (default: the hub's copy)"
     )
-    parser.add_argument("--tasks", nargs="+", default=list(longbench.TASKS), metavar="TASK", help="default: all 13")
-    parser.add_argument("--limit", type=cli.count, metavar="N", help="the first N samples of each task")
     parser.add_argument(
-        "--window", type=cli.count, metavar="TOKENS", help="default: the (extended) model's context length"
+        "--tasks", nargs="+", default=list(longbench.TASKS), metavar="TASK", help="tasks to run (default: all 13)"
+    )
+    parser.add_argument(
+        "--limit", type=cli.count, metavar="N", help="run the first N samples of each task (default: all)"
+    )
+    parser.add_argument(
+        "--window",
+        type=cli.count,
+        metavar="TOKENS",
+        help="context window; longer prompts are cut to it minus --margin (default: the extended context length)",
     )
     parser.add_argument(
         "--margin",
         type=cli.none_or_more,
         default=longbench.MARGIN,
         metavar="TOKENS",
-        help=f"of the window, left free (default {longbench.MARGIN})",
+        help=f"tokens of the window that a prompt leaves free (default {longbench.MARGIN})",
     )
     parser.add_argument(
         "--new-tokens", type=cli.count, metavar="N", help="generate at most N (default: the task's number)"
@@ -52,7 +59,7 @@ def main() -> None:
         data["revision"] = hub.REVISIONS[longbench.HUB]
 
     settings = {"tasks": arguments.tasks, "window": arguments.window} | records.benchmark(arguments.data)
-    if arguments.margin != longbench.MARGIN or arguments.new_tokens:  # not as the benchmark has it
+    if arguments.margin != longbench.MARGIN or arguments.new_tokens:  # these differ from the benchmark's
         settings |= {"margin": arguments.margin, "new_tokens": arguments.new_tokens}
     settings |= engines.facts(evaluation)
 

@@ -1,11 +1,11 @@
-"""Write the miniature benchmarks for a base model: generated samples in the schema of the real ones.
+"""Write the miniature benchmarks for a base model: generated samples in the schema of the real benchmarks.
 
     python -m experiments.miniature --scale tiny --output build/miniature/tiny
     python -m experiments.longbench_e --scale tiny --data build/miniature/tiny/longbench_e --margin 128 --new-tokens 64
     python -m experiments.open_llm --scale tiny --data build/miniature/tiny/open_llm
 
-Samples are made of the evaluation half of the invented words and of a book that no training here reads, and their
-lengths follow the model's L. The directory appears whole; one that is there already is left alone if it is the same.
+Samples use the evaluation split of the invented words and a book that no training here reads. Their lengths follow the
+model's L. The directory appears whole or not at all. If it already holds the same samples, nothing is done.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from experiments.lab import cli, models, records, scales, texts
 from experiments.lab.training.packing import fingerprint
 
 FACTS = records.MINIATURE
-# The documents that a benchmark takes few-shot examples from come first in its file of that split.
+# Each benchmark's files and how many documents each holds (None: --documents). Those with a number hold the few-shot
+# examples.
 SPLITS = {
     "truthfulqa": {"truthfulqa/multiple_choice/validation.parquet": None},
     "hellaswag": {"hellaswag/validation.parquet": None},
@@ -38,12 +39,20 @@ SPLITS = {
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.miniature")
-    parser.add_argument("--scale", default="tiny", help=f"one of {', '.join(scales.SCALES)} (default tiny)")
-    parser.add_argument("--model", metavar="PATH_OR_NAME", help="for this checkpoint instead of the scale's model")
-    parser.add_argument("--output", type=cli.directory, required=True, metavar="DIR")
-    parser.add_argument("--samples", type=cli.count, default=4, metavar="N", help="per LongBench-E task and bucket (4)")
-    parser.add_argument("--documents", type=cli.count, default=100, metavar="N", help="per Open LLM benchmark (100)")
-    parser.add_argument("--seed", type=cli.seed, default=0)
+    parser.add_argument(
+        "--scale", default="tiny", help=f"write for the model of this scale: {', '.join(scales.SCALES)} (default tiny)"
+    )
+    parser.add_argument("--model", metavar="PATH_OR_NAME", help="write for this checkpoint instead")
+    parser.add_argument(
+        "--output", type=cli.directory, required=True, metavar="DIR", help="directory to write; must be new"
+    )
+    parser.add_argument(
+        "--samples", type=cli.count, default=4, metavar="N", help="samples per LongBench-E task and bucket (default 4)"
+    )
+    parser.add_argument(
+        "--documents", type=cli.count, default=100, metavar="N", help="documents per Open LLM benchmark (default 100)"
+    )
+    parser.add_argument("--seed", type=cli.seed, default=0, help="seed of the samples (default 0)")
     arguments = parser.parse_args()
 
     name = arguments.model or arguments.scale
@@ -64,7 +73,7 @@ def main() -> None:
 
 
 def write_longbench(folder: Path, setting: Setting, length: int, count: int, seed: int) -> None:
-    """<task>_e.jsonl for each of the thirteen tasks."""
+    """Write <task>_e.jsonl for each of the thirteen tasks."""
     folder.mkdir(parents=True)
     files.write_json(folder / FACTS, {"benchmark": small_longbench.NAME})
     for task in longbench.TASKS:
@@ -74,7 +83,7 @@ def write_longbench(folder: Path, setting: Setting, length: int, count: int, see
 
 
 def write_open_llm(folder: Path, setting: Setting, count: int, seed: int) -> None:
-    """The four benchmarks' parquet files."""
+    """Write the parquet files of the four benchmarks."""
     folder.mkdir(parents=True)
     files.write_json(folder / FACTS, {"benchmark": small_open_llm.NAME})
     for task, splits in SPLITS.items():

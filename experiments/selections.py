@@ -1,10 +1,11 @@
-"""Disturbance against loss over dozens of selections of pairs, without training: the paper's central claim.
+"""Disturbance against loss over dozens of selections of pairs, without training: a test of the paper's central claim.
 
     python -m experiments.selections --scale smollm2 --factor 2
 
-Every n̂ under both conventions of the disturbance, and t = 0 for several b, each extend the model to L' and score the
-same text; settings that interpolate the same pairs are one selection and are measured once. Recorded are Spearman's
-rank correlations of the averaged disturbance (b = 360, both conventions) with the loss beyond L.
+A selection is a set of pairs to interpolate. The settings tried are every n̂, and t = 0 for several b, each under both
+conventions of the disturbance. Each selection extends the model to L' and scores the same text; settings that give the
+same selection are measured once. The record holds Spearman's rank correlation of the averaged disturbance (b = 360,
+both conventions) with the loss beyond L.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.selections")
     source.add_arguments(parser, "tiny")
     parser.add_argument("--factor", type=cli.factor, default=2, metavar="S", help="scaling factor s (default 2)")
-    parser.add_argument("--every", type=cli.count, default=2, metavar="N", help="n̂ goes in steps of N (default 2)")
+    parser.add_argument("--every", type=cli.count, default=2, metavar="N", help="try n̂ in steps of N (default 2)")
     parser.add_argument("--text", type=Path, metavar="FILE", help="score this file instead of the first book")
     cli.add_dtype_argument(parser)
     cli.add_records_arguments(parser)
     arguments = parser.parse_args()
     if arguments.every < 2 or arguments.every % 2:
-        raise InputError("n̂ counts two dimensions a pair; give an even --every.")
+        raise InputError("n̂ counts two dimensions per pair; give an even --every.")
 
     measured, factor = source.Source(arguments.scale, arguments.model), arguments.factor
     geometry = measured.geometry
@@ -55,7 +56,7 @@ def main() -> None:
     }
     dtype = models.chosen_dtype(arguments.dtype, measured.name, measured.scale)
     run |= {"dtype": dtype} if dtype != "float32" else {}
-    any_choice = records.identity(**run)  # the journal serves any choice of selections, as each is scored by itself
+    any_choice = records.identity(**run)  # selections are scored separately, so the journal does not depend on which
     run["selections"] = list(chosen)
     run["identity"] = records.identity(**run)
     file = records.path(arguments.results, measured.scale, "selections", f"s={factor:g}")
@@ -77,7 +78,7 @@ def main() -> None:
 
 
 def selections(geometry: RopeGeometry, factor: float, every: int = 2) -> dict[str, tuple[dict, np.ndarray]]:
-    """Each selection's options and pairs (bool [pairs]), by the name of the first setting that leads to it."""
+    """Each selection's options and pairs (bool [pairs]), by the name of the first setting that gives it."""
     by_n_hat = [
         {"n_hat": n_hat} | ({} if convention == CONVENTIONS[0] else {"convention": convention})
         for convention in CONVENTIONS
@@ -102,9 +103,9 @@ def scores(
     blocks: dict[str, list[float]],
     block: int,
 ) -> dict:
-    """A row for each selection, and the rank correlation of each convention's disturbance with the loss beyond L.
+    """A row per selection, and the rank correlation of each convention's disturbance with the loss beyond L.
 
-    Its interval resamples selections and blocks of tokens together (percentile bootstrap).
+    The correlation's interval resamples selections and blocks of tokens together (percentile bootstrap).
     """
     first = geometry.context_length // block
     strategies = {

@@ -1,13 +1,13 @@
-"""Does an engine compute what was exported? Losses of one text beyond L, by the engine and by transformers 5.
+"""Check that an engine computes what was exported: the loss of one text beyond L, by the engine and by transformers 5.
 
     python -m experiments.served --scale smollm2 --factor 2          DPRoPE and YaRN, by every engine that is installed
-    python -m experiments.served --engine vllm --model DIR           an export, as it is
-    python -m experiments.served --engine llama.cpp --gguf FILE …    that file; transformers has the --scale or --model
+    python -m experiments.served --engine vllm --model DIR           an export as it is
+    python -m experiments.served --engine llama.cpp --gguf FILE …    FILE; transformers loads the --scale or --model
 
-Both read the same token ids and score the last of --tokens, 1,024 at most. Beside them stands the model without
-extension, which is what an engine computes that drops the scaling without a word. An engine runs in its own
-environment, which `make env-serving` creates from requirements-serving/; llama.cpp serves the scale's own GGUF file as
-it is, llama.cpp-f32 the same in float32.
+Both read the same token ids and score the last of --tokens, at most 1,024. The model without extension is scored too,
+because an engine that silently drops the scaling computes that. Each engine runs in its own environment, which
+`make env-serving` creates from requirements-serving/. llama.cpp serves the scale's own GGUF file as it is, and
+llama.cpp-f32 serves it in float32. Without --method and --model, DPRoPE and YaRN are compared.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ ENVIRONMENTS = records.ROOT / "build" / "engines"
 
 @dataclass(frozen=True)
 class Engine:
-    """What computes losses.
+    """A program that computes losses.
 
     Attributes:
-        environment: of its lock and its virtual environment.
-        worker: the program that runs there.
-        package: whose version counts.
-        reads_gguf: rather than a checkpoint's directory.
-        in_float32: the scale's own GGUF file is made float32 first.
+        environment: the name of its lock and its virtual environment.
+        worker: the script that runs there.
+        package: the package whose version the lock pins for it.
+        reads_gguf: whether it reads a GGUF file instead of a checkpoint's directory.
+        in_float32: whether the scale's own GGUF file is converted to float32 first.
     """
 
     environment: str
@@ -61,7 +61,7 @@ class Engine:
 
     @property
     def version(self) -> str:
-        """As its lock pins it."""
+        """The version that its lock pins."""
         lock = (LOCKS / f"{self.environment}.lock").read_text(encoding="utf-8")
         return re.search(rf"^{re.escape(self.package)}==(\S+)", lock, re.MULTILINE)[1]
 
@@ -79,11 +79,17 @@ ENGINES = {
 def main() -> None:
     parser = harness.parser(__doc__, "served")
     parser.add_argument(
-        "--engine", nargs="+", choices=tuple(ENGINES), help="one or several (default: all that are installed)"
+        "--engine", nargs="+", choices=tuple(ENGINES), help="engines to check (default: all that are installed)"
     )
-    parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, metavar="DIR", help="default build/engines")
-    parser.add_argument("--gguf", type=cli.existing_file, metavar="FILE", help="what llama.cpp is to serve")
-    parser.add_argument("--tokens", type=cli.count, metavar="N", help="of the text (default: L and an eighth)")
+    parser.add_argument(
+        "--environments",
+        type=Path,
+        default=ENVIRONMENTS,
+        metavar="DIR",
+        help="where `make env-serving` installed the engines (default build/engines)",
+    )
+    parser.add_argument("--gguf", type=cli.existing_file, metavar="FILE", help="let llama.cpp serve this file")
+    parser.add_argument("--tokens", type=cli.count, metavar="N", help="tokens of the text to read (default: 9/8 L)")
     parser.add_argument("--text", type=Path, metavar="FILE", help="read this file instead of the first book")
     arguments = parser.parse_args()
     if not arguments.method and not arguments.model:
@@ -94,7 +100,7 @@ def main() -> None:
     trained = geometry.context_length
     length = arguments.tokens or trained * 9 // 8
     if length <= trained:
-        raise InputError(f"tokens beyond L = {trained} are scored; give more --tokens than that.")
+        raise InputError(f"tokens beyond L = {trained} are scored; give --tokens above {trained}.")
     scored = min(length - trained, AT_MOST)
     (book,) = texts.files([arguments.text]) if arguments.text else texts.books(1)
     data = {book.title: book.sha256}
@@ -116,7 +122,7 @@ def chosen(arguments: argparse.Namespace, evaluation: harness.Evaluation) -> lis
     """The engines to run.
 
     Raises:
-        InputError: one that was named, or every one, is not installed or cannot read these weights.
+        InputError: an engine that was named, or every engine, is not installed or cannot read these weights.
     """
     usable = []
     for name in arguments.engine or ENGINES:
@@ -124,7 +130,7 @@ def chosen(arguments: argparse.Namespace, evaluation: harness.Evaluation) -> lis
         if not python(arguments.environments, ENGINES[name]).is_file():
             reason = f"{name} is not installed under {arguments.environments}; `make env-serving` installs it."
         elif ENGINES[name].reads_gguf and not (arguments.gguf or own_gguf(evaluation)):
-            reason = f"{name} reads GGUF, which these weights are not; name the extended file with --gguf."
+            reason = f"{name} reads GGUF files, and these weights are none; give the extended file by --gguf."
         if reason and arguments.engine:
             raise InputError(reason)
         if reason:
@@ -137,7 +143,7 @@ def chosen(arguments: argparse.Namespace, evaluation: harness.Evaluation) -> lis
 
 
 def own_gguf(evaluation: harness.Evaluation) -> Path | None:
-    """The GGUF file that a scale's own weights are; None where they are none, or a checkpoint is taken as it is."""
+    """The GGUF file of a scale's own weights; None if they are not GGUF, or if a checkpoint is served as it is."""
     place, stated = models._resolve(evaluation.name)
     extends = not evaluation.training and evaluation.comparison()[0][0] is not None
     return Path(place) / stated["gguf_file"] if extends and "gguf_file" in stated else None
@@ -149,7 +155,7 @@ def python(environments: Path, engine: Engine) -> Path:
 
 
 def compare(evaluation: harness.Evaluation, run: dict, file: Path, book: texts.Book, engine: Engine) -> dict:
-    """What a record says came out: scores, what the engine's program says of itself, and the seconds that it took."""
+    """The results for a record: scores, the engine's notes about itself, and the seconds that it took."""
     length, scored = run["tokens"], run["scored"]
 
     def ids():
@@ -173,7 +179,7 @@ def compare(evaluation: harness.Evaluation, run: dict, file: Path, book: texts.B
             asked = {"ids": ids().tolist(), "scored": scored, "length": longest, "threads": os.cpu_count()}
             yield todo[0], ask(engine, evaluation.arguments.environments, served, asked, Path(folder))
 
-    # Every engine is compared with the same two passes, so their journals leave out what differs between engines.
+    # Every engine is compared with the same two passes, so the engine is not part of their journals' identity.
     shared = {key: value for key, value in run.items() if key not in ("engine", "identity", "comparable")}
     model = {key: value for key, value in shared.items() if key not in ("method", "factor", "options")}
     parts = {}
@@ -195,7 +201,7 @@ def compare(evaluation: harness.Evaluation, run: dict, file: Path, book: texts.B
 
 
 def difference(losses: np.ndarray, others: np.ndarray) -> dict:
-    """In nats: of the means, and over positions the mean and the largest |difference|."""
+    """Differences in nats: of the means, and the mean and the largest absolute difference over positions."""
     gaps = np.abs(losses - others)
     return {
         "of_means": float(losses.mean() - others.mean()),
@@ -205,7 +211,7 @@ def difference(losses: np.ndarray, others: np.ndarray) -> dict:
 
 
 def artifact(evaluation: harness.Evaluation, run: dict, engine: Engine, folder: Path) -> str:
-    """What the engine loads: the export of the run's method, made in `folder`, or the checkpoint itself."""
+    """The path that the engine loads: an export of the run's method, made in `folder`, or the checkpoint itself."""
     if engine.reads_gguf and evaluation.arguments.gguf:
         return str(evaluation.arguments.gguf.resolve())
     if engine.reads_gguf:
@@ -220,10 +226,10 @@ def artifact(evaluation: harness.Evaluation, run: dict, engine: Engine, folder: 
 
 
 def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Path) -> dict:
-    """What the engine's program answers; it writes to a log beside its environment.
+    """The answer of the engine's program, whose output goes to a log beside its environment.
 
     Raises:
-        InputError: it fails, or another version answers than the lock pins.
+        InputError: the program fails, or its version is not the one that the lock pins.
     """
     request, answer, log = folder / "request.json", folder / "answer.json", environments / f"{engine.environment}.log"
     request.write_text(json.dumps(asked), encoding="utf-8")
@@ -233,15 +239,15 @@ def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Pat
             list(map(str, command)), check=False, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
             env=os.environ | {"HF_HUB_OFFLINE": "1"},
         )  # fmt: skip
-    if not answer.is_file():  # vLLM may crash while it ends, with all said
-        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["it says nothing"]
-        raise InputError(f"{engine.environment} cannot serve the model: {lines[-1]}; all it said is in {log}.")
-    found = files.read_json(answer, f"what {engine.environment} said is in {log}")
+    if not answer.is_file():  # do not check the exit status: vLLM may crash at its end, after the answer
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["it printed nothing"]
+        raise InputError(f"{engine.environment} cannot serve the model: {lines[-1]}; see its output in {log}.")
+    found = files.read_json(answer, f"see the output of {engine.environment} in {log}")
     if len(found["losses"]) != asked["scored"] or not np.isfinite(found["losses"]).all():
-        raise InputError(f"{engine.environment} gives no finite loss for each token; see {log}.")
+        raise InputError(f"{engine.environment} does not give a finite loss for every token; see {log}.")
     if found["version"] != engine.version:
         raise InputError(
-            f"{engine.environment} is of version {found['version']}, its lock of {engine.version}; "
+            f"{engine.environment} has version {found['version']}, but its lock pins {engine.version}; "
             "run `make env-serving`."
         )
     return {"losses": found["losses"], "notes": found["notes"], "served": describe(model)}

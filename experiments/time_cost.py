@@ -2,13 +2,14 @@
 
     python -m experiments.time_cost --scale smollm2 --length 2048
 
-Every round times every method once, in an order of its own, so that a machine that slows down slows all of them. The
-ratio to PI is taken within each round; the median over the rounds is recorded with its 95 % interval. PI is timed twice
-a round: its second time against its first says what the clock alone makes of no difference, and rounds go on until that
-is known to --precision, whatever the others come out at.
+Every round times every method once, in random order, so that a slow phase of the machine affects all methods alike. The
+ratio to PI is taken within each round, and the record holds its median over the rounds with a 95 % interval.
 
-With --checkpointing a training step is what fine-tuning takes at the paper's lengths: activations are recomputed, and
-the logits of all tokens are never held at once.
+PI is timed twice per round. The ratio of its second time to its first shows how much the clock alone varies. Rounds
+continue until that ratio is known to within --precision, whatever the other methods' ratios are.
+
+With --checkpointing, a training step is the one that fine-tuning uses at the paper's lengths: activations are
+recomputed, and the logits of all tokens are never held at once.
 """
 
 from __future__ import annotations
@@ -28,35 +29,37 @@ from core.extend import extend
 from experiments.lab import cli, harness, journal, models, records
 from experiments.lab.training.loss import HeadLoss
 
-LEAST = 10  # rounds, before an interval is believed
+LEAST = 10  # the least number of rounds
 
 Work = Callable[[torch.nn.Module, torch.Tensor], None]
 
 
 def main() -> None:
     parser = harness.parser(__doc__, "time_cost")
-    parser.add_argument("--length", type=cli.count, default=2048, metavar="TOKENS", help="of a sequence (default 2048)")
-    parser.add_argument("--repeats", type=cli.count, default=1000, metavar="N", help="the most rounds (default 1000)")
+    parser.add_argument(
+        "--length", type=cli.count, default=2048, metavar="TOKENS", help="tokens per sequence (default 2048)"
+    )
+    parser.add_argument("--repeats", type=cli.count, default=1000, metavar="N", help="at most N rounds (default 1000)")
     parser.add_argument(
         "--precision",
         type=cli.number,
         default=0.01,
         metavar="P",
-        help="of PI against itself, at which to end (default 0.01)",
+        help="stop when the ratio of PI to itself is known to within P (default 0.01)",
     )
     parser.add_argument(
         "--checkpointing",
         action="store_true",
-        help="recompute activations in the training step and never hold all logits, for long sequences",
+        help="for long sequences: recompute activations in the training step and never hold all logits",
     )
     arguments = parser.parse_args()
     if arguments.length < 2:
-        raise InputError("give a --length of at least two tokens.")
+        raise InputError("--length is below 2; give at least two tokens.")
 
     evaluation = harness.Evaluation(arguments, "time_cost")
     comparison = evaluation.comparison()
     if rope.UNIT not in [method for method, _ in comparison]:
-        raise InputError(f"times are relative to {rope.UNIT}; put {rope.UNIT} among the methods.")
+        raise InputError(f"times are relative to {rope.UNIT}; add {rope.UNIT} to the methods.")
     run = {
         "scale": evaluation.scale,
         "experiment": "time_cost",
@@ -98,7 +101,11 @@ class Rounds:
         self.phases = {"train": step, "test": _forward}
 
     def run(self, model, length: int, repeats: int, precision: float) -> int:
-        """Go on until PI against itself is known to `precision` in both phases, or after `repeats`; how many rounds."""
+        """Time rounds until PI's ratio to itself is known to `precision` in both phases, or up to `repeats` rounds.
+
+        Returns:
+            the number of rounds.
+        """
         vocabulary = model.config.get_text_config().vocab_size
         tokens = torch.randint(vocabulary, (1, length), generator=torch.Generator().manual_seed(0)).to(model.device)
         self._round(model, tokens, 0)  # warms up
@@ -119,12 +126,12 @@ class Rounds:
         for name in names:
             method, options = self.settings[name]
             extend(model, method, self.factor, **options)
-            _forward(model, tokens)  # choosing pairs leaves caches cold; that is not what a step costs
+            _forward(model, tokens)  # warm the caches, which extending has cooled
             found[name] = {phase: _seconds(work, model, tokens) for phase, work in self.phases.items()}
         return found
 
     def scores(self, rounds: int) -> list[dict]:
-        """Of the first `rounds`: the median seconds, and the median ratio to PI with its interval."""
+        """Over the first `rounds`: the median seconds, and the median ratio to PI with its interval."""
         found = []
         for name in self.settings:
             for phase in self.phases:
@@ -139,12 +146,12 @@ class Rounds:
         return found
 
     def seconds(self, rounds: int) -> float:
-        """What was timed, in all."""
+        """The sum of all timed seconds."""
         return sum(sum(row.values()) for n in range(1, rounds + 1) for row in self.done[str(n)].values())
 
 
 def _median_ratio(values: np.ndarray) -> dict[str, float]:
-    """The median with its 95 % interval, by order statistics; of fewer than six values, too few for one, the range."""
+    """The median with its 95 % interval by order statistics; below six values, too few for that, the range."""
     few = len(values) < 6
     interval = (min(values), max(values)) if few else quantile_test(values, q=1, p=0.5).confidence_interval()
     return {"relative_to_pi": float(np.median(values)), "low": float(interval[0]), "high": float(interval[1])}
@@ -164,7 +171,7 @@ def plain_step(model, tokens: torch.Tensor) -> None:
 
 
 def saving_step(model) -> Work:
-    """The same with recomputed activations and the loss of fine-tuning; other passes of the model stay as they are."""
+    """A step with recomputed activations and the loss of fine-tuning; other passes of the model stay as they are."""
     model.activation_checkpointing_enable({"use_reentrant": False})
     loss = HeadLoss(model)
     return lambda model, tokens: _train(model, lambda: loss(model, {"input_ids": tokens}, tokens) / tokens.numel())

@@ -2,9 +2,9 @@
 
     python -m experiments.verify build/verify/results
 
-looks up each record's counterpart of the same name in results/ and prints the largest difference of any score
-(averages, intervals and single blocks alike; durations and environment are left out). Exit status 1 if one exceeds
-the tolerance.
+For each measured record it finds the record of the same name in results/ and prints the largest difference of any
+score: averages, intervals and single blocks, but not durations and environment. The exit status is 1 if a difference
+exceeds the tolerance.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ _NOT_COMPARED = {"seconds", "environment", "identity", "ran_on"}
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.verify")
-    parser.add_argument("measured", type=Path, help="the records measured here")
-    parser.add_argument("--tolerance", type=float, default=2e-3, help="largest absolute difference (default 0.002)")
+    parser.add_argument("measured", type=Path, help="the directory of the records measured here")
+    parser.add_argument(
+        "--tolerance", type=float, default=2e-3, help="largest absolute difference allowed (default 0.002)"
+    )
     cli.add_results_argument(parser)
     arguments = parser.parse_args()
 
@@ -44,7 +46,9 @@ def main() -> None:
         differing += not difference <= arguments.tolerance  # NaN agrees with nothing
         print(f"{difference:12.1e}  {name}")
     if new == len(files):
-        raise InputError(f"none of these {new} records has a counterpart under {arguments.results}; give --results.")
+        raise InputError(
+            f"none of these {new} records has a counterpart under {arguments.results}; give another --results."
+        )
     verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
     alone = f", {new} new" if new else ""
     print(f"{len(files) - new} records{alone}; {verdict} the committed ones (tolerance {arguments.tolerance:g}).")
@@ -52,7 +56,7 @@ def main() -> None:
 
 
 def largest_difference(first: dict, second: dict) -> float:
-    """The largest absolute difference of corresponding numbers; infinite where the structure or a text differs."""
+    """The largest absolute difference of corresponding numbers; infinite if the structure or a text differs."""
     first, second = dict(_leaves(first)), dict(_leaves(second))
     if first.keys() != second.keys():
         return float("inf")
@@ -66,7 +70,7 @@ def _difference(a: object, b: object) -> float:
 
 
 def _leaves(node: object, key: tuple = ()) -> Iterator[tuple[tuple, object]]:
-    if not node:  # an empty list is no empty object, and neither is nothing
+    if not node:  # keep empty values as leaves: an empty list, an empty object and a missing value all differ
         yield key, node
     elif isinstance(node, dict):
         for name, value in node.items():

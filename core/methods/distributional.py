@@ -1,4 +1,4 @@
-"""Methods that look at the angles which pre-training has shown: the paper's own, and what it invites."""
+"""Methods that use the rotary angles seen in pre-training: the paper's own, and ours that build on it."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def dprope(
     candidates: tuple[str, ...] = (),
     attention_factor: float = 1.0,
 ) -> RopeScaling:
-    """The paper's method: interpolate the pairs whose angle distribution it disturbs less (equation 8).
+    """The paper's method: interpolate the pairs that interpolation disturbs less than extrapolation (equation 8).
 
     Args:
         threshold: t; interpolate where D_E > D_I + t.
-        n_hat: n̂, the number of dimensions to interpolate instead; excludes a threshold.
-        intervals: b, the histogram's intervals.
-        convention: "released" or "equation", see :mod:`core.disturbance`.
-        candidates: the methods of which every pair takes the least disturbing, the first of equals; as the released
-            code's list of scaling methods, where the paper's equation knows extrapolation and PI. Excludes t and n̂.
-        attention_factor: YaRN's temperature √(1/t), which the paper's method does without.
+        n_hat: n̂, the number of dimensions to interpolate; cannot be combined with a threshold.
+        intervals: b, the number of intervals of the histogram.
+        convention: "released" or "equation", the direction of the divergence; see :mod:`core.disturbance`.
+        candidates: names of methods; each pair takes the least disturbing one, the first in a tie. The released code
+            has such a list, while the paper's equation has only extrapolation and PI. Cannot be combined with t or n̂.
+        attention_factor: YaRN's attention temperature √(1/t); the paper's method has none, which is 1.
     """
     if candidates:
         if threshold != 0.0 or n_hat is not None:
-            raise InputError("candidates were given along with t or n̂; give one, as each decides the selection alone.")
+            raise InputError("candidates were given together with t or n̂; give one of them.")
         return _least_disturbing(geometry, factor, candidates, intervals, convention, attention_factor)
     interpolation, extrapolation = strategy_disturbance(
         geometry.inv_freq, geometry.context_length, factor, intervals, convention
@@ -65,9 +65,9 @@ def _least_disturbing(
     convention: str,
     attention_factor: float,
 ) -> RopeScaling:
-    """Per pair, the inverse frequency of the candidate that moves its angle distribution least."""
+    """For each pair, the inverse frequency of the candidate method that disturbs its angle distribution least."""
     if needy := [name for name in candidates if not get(name).ready]:
-        raise InputError(f"the candidate {needy[0]!r} needs more than its name; choose others.")
+        raise InputError(f"the candidate {needy[0]!r} needs options or training; choose other methods.")
     pretrained = angle_distribution(geometry.inv_freq, geometry.context_length, intervals)
     longer = round(geometry.context_length * factor)
     offered = np.stack([scale(geometry, name, factor).inv_freq for name in candidates])  # [candidates, pairs]
@@ -89,13 +89,13 @@ def dprope_significant(
 ) -> RopeScaling:
     """DPRoPE without a threshold or n̂ set by hand: interpolate where the margin D_E − D_I exceeds its own noise.
 
-    A pair is interpolated where a margin as large would arise from finite counts alone (see
-    :func:`core.disturbance.margin_noise`) with a probability below `level` divided by the number of pairs, one-sided
-    and normal: in all pairs together, at most `level`.
+    A pair is interpolated if finite counts alone would give so large a margin (see
+    :func:`core.disturbance.margin_noise`) with a probability below `level` / pairs, by a one-sided normal test. Over
+    all pairs together that probability is at most `level`.
 
     Args:
-        level: how probable it may be that noise alone interpolates a pair.
-        intervals, convention, attention_factor: as of `dprope`.
+        level: the largest acceptable probability that noise alone interpolates any pair.
+        intervals, convention, attention_factor: as for `dprope`.
     """
     if not 0 < level < 1:
         raise InputError(f"the level is {level}; give a probability between 0 and 1, such as 0.05.")
@@ -112,10 +112,10 @@ def dprope_significant(
 def dprope_covered(
     geometry: RopeGeometry, factor: float, *, covered_length: int | None = None, attention_factor: float | None = None
 ) -> RopeScaling:
-    """DPRoPE with nothing set by hand: interpolate the pairs whose circle pre-training has not closed, λ_i > L.
+    """DPRoPE with nothing set by hand: interpolate the pairs that do not turn a full circle in pre-training, λ_i > L.
 
-    Extrapolation would show those pairs angles that were never seen, and only there is the disturbance beyond its noise
-    by orders of magnitude. The attention factor is YaRN's.
+    Here λ_i is the wavelength. Extrapolation would show these pairs angles that were never seen, and only for them does
+    the disturbance exceed its noise by orders of magnitude. The attention factor is YaRN's.
 
     Args:
         covered_length: the length that pre-training really covered; None for L.
@@ -139,13 +139,14 @@ def dprope_relative(
     profile: str | os.PathLike | None = None,
     attention_factor: float | None = None,
 ) -> RopeScaling:
-    """Per pair the λ_i from 1 to s that disturbs least what attention looks at: a disturbance that sees distance.
+    """Divide each pair by the λ_i from 1 to s that minimises a disturbance of relative positions.
 
-    See :mod:`core.relative`: within L, how far the rotations between tokens change, weighted by the attention that goes
-    to their distance; beyond L, how far they lie from the arc that pre-training has covered.
+    Within L, this disturbance is the change of the rotation between two tokens, weighted by the attention that goes to
+    their distance. Beyond L, it is how far that rotation lies outside the arc that pre-training covered. See
+    :mod:`core.relative`.
 
     Args:
-        profile: a record of experiments.attention_distance; None for attention that falls as 1/Δ.
+        profile: a record of experiments.attention_distance; None for attention that falls as 1/Δ with distance Δ.
         attention_factor: None for YaRN's 0.1·ln s + 1.
     """
     by = least_disturbing(geometry, factor, None if profile is None else Profile.read(Path(profile)))

@@ -1,4 +1,4 @@
-"""Methods that the geometry alone decides, and factors from a file."""
+"""Methods that depend on nothing but the geometry, and factors read from a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
 
 @register("ntk-critical", "NTK, critical base", styles=(("#117733", (0, (8, 1, 1, 1))),))
 def ntk_critical(geometry: RopeGeometry, factor: float) -> RopeScaling:
-    """The critical base, base^(ln(L'/2π)/ln(L/2π)): the pair that turned once within L turns once within L'.
+    """The critical base, base^(ln(L'/2π)/ln(L/2π)): the pair that turns once within L then turns once within L'.
 
     Liu et al., *Scaling Laws of RoPE-based Extrapolation* (2023), their theorem on the critical base.
     """
@@ -74,7 +74,7 @@ def yarn(
         beta_slow: α; pairs with r_i < α are interpolated.
         ramp: "index", the official code's blend, linear in the pair index between whole-number limits; or
             "rotations", linear in r_i as the paper under reproduction prints it (equation 4).
-        attention_factor: √(1/t), which multiplies queries and keys alike; None for 0.1·ln s + 1.
+        attention_factor: √(1/t), which multiplies both queries and keys; None for 0.1·ln s + 1.
     """
     if not 0 < beta_slow < beta_fast:
         raise InputError(f"YaRN needs 0 < beta_slow < beta_fast, but they are {beta_slow} and {beta_fast}.")
@@ -89,7 +89,7 @@ def yarn(
         raise InputError(f"unknown YaRN ramp {ramp!r}; choose index or rotations.")
     weight = np.clip(weight, 0, 1)
     inv_freq = geometry.inv_freq * (1 - weight) + geometry.inv_freq / factor * weight
-    # Readers of the stock type find s as L'/L and choose the attention factor themselves; it has no other ramp.
+    # Engines that read the stock type compute s as L'/L and the attention factor from s; they know no other ramp.
     longer = geometry.context_length * factor
     stock = None
     if ramp == "index" and attention_factor is None and longer.is_integer():
@@ -111,7 +111,7 @@ def llama3(
 ) -> RopeScaling:
     """NTK by parts as in Llama 3: keep short wavelengths, divide long ones by s, blend linearly in L/λ_i between.
 
-    Its thresholds are L/`high_freq_factor` and L/`low_freq_factor`. Transformers has it as the type ``llama3``.
+    The thresholds are L/`high_freq_factor` and L/`low_freq_factor`. Transformers calls this type ``llama3``.
 
     Args:
         low_freq_factor: pairs with L/λ_i below it are interpolated.
@@ -140,7 +140,7 @@ def mrrope_uni(
     """MrRoPE, uniform: λ_i = s^(t/n), with t = i − low within YaRN's limits and n = high − low (arXiv 2601.22181).
 
     Args:
-        beta_fast, beta_slow: as of YaRN.
+        beta_fast, beta_slow: as for YaRN.
     """
     steps, count = _radix(geometry, beta_fast, beta_slow)
     return divide(geometry, factor, factor ** (steps / count), yarn_temperature(factor))
@@ -150,10 +150,10 @@ def mrrope_uni(
 def mrrope_pro(
     geometry: RopeGeometry, factor: float, *, beta_fast: float = 32.0, beta_slow: float = 1.0
 ) -> RopeScaling:
-    """MrRoPE, progressive: λ_i = s^(t(t+1)/(n(n+1))), with t and n as of MrRoPE-Uni (arXiv 2601.22181).
+    """MrRoPE, progressive: λ_i = s^(t(t+1)/(n(n+1))), with t and n as for MrRoPE-Uni (arXiv 2601.22181).
 
     Args:
-        beta_fast, beta_slow: as of YaRN.
+        beta_fast, beta_slow: as for YaRN.
     """
     steps, count = _radix(geometry, beta_fast, beta_slow)
     return divide(geometry, factor, factor ** (steps * (steps + 1) / (count * (count + 1))), yarn_temperature(factor))
@@ -170,14 +170,14 @@ def _radix(geometry: RopeGeometry, beta_fast: float, beta_slow: float) -> tuple[
 
 @register("longrope2", "LongRoPE2's rule", styles=(("#AA4499", (0, (2, 1))),))
 def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | None = None) -> RopeScaling:
-    """LongRoPE2's critical dimension, without its search: λ_i = s from the critical pair c on, s^(i/c) below it.
+    """LongRoPE2's critical dimension without its search: λ_i = s from the critical pair c on, s^(i/c) below it.
 
     The theoretical c = ⌈(d/2)·log_base(L/2π)⌉ is the first pair that does not turn once within L. LongRoPE2 (arXiv
-    2502.20082) finds by an evolutionary search that the real one lies lower, and searches the factors from c on; here
-    they are the least that its constraint λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln s/ln L).
+    2502.20082) runs an evolutionary search, which finds a lower c and the factors from c on. Here the factors from c on
+    are the smallest that its constraint λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln s/ln L).
 
     Args:
-        critical_pair: c, None for the theoretical one.
+        critical_pair: c; None for the theoretical one.
     """
     if critical_pair is None:
         turns = np.log(max(geometry.context_length / (2 * np.pi), 1)) / np.log(geometry.base)
@@ -197,13 +197,13 @@ def longrope_temperature(geometry: RopeGeometry, factor: float) -> float:
 def given_factors(
     geometry: RopeGeometry, factor: float, *, file: str | os.PathLike, attention_factor: float | None = None
 ) -> RopeScaling:
-    """Factors λ_i that were published, searched or learned, as they are: θ_i/λ_i, as LongRoPE does.
+    """Divide each pair by a factor λ_i from a file, as LongRoPE does: factors that were published, searched or learned.
 
     Args:
-        file: a JSON list of d/2 factors; or an object that has it as `factors` or `long_factor`, and may state an
+        file: a JSON list of d/2 factors; or an object with such a list as `factors` or `long_factor`, and optionally an
             `attention_factor`.
-        attention_factor: √(1/t), which multiplies queries and keys alike; None for the file's, and where it states
-            none LongRoPE's √(1 + ln s/ln L).
+        attention_factor: √(1/t), which multiplies both queries and keys; None for the file's, or if the file states
+            none, LongRoPE's √(1 + ln s/ln L).
     """
     by, stated = _read(Path(file), geometry)
     if attention_factor is None:
@@ -211,11 +211,11 @@ def given_factors(
     return divide(geometry, factor, by, attention_factor)
 
 
-LEAST, MOST = 0.001, 1_000_000  # what no factor is beyond, but by mistake
+LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
 
 
 def _read(file: Path, geometry: RopeGeometry) -> tuple[np.ndarray, float | None]:
-    """The factors of a file, float64 [pairs], and the attention factor that it states."""
+    """The factors in a file, float64 [pairs], and the attention factor that it states, or None."""
     remedy = "give a JSON list of factors, or an object with such a list as factors"
     if not file.is_file():
         raise InputError(f"there is no file {file}; {remedy}.")

@@ -1,4 +1,4 @@
-"""Methods that are learned in a model, and cannot be had without training."""
+"""Methods that need training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..rope import register
 
 
 def _start_clex(model, geometry: RopeGeometry, factor: float):
-    from .. import clex  # needs torch, which tables and figures do without
+    from .. import clex  # imports torch, which tables and figures do not need
 
     return clex.install(model, geometry, factor)
 
@@ -19,8 +19,8 @@ def clex(geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | 
     """CLEX (Chen et al. 2023) at t = ⌈s⌉; in a model, the scale follows the input's length, see :mod:`core.clex`.
 
     Args:
-        weights: the trained neural ODE: a clex.safetensors, or a directory that holds one.
+        weights: the trained neural ODE: a file clex.safetensors, or a directory that holds one.
     """
-    from ..clex import scaling  # needs torch, which tables and figures do without
+    from ..clex import scaling  # imports torch, which tables and figures do not need
 
     return scaling(geometry, factor, weights)

@@ -1,4 +1,4 @@
-"""What several methods are made of."""
+"""Functions that several methods share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def interpolate(
     attention_factor: float = 1.0,
     stock: dict | None = None,
 ) -> RopeScaling:
-    """θ/s where chosen (bool [pairs]), θ elsewhere; attention untouched unless asked for."""
+    """θ/s where chosen (bool [pairs]), θ elsewhere; the default attention factor changes nothing."""
     inv_freq = np.where(chosen, geometry.inv_freq / factor, geometry.inv_freq)
     return RopeScaling(inv_freq, positive(attention_factor), chosen, stock=stock)
 
@@ -28,7 +28,7 @@ def divide(
 
 
 def positive(attention_factor: float) -> float:
-    """The attention factor, or InputError where there can be none such."""
+    """The attention factor as a float; InputError unless it is a positive finite number."""
     if not is_finite(attention_factor) or attention_factor <= 0:
         raise InputError(f"the attention factor is {attention_factor}; give a positive number, such as 1.07.")
     return float(attention_factor)

@@ -13,7 +13,7 @@ from eval.generation import Request, generate
 class InProcess:
     """See :mod:`eval.engines`."""
 
-    lm = None  # eval.open_llm makes one of the model
+    lm = None  # eval.open_llm makes one from the model
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         self.model, self.tokenizer = model, tokenizer

@@ -1,4 +1,4 @@
-"""vLLM on a checkpoint, in a worker: its batching, its prefix cache, its tensor parallelism; and lm-eval's back end."""
+"""vLLM on a checkpoint, in a worker process: batching, prefix cache, tensor parallelism, and lm-eval's back end."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from eval.generation import Request, model_stops
 
 
 class Vllm(contextlib.AbstractContextManager):
-    """See :mod:`eval.engines`; the worker starts when it is first asked, and anew where a request is longer.
+    """See :mod:`eval.engines`. The worker starts at the first request, and again if a request is longer than it serves.
 
     Args:
-        directory: of a checkpoint whose rotary embedding is a fixed one.
+        directory: a checkpoint with a fixed rotary embedding.
         tokenizer: the checkpoint's.
-        start: makes the worker from its `work`, the `length` in tokens to serve and `overrides` of the configuration.
-        longest: tokens of the longest request, where it is known beforehand.
+        start: starts a worker from its kind of `work`, the `length` in tokens to serve and `overrides` of the
+            configuration.
+        longest: the tokens of the longest request, if known beforehand.
     """
 
     model = None
@@ -41,20 +42,20 @@ class Vllm(contextlib.AbstractContextManager):
         self.context_length = text_config(self.config).max_position_embeddings
         self.length = max(self.context_length, longest)
         self.skeleton = checkpoint.skeleton(self.config)
-        with contextlib.suppress(OSError):  # as transformers does, whose own is made from the configuration
+        with contextlib.suppress(OSError):  # without such a file, as in transformers, the configuration decides
             self.skeleton.generation_config = GenerationConfig.from_pretrained(directory)
         self._start, self._open = start, contextlib.ExitStack()
         self._worker: Worker | None = None
         self._work = ""
 
     def generate(self, requests: Iterable[Request]) -> Iterator[tuple[str, list[int]]]:
-        """Continue every prompt greedily, with :func:`eval.generation.generate`'s meaning of each field.
+        """Continue every prompt greedily; a request's fields mean the same as in :func:`eval.generation.generate`.
 
         Raises:
-            NonFiniteError: naming the sample.
+            NonFiniteError: logits are not finite; the message names the sample.
             InputError: vLLM fails.
         """
-        ordered = sorted(requests, key=lambda request: request.prompt)  # neighbours share the most
+        ordered = sorted(requests, key=lambda request: request.prompt)  # neighbours share the longest prefixes
         worker = self.worker("continue", max(len(request.prompt) + request.max_new_tokens for request in ordered))
         stops = model_stops(self.skeleton)
         asked = (
@@ -78,7 +79,7 @@ class Vllm(contextlib.AbstractContextManager):
         return VllmLM(self)
 
     def worker(self, work: str, length: int) -> Worker:
-        """One that does this work at up to so many tokens."""
+        """A worker that does this kind of work on up to `length` tokens; the running one, if it does."""
         if self._worker is None or work != self._work or length > self.length:
             self._open.close()
             self._work = work
@@ -93,7 +94,7 @@ class Vllm(contextlib.AbstractContextManager):
 
 
 class VllmLM(HFLM):
-    """lm-eval's Hugging Face model class without a model: its tokens are scored by lm-eval's vLLM back end."""
+    """lm-eval's Hugging Face model class without a model: lm-eval's vLLM back end, in a worker, scores its tokens."""
 
     def __init__(self, engine: Vllm) -> None:
         super().__init__(pretrained=engine.skeleton, tokenizer=engine.tokenizer)
@@ -102,24 +103,25 @@ class VllmLM(HFLM):
     def _loglikelihood_tokens(
         self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
     ) -> list[tuple[float, bool]]:
-        # As HFLM cuts them: the last token of L' + 1 is only predicted.
+        # Cut as HFLM does: of L' + 1 tokens the last is only predicted.
         most = self.engine.context_length + 1
         kept = [(context[-(most - len(answer)) :], answer) for _, context, answer in requests]
         longest = max(len(context) + len(answer) for context, answer in kept)
-        worker = self.engine.worker("score", longest + 1)  # the back end keeps a token less than it serves
+        worker = self.engine.worker("score", longest + 1)  # the back end keeps one token less than it serves
         asked = {"key": "", "pairs": kept}
         (answer,) = worker.ask([asked])
         return [(math.nan if nats is None else nats, greedy) for nats, greedy in answer["scores"]]
 
 
 def overrides(config: PreTrainedConfig, length: int) -> dict:
-    """What vLLM is told beside a checkpoint's configuration, so that positions beyond its L' keep their frequencies.
+    """The overrides of a checkpoint's configuration with which vLLM serves `length` tokens, if that exceeds its L'.
 
-    vLLM computes cos and sin for L' positions and reads beyond that table. A longer L' alone would change LongRoPE's
-    attention factor and leave YaRN's table as it is, so the same frequencies are stated as a LongRoPE of that length.
+    vLLM tabulates cos and sin for L' positions and would read beyond the table. A longer L' alone would change
+    LongRoPE's attention factor and leave YaRN's table short. So the overrides state the same frequencies as a LongRoPE
+    of that length.
 
     Raises:
-        InputError: the architecture has no place for them.
+        InputError: the architecture's configuration cannot hold them.
     """
     text = text_config(config)
     if length <= text.max_position_embeddings:
@@ -131,7 +133,7 @@ def overrides(config: PreTrainedConfig, length: int) -> dict:
     if layer_type(text) or text is not config or hasattr(config, "original_max_position_embeddings"):
         raise InputError(
             f"vLLM cannot serve {length} tokens of a {config.model_type!r} model whose context is "
-            f"{text.max_position_embeddings}; leave the longer prompts out, or take --engine transformers."
+            f"{text.max_position_embeddings}; leave the longer prompts out, or use --engine transformers."
         )
     model = checkpoint.skeleton(config)
     _, _, rotary = rotary_modules(model)[0]

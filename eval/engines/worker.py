@@ -1,4 +1,4 @@
-"""A program in an environment of its own that answers requests, each a line of JSON over a pipe."""
+"""A program in another virtual environment that answers requests over pipes, one line of JSON each."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from pathlib import Path
 
 from core.errors import InputError
 
-AHEAD = 512  # requests that the worker may hold; enough for any batch, and few against the memory of long prompts
-FAREWELL = 30  # seconds that a worker has to end in
+AHEAD = 512  # requests that the worker may hold: enough for any batch, and little memory even with long prompts
+FAREWELL = 30  # seconds that a worker has to end before it is killed
 
 
 class Worker(contextlib.AbstractContextManager):
-    """A worker that runs until it is closed, or until this process ends, however that is.
+    """A worker that runs until it is closed, or until this process ends in any way.
 
     Its first line says that it is ready. It then reads requests from its standard input and writes an answer to each,
-    in any order, to its standard output; what else it says goes to `log`. When its input ends, so does it. It leads a
-    group of processes, so that what it started ends with it.
+    in any order, to its standard output. Its standard error goes to `log`. It ends when its input ends. It leads a
+    process group, so that the processes it started end with it.
 
     Raises:
-        InputError: it ends, or says {"failed": why}, before all is answered; with its reason and where its log is.
+        InputError: it ends, or answers {"failed": reason}, before everything is answered; the message gives the reason
+            and the log.
     """
 
     def __init__(self, name: str, command: list[object], log: Path, environment: dict[str, str]) -> None:
@@ -54,7 +55,7 @@ class Worker(contextlib.AbstractContextManager):
             raise
 
     def ask(self, requests: Iterable[dict]) -> Iterator[dict]:
-        """The answers, in the order they are done."""
+        """The answers, in the order they arrive."""
         pending, waiting = iter(requests), 0
         for request in islice(pending, AHEAD):
             self._write(request)
@@ -71,7 +72,7 @@ class Worker(contextlib.AbstractContextManager):
         self.close()
 
     def close(self) -> None:
-        """End the worker and all that it started."""
+        """End the worker and the processes that it started."""
         with contextlib.suppress(OSError):
             self._asked.close()
         try:
@@ -82,9 +83,9 @@ class Worker(contextlib.AbstractContextManager):
         self._said.close()
 
     def _end_all(self) -> None:
-        """Once the worker has ended, end what it started, which may hold the pipe open that is read here."""
+        """When the worker has ended, kill the processes that it started: they may hold open the pipe that we read."""
         self.process.wait()
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # none left; PermissionError is macOS's word
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # none left; macOS raises PermissionError
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def _write(self, request: dict) -> None:
@@ -109,11 +110,11 @@ class Worker(contextlib.AbstractContextManager):
     def _ended(self, reason: str = "") -> InputError:
         self.close()
         why = cause(self.log) or reason or "it ended"
-        return InputError(f"{self.name} failed: {why}; all it said is in {self.log}.")
+        return InputError(f"{self.name} failed: {why}; see its whole output in {self.log}.")
 
 
 def cause(log: Path) -> str:
-    """The first error that a log names, without what a logger wrote before it; else its last line."""
+    """The first error in a log, without the logger's prefix; the last line if there is no error."""
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     named = (re.search(r"\b(\w+\.)*\w*(Error|Exception): .+", line) for line in lines)
     return next((found[0] for found in named if found), lines[-1] if lines else "").strip().removesuffix(".")

@@ -1,4 +1,4 @@
-"""Generated tasks on public-domain text, with splits that share nothing: miniatures of the long benchmarks' kinds."""
+"""Miniature benchmarks: generated tasks on public-domain text, with train and eval splits that share nothing."""
 
 from eval.miniature import longbench, open_llm, reading, retrieval  # noqa: F401  (they register their generators)
 from eval.miniature.sample import GENERATORS, Sample, Setting, Turn, make, written

@@ -1,8 +1,8 @@
 """LongBench-E in miniature: generated samples of its thirteen tasks, in its own schema and prompts.
 
-Each task keeps its kind (what has to be found, and where) and shrinks the rest: documents are passages of books, facts
-are sentences about invented people, code is a list of assignments. Prompts, truncation, scores and buckets are those
-of :mod:`eval.longbench`. Nothing measured on these samples can be compared with LongBench-E itself.
+Each task keeps its kind (what to find, and where) and simplifies the rest: documents are passages of books, facts are
+sentences about invented people, code is a list of assignments. Prompts, truncation, scores and buckets are those of
+:mod:`eval.longbench`. Scores on these samples cannot be compared with LongBench-E itself.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from eval.miniature.reading import QUESTIONS, RELATIONS, question_of
 from eval.miniature.sample import Sample, Setting, Turn, among, register
 
 NAME = "LongBench-E miniature"
-WORDS = 4000  # the benchmark's first bucket ends here, in words; ours at L, in tokens
-_RANGES = ((0.5, 0.95), (1.05, 1.95), (2.05, 3.0))  # lengths of each bucket's prompts, in L
+WORDS = 4000  # where the benchmark's first bucket ends, in words; ours ends at L tokens
+_RANGES = ((0.5, 0.95), (1.05, 1.95), (2.05, 3.0))  # lengths of each bucket's prompts, in units of L
 
 # context, input, answers, class names
 Made = tuple[str, str, list[str], list[str] | None]
@@ -31,10 +31,10 @@ def samples(task: str, setting: Setting, context_length: int, count: int, seed: 
     Args:
         task: a name in :data:`eval.longbench.TASKS`.
         setting: split, tokenizer and passages.
-        context_length: L; a sample's `length` is its tokens times 4000 / L, so that the benchmark's own buckets
-            divide at L and 2L.
-        count: samples of each bucket.
-        seed: decides everything.
+        context_length: L; a sample's `length` is its number of tokens times 4000 / L, so that the benchmark's own
+            buckets divide at L and 2L.
+        count: samples per bucket.
+        seed: the only source of randomness.
     """
     found = []
     for low, high in _RANGES:
@@ -49,10 +49,10 @@ def samples(task: str, setting: Setting, context_length: int, count: int, seed: 
 
 
 def sample(task: str, rng: random.Random, setting: Setting, tokens: int) -> dict:
-    """One sample whose prompt and answer take about `tokens` tokens, and no more.
+    """One sample whose prompt and answer take at most, and nearly, `tokens` tokens.
 
     Raises:
-        InputError: so few tokens that the task's prompt leaves no room.
+        InputError: `tokens` is too small for the task's prompt.
     """
     empty = {"context": "", "input": ""}
     room = tokens - setting.count(longbench.prompt(task, empty)) - 8
@@ -84,7 +84,7 @@ def _fact(rng: random.Random, split: str, person: str, relation: str) -> tuple[s
 
 
 def bare(question: str) -> str:
-    """A question without the words around it."""
+    """A question without "Question:" and "Answer:"."""
     return question.removeprefix("\nQuestion: ").removesuffix(" Answer:")
 
 
@@ -101,7 +101,7 @@ def _passages(rng: random.Random, sentences: list[str]) -> str:
 
 
 def _single_document(rng: random.Random, setting: Setting, room: int) -> Made:
-    """What one of several people does, in a document."""
+    """A document that tells of several people; the question is about one of them."""
     facts = [
         _fact(rng, setting.split, person, rng.choice(list(RELATIONS))) for person in _people(rng, setting.split, 4)
     ]
@@ -113,7 +113,7 @@ def _single_document(rng: random.Random, setting: Setting, room: int) -> Made:
 
 
 def _several_documents(rng: random.Random, setting: Setting, room: int) -> Made:
-    """Of whom is told in one document, the friend is told of in another."""
+    """One document names a person's best friend, another tells of that friend; the question needs both."""
     first, friend, *others = _people(rng, setting.split, 4)
     relation = rng.choice(list(RELATIONS))
     statement, _, answer = _fact(rng, setting.split, friend, relation)
@@ -128,7 +128,7 @@ def _several_documents(rng: random.Random, setting: Setting, room: int) -> Made:
 
 def _summary(documents: bool) -> Callable[[random.Random, Setting, int], Made]:
     def made(rng: random.Random, setting: Setting, room: int) -> Made:
-        """The marked sentences of a text, in their order."""
+        """The summary is the marked sentences of the text, in their order."""
         people = _people(rng, setting.split, rng.randint(2, 3))
         points = [_fact(rng, setting.split, person, rng.choice(list(RELATIONS)))[0] for person in people]
         cost = 2 * setting.count(" ".join(f"Main point: {point}" for point in points))
@@ -139,7 +139,7 @@ def _summary(documents: bool) -> Callable[[random.Random, Setting, int], Made]:
 
 
 def _types(rng: random.Random, setting: Setting, room: int) -> Made:
-    """The type of a question, from examples; half of the time by names that are the sample's own."""
+    """The type of a question, learned from examples; half of the samples have made-up names for the types."""
     labels = rng.sample(list(QUESTIONS), rng.randint(3, 5))
     if rng.random() < 0.5:
         names = dict(zip(labels, (words.made_up(rng, setting.split) for _ in labels)))
@@ -161,7 +161,7 @@ def _types(rng: random.Random, setting: Setting, room: int) -> Made:
 
 
 def _examples(write: Callable[[random.Random, Setting, int], tuple[str, str]]) -> Callable:
-    """Few-shot: as many examples as there is room for, and one without its answer."""
+    """Few-shot: as many examples as fit, and one question without its answer."""
 
     def made(rng: random.Random, setting: Setting, room: int) -> Made:
         each = rng.randint(40, 120)
@@ -197,7 +197,7 @@ _SAID = (
 
 
 def _dialogue(rng: random.Random, setting: Setting, tokens: int) -> tuple[str, str]:
-    """Two people talk; what one of them promises is the summary."""
+    """A dialogue of two people; the summary is what one of them promises."""
     speakers = _people(rng, setting.split, 2)
     drawn = {kind: rng.choice(words.listed(kind, setting.split)) for kind in words.KINDS}
     promise = rng.choice(("bring the {thing} to {place}", "sell the {thing}", "go to {place}", "feed the {animal}"))
@@ -213,7 +213,7 @@ def _dialogue(rng: random.Random, setting: Setting, tokens: int) -> tuple[str, s
 def _paragraphs(rng: random.Random, setting: Setting, room: int, count: int) -> list[str]:
     """Different passages of about equal length."""
     each = max(room // count - 8, 16)
-    found: dict[str, str] = {}  # by their first sentences, of which no two are the same
+    found: dict[str, str] = {}  # by their first sentences, which all differ
     while len(found) < count:
         opening = _fact(rng, setting.split, _people(rng, setting.split, 1)[0], rng.choice(list(RELATIONS)))[0]
         found[opening] = " ".join([opening, *setting.filler(rng, each)])
@@ -230,7 +230,7 @@ def _numbered(paragraphs: Sequence[str]) -> str:
 
 
 def _count(rng: random.Random, setting: Setting, room: int) -> Made:
-    """How many paragraphs are left once repeated ones are taken out."""
+    """How many different paragraphs there are among some repeated ones."""
     total = rng.randint(2, 8)
     unique = rng.randint((total + 1) // 2, total)
     different = _paragraphs(rng, setting, room * unique // total - 16 * unique, unique)
@@ -240,7 +240,7 @@ def _count(rng: random.Random, setting: Setting, room: int) -> Made:
 
 
 def _retrieve(rng: random.Random, setting: Setting, room: int) -> Made:
-    """Which paragraph a sentence is from."""
+    """The number of the paragraph that a sentence comes from."""
     paragraphs = _paragraphs(rng, setting, room - 160, rng.randint(2, 8))
     number = rng.randrange(len(paragraphs))
     abstract = _opening(paragraphs[number])
@@ -249,7 +249,7 @@ def _retrieve(rng: random.Random, setting: Setting, room: int) -> Made:
 
 def _code(files: bool) -> Callable[[random.Random, Setting, int], Made]:
     def made(rng: random.Random, setting: Setting, room: int) -> Made:
-        """Lines that were written before in the same order: the next one."""
+        """Two lines are repeated from further up; the answer is the line that followed them there."""
         things = words.listed("thing", setting.split)
         lines: list[str] = []
         left = room - 48

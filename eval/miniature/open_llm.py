@@ -1,8 +1,8 @@
 """The four Open LLM benchmarks in miniature: generated documents in the columns of the real ones, for lm-eval's tasks.
 
-The real benchmarks ask what a model knows, which a small one does not. These keep form, shots and metric and state in
-the question what they ask for; HellaSwag's continuation is that of a book. Nothing measured on them can be compared
-with the benchmarks themselves.
+The real benchmarks test knowledge, which a small model lacks. These keep form, shots and metric, but each question
+states the fact that it asks for; HellaSwag's endings come from a book. Scores on them cannot be compared with the
+benchmarks themselves.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from eval.miniature.reading import RELATIONS
 from eval.miniature.sample import Sample, Setting, Turn, passage, register
 
 NAME = "Open LLM miniature"
-SUBJECT = "miscellaneous"  # of MMLU's 57
+SUBJECT = "miscellaneous"  # one of MMLU's 57
 LETTERS = "ABCD"
 
 
 def documents(task: str, setting: Setting, count: int, seed: int) -> list[dict]:
-    """`count` documents of a benchmark, a key of :data:`eval.open_llm.TASKS`, in its columns."""
+    """`count` documents of a benchmark (a key of :data:`eval.open_llm.TASKS`) with its columns."""
     rng = random.Random(f"{seed} {task}")
     return [_MAKERS[task](rng, setting) for _ in range(count)]
 
 
 def _question(rng: random.Random, split: str) -> tuple[str, str, list[str]]:
-    """(a question that says what it asks for, the right answer, three wrong ones)."""
+    """(a question that states the fact it asks for, the right answer, three wrong ones)."""
     statement, question, kind = RELATIONS[rng.choice(list(RELATIONS))]
     person = rng.choice(words.listed("person", split))
     right, *wrong = rng.sample(words.listed(kind, split), 4)
@@ -59,7 +59,7 @@ def _mmlu(rng: random.Random, setting: Setting) -> dict:
 
 
 def _truthfulqa(rng: random.Random, setting: Setting) -> dict:
-    """Two true answers, the bare one and the whole sentence, and three false ones of each."""
+    """Two true answers, the bare word and the whole sentence, and three false answers of each form."""
     question, right, wrong = _question(rng, setting.split)
     sentence = question.split(". ")[0] + "."
     true = [f"{right.capitalize()}.", sentence]
@@ -106,7 +106,7 @@ _MAKERS: dict[str, Callable[[random.Random, Setting], dict]] = {
 
 @register("choice")
 def choice(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
-    """Questions one after the other, each answered by its words or, where choices are given, by a letter."""
+    """Questions one after the other, answered by a letter if choices are given, and otherwise in words."""
     lettered = rng.random() < 0.6
     context = f"The following are multiple choice questions (with answers) about {SUBJECT}." if lettered else ""
     left, asked = length - setting.count(context), []

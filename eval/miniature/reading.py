@@ -38,7 +38,7 @@ def answering(rng: random.Random, setting: Setting, length: int, turns: int) -> 
             asked.append((Turn(question.format(s=person), (value,)), [facts[person, relation]]))
     rng.shuffle(asked)
 
-    befriended: set[str] = set()  # of two "best friends" of one person, a question would have two answers
+    befriended: set[str] = set()  # one person with two "best friends" would give a question two answers
     said, kept, cost = [], [], 0
     for turn, needs in asked:
         friend = needs[1].split(" is ")[0] if len(needs) > 1 else ""
@@ -58,7 +58,7 @@ def answering(rng: random.Random, setting: Setting, length: int, turns: int) -> 
     return Sample("answering", hide(rng, setting.filler(rng, length - cost - 4), said), tuple(kept))
 
 
-# What a question asks for is seen from its first words, as in TREC.
+# A question's type shows in its first words, as in TREC.
 QUESTIONS = {
     "person": ("Who found the {thing}?", "Who sold the {animal}?", "Who wrote to the {trade}?"),
     "place": ("Where is the {thing}?", "Where did the {trade} go?", "Where does the {animal} sleep?"),
@@ -75,7 +75,7 @@ def question_of(rng: random.Random, split: str, label: str) -> str:
 
 @register("classification")
 def classification(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
-    """Few-shot: the label of a question, from examples. Labels are names of the sample's own half of the time."""
+    """Few-shot: the label of a question, learned from examples. Half of the samples have made-up labels."""
     labels = rng.sample(list(QUESTIONS), rng.randint(2, 3 if length < 256 else 5))
     if rng.random() < 0.5:
         names = dict(zip(labels, (words.made_up(rng, setting.split) for _ in labels)))
@@ -109,7 +109,7 @@ def classification(rng: random.Random, setting: Setting, length: int, turns: int
 
 @register("copying")
 def copying(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
-    """Repeat the words after a name; or a line of text that starts with a name."""
+    """What a name said, word for word: made-up words or a run of known ones."""
     vocabulary = [word for kind in words.KINDS for word in words.listed(kind, setting.split)]
     facts, asked, cost = [], [], 0
     for name in words.keys(rng, setting.split, turns):
@@ -131,7 +131,7 @@ def copying(rng: random.Random, setting: Setting, length: int, turns: int) -> Sa
 
 @register("repetition")
 def repetition(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
-    """Words, or a piece of a book, once more from some place on: what every other task needs to be able to."""
+    """Words or a piece of a book, repeated from some place on: a skill that every other task needs."""
     room = max((length - 12) // 2, 8)
     if setting.passages and rng.random() < 0.5:
         said = passage(rng, setting.passages, 6 * room).split()
@@ -149,7 +149,7 @@ def repetition(rng: random.Random, setting: Setting, length: int, turns: int) ->
 
 @register("completion")
 def completion(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
-    """The rest of a line of code: a call as it was written further up."""
+    """The rest of a line of code that repeats an assignment from further up."""
     names = list(dict.fromkeys(words.made_up(rng, setting.split) for _ in range(3 + length // 40)))
     things = words.listed("thing", setting.split)
     calls = {}

@@ -1,4 +1,4 @@
-"""Recalling what a text says of a key: facts hidden in filler, passkeys, chains of variables, counts."""
+"""Retrieval tasks: facts about a key hidden in filler, passkeys, chains of variables, counts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FORMS = (
 
 @register("recall")
 def recall(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
-    """Key-value recall: what number belongs to a key."""
+    """Key-value recall: which number belongs to a key."""
     introduction, fact, question = _FORMS[0] if rng.random() < 0.35 else rng.choice(_FORMS[1:])
     extra = rng.randint(0, turns // 2)
     pairs = [(k, words.number(rng, setting.split)) for k in words.keys(rng, setting.split, turns + extra)]
@@ -64,7 +64,7 @@ _PASSKEYS = (
 
 @register("passkey")
 def passkey(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
-    """One number, somewhere in the text; the paper's sentences with other filler."""
+    """One number somewhere in the text; sentences like the paper's, with other filler."""
     template, question = rng.choice(_PASSKEYS)
     name = rng.choice(("pass key", "pass key", "password", "secret number", "door code"))
     value = words.number(rng, setting.split)
@@ -100,7 +100,7 @@ def tracking(rng: random.Random, setting: Setting, length: int, turns: int) -> S
         facts.append([f"{assignment}." for assignment in chain])
         asked.append(turn)
     rng.shuffle(asked)
-    merged = []  # the chains interleaved, each in its order
+    merged = []  # the chains interleaved, each in its own order
     while any(facts):
         chain = rng.choice([chain for chain in facts if chain])
         merged.append(chain.pop(0))
@@ -109,7 +109,7 @@ def tracking(rng: random.Random, setting: Setting, length: int, turns: int) -> S
 
 @register("counting")
 def counting(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
-    """How often a word stands in a list; or which stands in it most."""
+    """How often a word appears in a list, or which word appears most often."""
     vocabulary = words.listed("thing", setting.split) + words.listed("animal", setting.split)
     chosen = rng.sample(vocabulary, rng.randint(2, min(3 + length // 128, 8)))
     often = {word: rng.randint(1, 4) for word in chosen}
@@ -129,7 +129,7 @@ def counting(rng: random.Random, setting: Setting, length: int, turns: int) -> S
 
 
 def _around(rng: random.Random, setting: Setting, tokens: int) -> tuple[str, str]:
-    """Filler before and after something that stands on a line of its own."""
+    """Filler to put before and after a line of its own."""
     filler = setting.filler(rng, tokens - 2)
     cut = rng.randint(0, len(filler))
     before, after = " ".join(filler[:cut]), " ".join(filler[cut:])

@@ -1,4 +1,4 @@
-"""What a generated task is made of, and the room it is made for."""
+"""The parts of a generated task: its sample, its questions, its setting, and the registry of generators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOISE = (
 
 @dataclass(frozen=True)
 class Turn:
-    """A question and what answers it. The prompt ends with the question; the answer follows after one space."""
+    """A question and its answers. The prompt ends with the question; the answer follows after one space."""
 
     question: str
     answers: tuple[str, ...]
@@ -30,7 +30,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Sample:
-    """A context and questions about it; an evaluation asks the first, training asks all, one after the other."""
+    """A context and questions about it. Evaluation asks the first one; training asks all, one after the other."""
 
     kind: str
     context: str
@@ -46,7 +46,7 @@ class Sample:
 
     @property
     def prompt(self) -> str:
-        """What a model is given to ask the first question."""
+        """The prompt for the first question."""
         return self.context + self.question
 
 
@@ -57,7 +57,7 @@ class Setting:
     Attributes:
         split: "train" or "eval"; the two share no key, name, number or passage.
         tokenizer: counts tokens.
-        passages: texts of the split, from which filler is cut; without any, filler is made of noise sentences.
+        passages: the split's texts, from which filler is cut; if empty, all filler is noise sentences.
     """
 
     split: str
@@ -65,11 +65,11 @@ class Setting:
     passages: Sequence[str] = ()
 
     def count(self, text: str) -> int:
-        """Tokens of a text."""
+        """The number of tokens in a text."""
         return len(self.tokenizer(text, add_special_tokens=False).input_ids)
 
     def filler(self, rng: random.Random, tokens: int) -> list[str]:
-        """Sentences of at most `tokens` tokens in all, each to be followed by a space: a passage, or noise."""
+        """Sentences of at most `tokens` tokens together with a space after each: from a passage, or noise."""
         if tokens < 8:
             return []
         if self.passages and rng.random() < 0.5:
@@ -98,17 +98,17 @@ def register(kind: str):
 
 
 def make(kind: str, rng: random.Random, setting: Setting, length: int, turns: int = 1) -> Sample:
-    """A sample of a kind, of at most `length` tokens with all its questions and answers.
+    """A sample of a kind, at most `length` tokens with all its questions and answers.
 
     Args:
         kind: a name in :data:`GENERATORS`.
-        rng: decides everything; the same state gives the same sample.
+        rng: the only source of randomness; the same state gives the same sample.
         setting: split, tokenizer and passages.
-        length: the room, in tokens.
-        turns: how many questions to ask at most; fewer where they do not fit, but at least one.
+        length: the most tokens that the sample may take.
+        turns: the most questions to ask; fewer if they do not fit, but at least one.
 
     Raises:
-        InputError: an unknown kind, or a length too short for it.
+        InputError: the kind is unknown, or `length` is too short for it.
     """
     if kind not in GENERATORS:
         raise InputError(f"unknown kind of task {kind!r}; choose among {', '.join(GENERATORS)}.")
@@ -120,7 +120,7 @@ def make(kind: str, rng: random.Random, setting: Setting, length: int, turns: in
 
 
 def written(sample: Sample) -> str:
-    """The sample with every question answered by its first answer, each on one line."""
+    """The sample's text with the first answer after every question, one question per line."""
     return sample.context + "".join(f"{turn.question} {turn.answers[0]}\n" for turn in sample.turns)
 
 
@@ -134,7 +134,7 @@ def passage(rng: random.Random, passages: Sequence[str], characters: int) -> str
 
 
 def hide(rng: random.Random, filler: list[str], facts: list[str]) -> str:
-    """The facts at random places among the filler's sentences, in their order; on one line, or each on its own."""
+    """The facts at random places among the filler's sentences, in their order; all on one line, or one per line."""
     return rng.choice((" ", " ", "\n")).join(among(rng, filler, facts))
 
 

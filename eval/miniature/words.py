@@ -1,8 +1,8 @@
 """The vocabulary of the generated tasks, divided so that "train" and "eval" share no key, name or number.
 
-Closed lists are divided by a word's rank, made-up words by a checksum, numbers by their form. Names of RULER's and
-of the paper's passkey prompts are never drawn in "train": RULER's keys are "adjective-noun", ours are not; the
-numbers of both are of five or seven digits without a leading zero, which in "train" none is.
+Closed lists are divided by a word's rank, made-up words by a checksum, numbers by their form. "train" never draws a key
+or a number that RULER's or the paper's passkey prompts could hold: RULER's keys are "adjective-noun", ours are not. The
+numbers of both have five or seven digits without a leading zero; those of "train" never do.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def listed(kind: str, split: str) -> list[str]:
 
 
 def made_up(rng: random.Random, split: str) -> str:
-    """A pronounceable word of two or three syllables that no dictionary holds; a quarter is for evaluation."""
+    """A pronounceable made-up word of two or three syllables; a quarter of all such words is for evaluation."""
     while True:
         syllables = (rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(rng.randint(2, 3)))
         word = "".join(syllables) + rng.choice(_CODAS)
@@ -64,7 +64,7 @@ def made_up(rng: random.Random, split: str) -> str:
 
 
 def key(rng: random.Random, split: str) -> str:
-    """What a fact is filed under: a word, two of them with a hyphen, or one of them capitalised."""
+    """The key of a fact: a word, two words with a hyphen, or a capitalised word."""
 
     def word() -> str:
         return made_up(rng, split) if rng.random() < 0.6 else rng.choice(listed(rng.choice(("thing", "animal")), split))
@@ -84,7 +84,7 @@ def keys(rng: random.Random, split: str, count: int) -> list[str]:
 
 
 def number(rng: random.Random, split: str) -> str:
-    """Digits: in "eval" five or seven, the first of them not 0; in "train" other lengths, or a leading 0."""
+    """A number: in "eval" five or seven digits, the first not 0; in "train" another length, or a leading 0."""
     if split == "eval":
         return str(rng.randint(10_000, 99_999) if rng.random() < 0.5 else rng.randint(1_000_000, 9_999_999))
     length = rng.choice((2, 3, 4, 5, 6, 7, 7, 8))
@@ -93,6 +93,6 @@ def number(rng: random.Random, split: str) -> str:
 
 
 def identifier(rng: random.Random, split: str, length: int = 5) -> str:
-    """A variable's name, capital letters only; the last letter tells the splits apart."""
+    """A variable's name in capital letters; the last letter differs between the splits."""
     last = "AEIOUY" if split == "eval" else "BCDFGHJKLMNPQRSTVWXZ"
     return "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=length - 1)) + rng.choice(last)

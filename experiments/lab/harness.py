@@ -1,10 +1,10 @@
-"""What every evaluation shares: which model under which method, one load for all, a journal, shards, one record.
+"""What every evaluation shares: choosing models and methods, loading once, a journal, several processes, one record.
 
-A checkpoint that experiments.finetune made is evaluated as it is, and its record goes to its scale, under its method.
+A checkpoint that experiments.finetune made is evaluated as it is; its record goes to its scale, under its method.
 
 An experiment states its run as a dictionary, names its parts (samples, books, windows) by keys, and gives a function
-that scores some of them; :func:`measure` skips what is journalled, divides the rest among the processes of
-`accelerate launch` or `torchrun`, and hands all parts back once they are done.
+that scores some of them. :func:`measure` skips the parts in the journal, divides the rest among the processes of
+`accelerate launch` or `torchrun`, and returns all parts once they are done.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def parser(module_doc: str, experiment: str) -> argparse.ArgumentParser:
     made.add_argument(
         "--scale",
         default="smollm2",
-        help=f"whose model to evaluate: one of {', '.join(scales.SCALES)} (default smollm2)",
+        help=f"evaluate the model of this scale: one of {', '.join(scales.SCALES)} (default smollm2)",
     )
     made.add_argument(
         "--model",
         metavar="PATH_OR_NAME",
-        help="evaluate this checkpoint instead: a directory, such as experiments.finetune writes, or a name on the hub",
+        help="evaluate this checkpoint instead: a directory (such as experiments.finetune writes) or a name on the hub",
     )
     cli.add_dtype_argument(made)
     cli.add_method_arguments(made, several=True)
@@ -48,7 +48,7 @@ def parser(module_doc: str, experiment: str) -> argparse.ArgumentParser:
 
 
 def load(name: str, dtype: str) -> models.Loaded:
-    """A model to evaluate, of whose attention the records say which it is."""
+    """Load a model to evaluate, and note its attention implementation for the records."""
     loaded = models.load(name, dtype)
     records.note(attention=loaded.model.config._attn_implementation)
     return loaded
@@ -60,7 +60,7 @@ class Evaluation:
     def __init__(self, arguments: argparse.Namespace, experiment: str) -> None:
         self.arguments, self.experiment = arguments, experiment
         if arguments.model is not None:
-            source.scale_name(arguments.model)  # refuses an empty name, which would stand for the scale's own model
+            source.scale_name(arguments.model)  # refuses an empty name, which would mean the scale's own model
         self.name = arguments.model or arguments.scale
         self.training = None if arguments.method else _training(arguments.model)
         self.factor = arguments.factor
@@ -81,7 +81,7 @@ class Evaluation:
         return load(self.name, self.arguments.dtype)
 
     def comparison(self) -> list[tuple[str | None, dict]]:
-        """(method, options) to run; a method of None takes the checkpoint as it is."""
+        """The (method, options) to run; a method of None means the checkpoint as it is."""
         factor = self.factor
         if self.training:
             return [(self.training["method"], self.training["options"])]
@@ -91,13 +91,17 @@ class Evaluation:
             return [(None, {})]
         else:
             chosen = scales.get(self.arguments.scale).comparison(factor)
-        for method, options in chosen:  # refuse a bad method or option before the long work
+        for method, options in chosen:  # refuse a wrong method or option before the long work
             geometry = models.geometry(self.name)
             scale(geometry, method, factor, **options)
         return chosen
 
     def refuse_training_text(self, hashes: set[str]) -> None:
-        """InputError if one of the texts to score is one that the checkpoint, or a method's factors, learned from."""
+        """Raise InputError if the checkpoint, or a method's factors, learned from a text that is to be scored.
+
+        Args:
+            hashes: SHA-256 of the texts to score.
+        """
         learned = {self.name: self.training} if self.training else {}
         for method, options in self.comparison():
             for path in rope.named_files(method, options).values() if method else ():
@@ -116,16 +120,17 @@ class Evaluation:
         return self.loaded
 
     def options(self, run: dict) -> dict:
-        """Those of a run as they were given, with whole paths."""
+        """The options of a run as given on the command line, with full paths."""
         wanted = run["method"], run["options"]
         return next(given for method, given in self.comparison() if (method, stated(method, given)) == wanted)
 
     def runs(self, data: dict, suffix: str = "", **settings) -> Iterator[tuple[dict, Path]]:
-        """The runs that are still to do, each with its record's path.
+        """The runs that are not yet recorded, each with its record's path.
 
         Args:
-            data: what identifies the samples; settings: every other option that changes a score.
-            suffix: appended to the record's name where several settings of one method are kept.
+            data: what identifies the samples.
+            suffix: appended to the record's name, so that several settings of one method can be kept.
+            settings: every other option that changes a score.
         """
         for method, options in self.comparison():
             run = {
@@ -148,38 +153,38 @@ class Evaluation:
             if first:
                 records.check_scale(self.arguments.results, self.scale, facts)
             if not records.is_done(file, run, self.arguments.replace):
-                # What must agree between two records of one table, and how each of them has it.
+                # The fields that must agree between two records in one table; "base" is one of them.
                 agree = {"comparable": ["base", "dtype", *settings, "data"], "base": self.base()}
                 yield run | agree, file
             elif first:
                 print(f"done already: {file}")
-            if first and file.exists():  # what failed leaves nothing
+            if first and file.exists():  # a run that failed leaves no record
                 records.state_scale(self.arguments.results, self.scale, facts)
 
     def base(self) -> dict:
-        """The SHA-256 of the pre-trained weights' files."""
+        """The SHA-256 of each file of the pre-trained weights."""
         return self.training["model"]["sha256"] if self.training else models.provenance(self.name)["sha256"]
 
     def facts(self) -> dict:
-        """What scale.json says of the model: the scale's own facts, or what its configuration states."""
+        """The contents of scale.json: the scale's own facts, or what the model's configuration states."""
         is_scale = self.scale in scales.SCALES and (self.training or not self.arguments.model)
         own = scales.get(self.scale).facts() if is_scale else models.facts(self.name, self.scale, self.factor)
         return own | {"sha256": self.base()}
 
 
 def stated(method: str, options: dict) -> dict:
-    """Options as a record says them: of a path its last part, as it may lie elsewhere tomorrow."""
+    """Options as a record states them: a path by its last part only, because it may move."""
     return options | {name: path.name for name, path in rope.named_files(method, options).items()}
 
 
 def named(method: str | None, options: dict) -> dict:
-    """What identifies the weights and files that a method's options name, if any does."""
+    """What identifies the weights and files that a method's options name, if any."""
     found = rope.named_files(method, options) if method else {}
     return {name: _content(path) for name, path in found.items()}
 
 
 def _content(path: Path) -> str | dict:
-    """A hash of a file, of a directory's weights one each; of a record, but for when and where it was made."""
+    """The hash of a file, or of each weight file in a directory; a record's hash leaves out environment and seconds."""
     if not path.is_file():
         return models.provenance(str(path))["sha256"]
     if path.suffix != ".json":
@@ -198,14 +203,17 @@ def measure(
     journal_of: str | None = None,
     together: Callable[[str], Hashable] = lambda key: key,
 ) -> dict | None:
-    """Score every key, resuming where an earlier call stopped; the parts by key, or None in a secondary process.
+    """Score every key, resuming where an earlier call stopped.
 
     Args:
-        run, file: as from :meth:`Evaluation.runs`; the journal lies beside the results, named by the run's identity.
-        keys: the parts, each of them unique.
-        evaluate: scores some keys, one by one as they are done.
-        journal_of: another identity for the journal, where runs share parts.
-        together: keys of one value go to one process, which can score them at the cost of one.
+        run, file: from :meth:`Evaluation.runs`; the journal lies beside the results, named by the run's identity.
+        keys: the names of the parts, all different.
+        evaluate: scores some keys and yields each one when it is done.
+        journal_of: another identity for the journal, if runs share parts.
+        together: keys for which this is equal go to the same process, which can score them at the cost of one.
+
+    Returns:
+        the parts by key; None in every process but the first.
     """
     if len(set(keys)) != len(keys):
         raise InputError("two samples have the same name; give every sample its own.")
@@ -213,10 +221,10 @@ def measure(
     placing.place()
     place = journal_place(file, run["experiment"], journal_of or run["identity"])
 
-    # Every process reads what all wrote before any of them writes more.
+    # Every process reads all journals before any process writes more.
     done = _read(place)
     placing.wait()
-    # What was begun together is done together, so that a kill changes no window that two parts share.
+    # Keys that belong together are scored again together, so that a kill does not change a pass that they share.
     begun = {together(key) for key in keys if key not in done}
     todo = divided([key for key in keys if together(key) in begun], together, count)[process]
     with (
@@ -237,20 +245,20 @@ def measure(
 
 
 def journal_place(record: Path, experiment: str, identity: str) -> Path:
-    """Where the journals of a run lie, but for the end of their names: beside the results, outside version control.
+    """The path of a run's journals without the end of their names: beside the results, outside version control.
 
-    They are named by the code that scores as well; of parts that other code scored none is taken, and that is said.
+    The name includes a hash of the code that scores. Parts that other code scored are not used, and a note says so.
     """
     scale = record.parents[1]
     folder = scale.parent.resolve().parent / "runs" / scale.name / experiment
     place = folder / f"{identity}.{records.scored_by(experiment)}"
     if rank()[0] == 0 and any(folder.glob(f"{identity}.*.jsonl")) and not any(folder.glob(f"{place.name}.*")):
-        print(f"note: what was begun of {record.stem} other code scored; it begins anew.", file=sys.stderr)
+        print(f"note: other code scored the unfinished parts of {record.stem}; they are scored again.", file=sys.stderr)
     return place
 
 
 def divided(keys: list[str], together: Callable[[str], Hashable], count: int) -> list[list[str]]:
-    """The keys of each of `count` processes, in their order; those of one value of `together` in one of them."""
+    """The keys for each of `count` processes, in order; keys with the same `together` go to the same process."""
     turn = {unit: number % count for number, unit in enumerate(dict.fromkeys(map(together, keys)))}
     return [[key for key in keys if turn[together(key)] == process] for process in range(count)]
 
@@ -267,10 +275,10 @@ def values(parts: dict) -> dict:
 
 
 def _training(model: str | None) -> dict | None:
-    """How experiments.finetune made a checkpoint, if it did.
+    """The training.json of a checkpoint that experiments.finetune made; None for any other.
 
     Raises:
-        InputError: its training.json is not what experiments.finetune writes.
+        InputError: the training.json is not what experiments.finetune writes.
     """
     file = Path(model or "") / "training.json"
     if not (model and file.is_file()):
@@ -279,13 +287,13 @@ def _training(model: str | None) -> dict | None:
     for key, kind in _TRAINING.items():
         value = found.get(key)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise InputError(f"{file} states {key} as {value!r}, which no fine-tune here does; fine-tune again.")
+            raise InputError(f"{file} has {key} {value!r}, which experiments.finetune never writes; fine-tune again.")
     files.component(found["scale"])
     rope.get(found["method"])
     return found
 
 
-# What an evaluation reads of training.json.
+# The fields of training.json that an evaluation reads.
 _TRAINING = {"scale": str, "method": str, "factor": (int, float), "options": dict, "seed": int, "steps": int,
              "length": int, "identity": str, "model": dict}  # fmt: skip
 

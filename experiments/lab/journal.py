@@ -1,4 +1,4 @@
-"""An append-only journal of a run's parts, so that a run killed at any moment goes on where it was."""
+"""An append-only journal of a run's parts, so that a run killed at any moment can resume."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Journal(contextlib.AbstractContextManager):
     """A mapping from a part's key to its JSON value, kept on disk as one line per part.
 
     The file is named after the run's identity and the code that scores it, so a changed option, model or program opens
-    another journal. A last line that a kill tore is dropped. One process at a time has it open.
+    another journal. An incomplete last line, left by a kill, is dropped. One process at a time can open it.
 
     Raises:
-        InputError: another process has it open, or a line in it is not what was written.
+        InputError: another process has it open, or a line in it was altered.
     """
 
     def __init__(self, file: Path) -> None:
@@ -43,7 +43,7 @@ class Journal(contextlib.AbstractContextManager):
         self.close()
 
     def close(self) -> None:
-        """Let another process have it."""
+        """Close the file, so that another process can open it."""
         self._open.close()
 
     def add(self, key: str, value: object) -> None:
@@ -56,12 +56,12 @@ class Journal(contextlib.AbstractContextManager):
 
 
 def read(file: Path) -> dict[str, object]:
-    """The parts of a journal that another process may be writing; the file is left alone."""
+    """The parts of a journal, which another process may be writing; the file is not changed."""
     return _read(file)[0]
 
 
 def _read(file: Path) -> tuple[dict[str, object], int]:
-    """The parts, and how many bytes their whole lines take."""
+    """The parts, and the number of bytes of their complete lines."""
     parts: dict[str, object] = {}
     whole = 0
     if file.exists():

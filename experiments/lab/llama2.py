@@ -1,4 +1,4 @@
-"""LLaMA2 as the paper has it: its geometry, n̂ (section 4.1), sizes without grouped queries, and what it measured."""
+"""LLaMA2 in the paper: its geometry, n̂ (section 4.1), sizes without grouped queries, and what the paper measured."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 N_HAT = {2: 80, 4: 64}
 _LENGTHS = (4096, 8192, 16384)
 
-# Quickly: what tells whether each of them runs.
+# Under --quick, just enough to show that each one runs.
 EVALUATIONS = (
     Step("longbench_e", quick={"limit": 1}, data=Data.BENCHMARKS, any_engine=True),
     Step("open_llm", quick={"limit": 10}, data=Data.BENCHMARKS, any_engine=True),
     Step("ruler", {"lengths": _LENGTHS, "samples": 500}, {"lengths": _LENGTHS[:2], "samples": 1}, any_engine=True),
     Step(
-        "perplexity",  # the paper's texts are PG19's, which --books names
+        "perplexity",  # the paper's texts are PG19's; give them by --books
         {"lengths": _LENGTHS, "stride": 256},
         {"lengths": _LENGTHS[:2], "tokens": 16384},
         Data.BOOKS,
@@ -32,7 +32,7 @@ EVALUATIONS = (
         any_engine=True,
     ),
 )
-# Tables 4 to 7: fine-tuned at s = 2; b is varied at the n̂ of the comparison.
+# The paper's tables 4 to 7, fine-tuned at s = 2; b is varied at the n̂ of the main comparison.
 ABLATIONS = (
     Ablation("n_hat", (56, 64, 72, 80, 88, 96)),
     Ablation("intervals", (90, 180, 360, 720), fixed={"n_hat": N_HAT[2]}),
@@ -54,7 +54,7 @@ def scale(
         model,
         GEOMETRY,
         n_hat=N_HAT,
-        # Before all, the paper's own comparison; of what was published since, the rule to beat.
+        # First the paper's own comparison; then, of the rules published since, the one to beat.
         compared=(
             *(rope.ORIGINAL, rope.UNIT, rope.NTK, rope.RIVAL, rope.TO_BEAT),
             *(rope.OURS, rope.OURS_BY_NOISE, rope.COVERED),
@@ -79,8 +79,8 @@ def scale(
     )
 
 
-# On a GPU the paper's lengths and layouts with next to no samples. On a CPU, where L tokens of one layer take half a
-# minute, prompts of a few hundred tokens, and one for each model that exceeds L.
+# A rehearsal on a GPU has the paper's lengths and layouts with very few samples. On a CPU, where L tokens of one layer
+# take half a minute, prompts have a few hundred tokens, with one prompt per model that exceeds L.
 _BEYOND = GEOMETRY.context_length + 64
 _LESS = {
     "miniature": ({"samples": 1, "documents": 5}, {}),
@@ -101,6 +101,6 @@ _LESS = {
 
 
 def rehearsed(name: str, preset: Scale) -> Scale:
-    """The rehearsal of one of these scales: batches of 16 sequences, so that up to 16 GPUs divide them."""
+    """The rehearsal of one of these scales; its batches have 16 sequences, so that up to 16 GPUs can divide them."""
     training = replace(preset.training, steps={2: 2, 4: 2}, batch=16, save_every=2, data="books")
     return rehearsal.scale(name, preset, _LESS, training)

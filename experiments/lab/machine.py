@@ -1,4 +1,4 @@
-"""Chains of commands side by side: one a core, or one a GPU. What trains takes all GPUs, and nothing runs beside it."""
+"""Run chains of commands side by side: one per core, or one per GPU. Training takes all GPUs and runs alone."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from core.errors import InputError
 from experiments.lab import cli, records
 from experiments.lab.plan import Chain, Command
 
-# What the commands import, seven seconds a process if each did it anew.
+# What the commands import; imported once, because it would take seven seconds in each process.
 LIBRARIES = ("transformers.models.llama.modeling_llama", "experiments.finetune", "experiments.passkey", "lm_eval.tasks")
 
-FAILED = 3  # exit status of a command that did not end for want of a fitting model or data, which can be passed over
+FAILED = 3  # exit status of a failure that may not be skipped; one because the model or the data do not fit is 2
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What commands run on.
+    """The machine that commands run on.
 
     Attributes:
-        gpus: their numbers, as CUDA_VISIBLE_DEVICES has them; empty on a machine without any.
-        workers: commands at a time.
-        gpus_each: that each command has.
+        gpus: the GPUs' numbers as in CUDA_VISIBLE_DEVICES; empty if there are none.
+        workers: how many commands run at a time.
+        gpus_each: how many GPUs each command gets.
     """
 
     gpus: tuple[str, ...]
@@ -41,10 +41,10 @@ class Machine:
 
     @classmethod
     def found(cls, workers: int | None = None, gpus_each: int = 1) -> Machine:
-        """This one: a command a core, or for each GPU (or `gpus_each` of them), unless `workers` says otherwise.
+        """This machine, with one command per core, or per `gpus_each` GPUs, unless `workers` says otherwise.
 
         Raises:
-            InputError: it has fewer GPUs than a command needs.
+            InputError: the machine has fewer GPUs than a command needs.
         """
         import torch
 
@@ -52,39 +52,39 @@ class Machine:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(count)))
         gpus = tuple(visible.split(",")[:count]) if count else ()
         if gpus_each > max(len(gpus), 1):
-            raise InputError(f"there are {len(gpus)} GPUs here; give --tensor-parallel as many at most.")
+            raise InputError(f"there are {len(gpus)} GPUs here; give --tensor-parallel no more than that.")
         side_by_side = len(gpus) // gpus_each if gpus else os.cpu_count() or 1
         return cls(gpus, min(workers, side_by_side) if workers and gpus else workers or side_by_side, gpus_each)
 
     @property
     def slots(self) -> list[tuple[str, ...]]:
-        """The GPUs of each of the commands that run at a time."""
+        """The GPUs for each command that runs at the same time."""
         return [self.gpus[i * self.gpus_each : (i + 1) * self.gpus_each] for i in range(self.workers)]
 
     @property
     def whole(self) -> Machine:
-        """All of it for one command at a time."""
+        """The machine with one command at a time, which gets all GPUs."""
         return Machine(self.gpus, 1, max(len(self.gpus), 1))
 
     @property
     def single(self) -> Machine:
-        """One command at a time."""
+        """The machine with one command at a time, which gets `gpus_each` GPUs."""
         return Machine(self.gpus, 1, self.gpus_each)
 
 
 def run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool = False) -> list[tuple[str, str]]:
-    """Run the chains side by side, the commands of each one after the other.
+    """Run the chains side by side; the commands of a chain run one after the other.
 
-    With several GPUs what trains runs first, one after the other on all of them.
+    With several GPUs, all training runs first, one command after the other on all GPUs.
 
     Args:
-        lenient: a command that refuses its input is skipped.
+        lenient: skip a command that refuses its input.
 
     Returns:
-        the skipped commands, each its experiment and the reason.
+        the experiment of each skipped command, and the reason.
 
     Raises:
-        InputError: a command failed; those under way are stopped.
+        InputError: a command failed; the running ones are stopped.
     """
     if len(machine.gpus) < 2:
         return _run(chains, machine, logs, lenient)
@@ -94,15 +94,18 @@ def run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool = F
 
 
 def _run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool) -> list[tuple[str, str]]:
-    """One thread starts and waits: starting a process also asks multiprocessing how its others have ended, and of two
-    threads that ask of the same one, the second is told that it failed."""
+    """Start and await the processes, in one thread.
+
+    Starting a process makes multiprocessing collect the exit status of the others. If two threads did this, the second
+    to ask about a process would be told that it failed.
+    """
     waiting = [(chain, chain.commands) for chain in reversed(chains) if chain.commands]
     if not waiting:
         return []
     logs.mkdir(parents=True, exist_ok=True)
     free = machine.slots[: max(min(machine.workers, len(waiting)), 1)]
     threads = max((os.cpu_count() or 1) // len(free), 1)
-    # A process that has looked at its GPUs cannot be copied, so with some each command imports everything itself.
+    # A process that has used its GPUs cannot be forked, so with GPUs each command imports everything itself.
     context = multiprocessing.get_context("spawn" if machine.gpus else "forkserver")
     context.set_forkserver_preload([] if machine.gpus else list(LIBRARIES))
     running, skipped = {}, []
@@ -139,9 +142,9 @@ def _run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool) -
 
 
 def _command(command: Command, log: Path, threads: int, gpus: Sequence[str]) -> None:
-    """What `python -m COMMAND` does, in this process; it ends when the one that started it does."""
+    """Do what `python -m COMMAND` does, in this process, which ends when its parent does."""
     cli.end_with_parent()
-    tqdm.set_lock(threading.RLock())  # else all commands share one, which stays locked where a kill meets its holder
+    tqdm.set_lock(threading.RLock())  # a lock shared by all commands would stay locked if its holder were killed
     with open(log, "a", encoding="utf-8") as out:
         for stream in (1, 2):
             os.dup2(out.fileno(), stream)
@@ -160,10 +163,10 @@ def _command(command: Command, log: Path, threads: int, gpus: Sequence[str]) -> 
 
 
 def share(chain: Chain, folder: Path) -> None:
-    """Write a chain's records again for its twins, the settings that select the same pairs and so are the same model.
+    """Copy a chain's records for its twins: settings that select the same pairs and so give the same model.
 
     Args:
-        folder: the scale's records. What was not measured is not shared.
+        folder: the scale's records. Experiments without a record are left out.
     """
     for experiment, (method, options) in chain.twins:
         for file in sorted((folder / experiment).glob("*.json")):

@@ -37,13 +37,13 @@ from experiments.lab.placing import device
 from experiments.lab.records import ROOT
 from experiments.lab.scales import SCALES
 
-if not torch.cuda.is_available():  # else DeepSpeed, which transformers imports when saving, warns of its own guess
+if not torch.cuda.is_available():  # DeepSpeed, which transformers imports when saving, would warn about its own guess
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
-# transformers warns that `short_mscale` is not one of its own keys each time an extended model is loaded.
+# transformers would warn, on each load of an extended model, that it does not know the key `short_mscale`.
 transformers.logging.set_verbosity_error()
 
 
-# What a checkpoint that is broken in one of many ways makes the libraries raise.
+# What the libraries raise for broken checkpoints of various kinds.
 _UNLOADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError,
                SafetensorError, pickle.UnpicklingError, StrictDataclassError)  # fmt: skip
 
@@ -60,12 +60,12 @@ class Loaded:
 
 
 def chosen_dtype(asked: str | None, name: str, scale: str | None = None) -> str:
-    """What a model is evaluated in: as asked, else float32 on a CPU, and on a GPU what its scale or it itself states.
+    """The dtype to evaluate a model in: `asked` if given, else float32 on a CPU and the stated half precision on a GPU.
 
     Args:
         asked: "float32", "bfloat16", "float16", or None.
-        name: of the model, as :func:`load` takes it.
-        scale: where its records go, if not by its own name: a fine-tune is evaluated as its scale is.
+        name: the model's name, as for :func:`load`.
+        scale: the scale that its records belong to, if not its own name; a fine-tune has the dtype of its scale.
     """
     if asked or device() == "cpu":
         return asked or "float32"
@@ -75,30 +75,32 @@ def chosen_dtype(asked: str | None, name: str, scale: str | None = None) -> str:
 
 
 def attention(dtype: str) -> str | None:
-    """FlashAttention-2 where it is installed, there is a GPU and the dtype is one of its two; else transformers'
-    default, which is SDPA for every model that has it."""
+    """FlashAttention-2 if it is installed, there is a GPU and the dtype is float16 or bfloat16.
+
+    Otherwise None, for transformers' default: SDPA for every model that has it.
+    """
     usable = transformers.utils.is_flash_attn_2_available() and dtype in HALF
     return "flash_attention_2" if usable else None
 
 
 def load(name: str, dtype: str = "float32") -> Loaded:
-    """Load a causal language model by scale, path or hub name, in evaluation mode on the best device.
+    """Load a causal language model by scale, path or hub name, in evaluation mode on a GPU if there is one.
 
     Raises:
-        InputError: nothing loadable under that name, or a configuration without a context length.
+        InputError: nothing under that name can be loaded, or the configuration states no context length.
     """
     source, arguments = _resolve(name)
     config = check_config(name)
     if source == "random":
         torch.manual_seed(0)
-        # Not from_config: under ZeRO-3 that would draw other weights.
+        # from_config would draw other weights under ZeRO-3.
         model = transformers.LlamaForCausalLM(config).to(getattr(torch, dtype))
         return Loaded(model.eval().to(device()), byte_tokenizer())
     if "gguf_file" in arguments:  # unpack the quantised blocks into a plain dense model
         quantization = {"quantization_config": transformers.GgufConfig(dequantize=True), "config": config}
     else:
         quantization = {}
-    # For a GGUF file transformers would make the same map of names anew for each module, which takes most of the time.
+    # transformers would build the same map of names for each module of a GGUF file, which takes most of the time.
     names = functools.cache(gguf.get_tensor_name_map)
     try:
         with mock.patch.object(gguf, "get_tensor_name_map", names):
@@ -108,19 +110,19 @@ def load(name: str, dtype: str = "float32") -> Loaded:
                 attn_implementation=attention(dtype),
                 trust_remote_code=False,
                 output_loading_info=True,
-                ignore_mismatched_sizes=True,  # to be refused below, by name
+                ignore_mismatched_sizes=True,  # refused below, with the tensor's name
                 **arguments,
                 **pin(source),
                 **quantization,
             )
     except _UNLOADABLE as error:
         raise InputError(f"cannot load the weights of {name}: {_first_line(error)}") from error
-    # transformers fills what is missing with random numbers, and says so in a table that scrolls away.
+    # transformers fills missing weights with random numbers and only prints a table.
     for what in ("missing", "unexpected", "mismatched"):
-        # Of a mismatched one its shapes are told as well.
+        # A mismatched key comes as a tuple with its shapes.
         if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{what}_keys"]):
             raise InputError(
-                f"the weights of {name} do not fit its configuration: {len(keys)} {what}, {keys[0]} for one; "
+                f"the weights of {name} do not fit its configuration: {len(keys)} {what}, for example {keys[0]}; "
                 "give a complete checkpoint of this architecture."
             )
     clex.restore(model, source)
@@ -128,13 +130,13 @@ def load(name: str, dtype: str = "float32") -> Loaded:
 
 
 def tokenizer(name: str) -> PreTrainedTokenizerBase:
-    """The tokenizer under `name`, without its weights."""
+    """The tokenizer under `name`; no weights are loaded."""
     source, arguments = _resolve(name)
     if source == "random":
         return byte_tokenizer()
     check_config(name)
     try:
-        # AutoTokenizer would parse a GGUF file once more.
+        # AutoTokenizer would parse a GGUF file a second time.
         kind = PreTrainedTokenizerFast if arguments else AutoTokenizer
         return kind.from_pretrained(source, trust_remote_code=False, **arguments, **pin(source))
     except _UNLOADABLE as error:
@@ -142,8 +144,10 @@ def tokenizer(name: str) -> PreTrainedTokenizerBase:
 
 
 def provenance(name: str) -> dict:
-    """What identifies the weights in a record; needs no loading. Of a local checkpoint, its directory's own name; of
-    one on the hub, its commit."""
+    """What identifies a model's weights in a record: its source, the SHA-256 of local files, a hub repository's commit.
+
+    Nothing is loaded. A local checkpoint's source is the name of its directory.
+    """
     source, _ = _resolve(name)
     weights = sorted(p for p in Path(source).glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
     named = Path(name).resolve().name if weights else str(name)
@@ -156,13 +160,13 @@ def provenance(name: str) -> dict:
 
 
 def check_access(name: str) -> None:
-    """Refuse, before any work, a model on the hub that is gated and may not be read."""
+    """Refuse, before any work, a model on the hub that is gated and cannot be read."""
     if _is_on_hub(source := _resolve(name)[0]):
         hub.reach(source)
 
 
 def pin(source: str) -> dict:
-    """What else to hand to from_pretrained: the pinned commit of a repository on the hub, if it has one."""
+    """Extra arguments for from_pretrained: the pinned commit of a repository on the hub, if it has one."""
     is_pinned = source in hub.REVISIONS and _is_on_hub(source)
     return {"revision": hub.REVISIONS[source]} if is_pinned else {}
 
@@ -172,7 +176,7 @@ def _is_on_hub(source: str) -> bool:
 
 
 def _commit(source: str) -> str | None:
-    """The commit of a repository on the hub: the pinned one, else that of its configuration as it was last read."""
+    """The commit of a repository on the hub: the pinned one, else the one of its cached configuration."""
     if not _is_on_hub(source):
         return None
     if pinned := pin(source):
@@ -183,7 +187,7 @@ def _commit(source: str) -> str | None:
 
 
 def check_config(name: str) -> transformers.PreTrainedConfig:
-    """The configuration under `name`, without its weights; InputError if there is none or it states no length."""
+    """The configuration under `name`; InputError if there is none or it states no context length."""
     source, arguments = _resolve(name)
     if source == "random":
         return architecture(name)
@@ -199,7 +203,7 @@ def check_config(name: str) -> transformers.PreTrainedConfig:
             f"no checkpoint at {name!r}: give a directory with config.json and weights, a name on the Hugging Face "
             f"hub, or one of {', '.join(SCALES)} ({_first_line(error)})"
         ) from error
-    # A missing length would silently become the class's default, so look at what the file itself says.
+    # transformers would silently fill in a missing length with the class's default, so look at the file itself.
     length_key = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
     stated = stated.get("text_config") or stated
     if stated and not stated.get(length_key):
@@ -216,18 +220,18 @@ def _gguf_config(source: str, gguf_file: str) -> transformers.PreTrainedConfig:
 
 @functools.cache
 def _parsed_gguf_config(source: str, gguf_file: str) -> transformers.PreTrainedConfig:
-    """Kept, because transformers parses the whole vocabulary for it, which takes seconds."""
+    """Cached, because transformers parses the whole vocabulary for it, which takes seconds."""
     return AutoConfig.from_pretrained(source, gguf_file=gguf_file)
 
 
 def architecture(name: str) -> transformers.PreTrainedConfig:
-    """The configuration under `name`; of a scale that states its sizes, without looking anywhere else."""
+    """The configuration under `name`; a scale that states its sizes needs no files and no network."""
     sizes = SCALES[name].architecture if name in SCALES else None
     return transformers.LlamaConfig(**sizes) if sizes else check_config(name)
 
 
 def byte_tokenizer() -> PreTrainedTokenizerBase:
-    """One token per byte and an end of text, for models that have no tokenizer of their own: 257 tokens."""
+    """A tokenizer for models without their own: one token per byte and an end of text, 257 in all."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     backend = Tokenizer(tokenizer_models.BPE({token: i for i, token in enumerate(["</s>", *alphabet])}, []))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -241,15 +245,15 @@ def geometry(name: str) -> RopeGeometry:
 
 
 def facts(name: str, scale: str, factor: float) -> dict:
-    """What results/<scale>/scale.json says of a user's own model.
+    """The contents of results/<scale>/scale.json for a user's own model.
 
     Raises:
-        InputError: it bears the name of a scale whose model is another.
+        InputError: the model has the name of a scale but is another model.
     """
     if scale in SCALES:
-        weights = provenance(scale)["sha256"]  # none where they are the hub's
+        weights = provenance(scale)["sha256"]  # empty if they are on the hub
         if SCALES[scale].geometry != geometry(name) or weights not in ({}, provenance(name)["sha256"]):
-            raise InputError(f"{name} is not the model of the scale {scale!r} but bears its name; rename it.")
+            raise InputError(f"{name} has the name of the scale {scale!r} but is another model; rename it.")
         return SCALES[scale].facts()
     found = provenance(name)
     return {
@@ -264,14 +268,14 @@ def facts(name: str, scale: str, factor: float) -> dict:
 
 
 def _resolve(name: str) -> tuple[str, dict]:
-    """(what to hand to from_pretrained, its extra arguments)."""
+    """(the first argument for from_pretrained, extra arguments)."""
     model = SCALES[name].model if name in SCALES else str(name)
     if model.startswith("repository:"):
         return str(ROOT / model.removeprefix("repository:")), {}
     if not model.startswith("package:"):
         return model, {}
     package, file = model.removeprefix("package:").split("/", 1)
-    spec = importlib.util.find_spec(package)  # finds the package without importing it or what it needs
+    spec = importlib.util.find_spec(package)  # finds the package without importing it
     if spec is None:
         raise InputError(f"the package {package} that carries {name}'s weights is not installed; run `make env`.")
     return spec.submodule_search_locations[0], {"gguf_file": file}

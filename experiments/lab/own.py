@@ -1,4 +1,4 @@
-"""What is measured of a user's own model: a scale with sizes that follow L and L', without fine-tuning."""
+"""The suite for a user's own model: a scale without fine-tuning, sized by L and L'."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from experiments.lab.suite import Data, Step, Suite
 
 
 def scale(title: str, model: str, geometry: RopeGeometry, factors: tuple[float, ...]) -> Scale:
-    """The scale that a checkpoint is; a benchmark that the machine has no items of is left out."""
+    """The scale of a checkpoint; benchmarks without given files are left out."""
     context_length = geometry.context_length
     extended = sorted(round(context_length * factor) for factor in factors)
-    lengths = (context_length, *extended)  # the same for every factor, so that all stand in one table
+    lengths = (context_length, *extended)  # the same for every factor, so that one table can hold them all
     prompts = tuple(round(extended[-1] * share / 4) for share in range(1, 6))
     every = max(geometry.head_dim // 8 // 2 * 2, 2)
     suite = Suite(

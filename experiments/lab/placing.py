@@ -1,6 +1,6 @@
-"""Where this process computes: its place among those that a launcher started, and its GPU.
+"""Where this process computes: its rank among the processes that a launcher started, and its GPU.
 
-torchrun and `accelerate launch` tell it in RANK, WORLD_SIZE and LOCAL_RANK.
+torchrun and `accelerate launch` state these in RANK, WORLD_SIZE and LOCAL_RANK.
 """
 
 from __future__ import annotations
@@ -8,30 +8,30 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-PATIENCE = timedelta(weeks=52)  # one process may score for days while the others, which are done, wait
+PATIENCE = timedelta(weeks=52)  # one process may score for days while the others are done and wait
 
 
 def rank() -> tuple[int, int]:
-    """(this process, how many there are); a platform that sets WORLD_SIZE or RANK by itself is no launcher."""
+    """(this process's rank, the number of processes); without LOCAL_RANK there is no launcher, whatever else is set."""
     if "LOCAL_RANK" not in os.environ:
         return 0, 1
     return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def device() -> str:
-    """The GPU that is this process's where there is one, else the CPU."""
-    import torch  # records ask for the rank without it
+    """This process's GPU if there is one, else the CPU."""
+    import torch  # imported here, because records need the rank but not torch
 
     if not torch.cuda.is_available():
         return "cpu"
-    # Some schedulers show each process its own GPU alone, which is then the first.
+    # Some schedulers show each process only its own GPU, which is then number 0.
     return "cuda" if rank()[1] == 1 else f"cuda:{int(os.environ['LOCAL_RANK']) % torch.cuda.device_count()}"
 
 
 def place() -> None:
-    """Take this process's GPU and join the others, before a model is loaded; does nothing a second time.
+    """Take this process's GPU and join the other processes, before a model is loaded; a second call does nothing.
 
-    The processes only wait for each other, for which gloo does, whatever they compute on.
+    The processes only wait for each other, so gloo is enough even on GPUs.
     """
     import torch
 
@@ -43,7 +43,7 @@ def place() -> None:
 
 
 def wait() -> None:
-    """Until every process has come here."""
+    """Wait until every process has called this."""
     import torch
 
     if rank()[1] > 1:

@@ -1,4 +1,4 @@
-"""Loss by position: into which blocks and buckets a context is divided, and the tokens of a book that fill it."""
+"""Loss by position: how a context is divided into blocks and buckets, and the tokens of a book that fill it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import torch
 from core.errors import InputError
 from experiments.lab import texts
 
-BUCKET = 1024  # positions per point of the curve, or an eighth of a shorter L, where L and L' are multiples of it
-# Consecutive tokens that a bootstrap resamples together, as neighbouring losses depend on each other.
+BUCKET = 1024  # positions per point of the curve, or an eighth of a shorter L, if L and L' are multiples of it
+# Consecutive tokens that a bootstrap resamples together, because neighbouring losses depend on each other.
 BLOCK, SHORTEST_BLOCK = 128, 16
 
 
 def divisions(context_length: int, length: int) -> tuple[int, int]:
-    """Tokens in a block of the bootstrap and positions in a bucket of the curve: divisors of L and of L' − L.
+    """The tokens in a block of the bootstrap and the positions in a bucket of the curve; both divide L and L' − L.
 
-    They are BLOCK and BUCKET, or an eighth of L where that is less, if those divide both, else the largest smaller
-    ones; a bucket holds whole blocks, and what lies beyond L at least two.
+    They are the largest divisors up to BLOCK, and up to BUCKET or an eighth of L, whichever is less. A bucket holds
+    whole blocks, and the range beyond L holds at least two blocks.
 
     Raises:
-        InputError: L' exceeds L by too little, or the two have no such divisor.
+        InputError: L' exceeds L by too little, or there is no such divisor.
     """
     beyond = length - context_length
     common = math.gcd(context_length, beyond)

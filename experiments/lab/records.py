@@ -1,7 +1,7 @@
 """Records: one JSON file per finished run, under results/<scale>/<experiment>/<run>.json.
 
-A record says what was run, on what, what came out and how long it took. It is written once, atomically, and never
-replaced by another run's unasked. This module needs neither torch nor a model.
+A record says what was run, on what, with which result, and how long it took. It is written once, atomically. Only
+--replace lets another run's record replace it. This module needs neither torch nor a model.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from experiments.lab import placing
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "results"
-SCALE = "scale.json"  # beside a scale's records, says what they are of
-MINIATURE = "miniature.json"  # beside generated samples, says what they are a miniature of
+SCALE = "scale.json"  # beside a scale's records: the facts of its model
+MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
 _PACKAGES = ("torch", "transformers", "numpy")
 _SCORING = ("lm_eval", "tokenizers")
 _ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
@@ -36,9 +36,9 @@ REMEDY = "remove it and measure again"  # what to do about a record that cannot 
 
 
 def run_name(method: str, factor: float, options: dict, seed: int | None = None) -> str:
-    """A file name that tells runs apart: the method, its options that were given, the factor, a fine-tune's seed.
+    """A file name that tells runs apart: the method, its given options, the factor, and a fine-tune's seed.
 
-    Of an option that is a path only the last part is named.
+    An option that is a path appears with its last part only.
     """
     given = (f"{key.replace('_', '-')}={_short(value)}" for key, value in sorted(options.items()))
     return "_".join([method, *given, f"s={factor:g}", *([] if seed is None else [f"seed={seed}"])])
@@ -49,7 +49,7 @@ def _short(value: object) -> str:
 
 
 def run_of(record: dict) -> str:
-    """The run that a record is of; behind it, the record's own name may say on what it was measured."""
+    """The name of a record's run, with which the record's file name begins; the rest says on what it was measured."""
     seed = record.get("training", {}).get("seed")
     return run_name(record["method"], record["factor"], record["options"], seed)
 
@@ -60,28 +60,28 @@ def identity(**parts) -> str:
 
 
 def path(results: Path, scale: str, experiment: str, run: str) -> Path:
-    """Where a run's record belongs.
+    """The path of a run's record.
 
     Raises:
-        InputError: a name that cannot be part of a path.
+        InputError: a name cannot be part of a path.
     """
     return Path(results) / files.component(scale) / files.component(experiment) / files.component(f"{run}.json")
 
 
 def read(file: Path) -> dict:
-    """A record, or InputError where it is torn."""
+    """A record; InputError if it cannot be read."""
     return files.read_json(file, REMEDY)
 
 
 def is_done(file: Path, run: dict, replace: bool = False) -> bool:
-    """Whether `file` records this very run; False where nothing does.
+    """Whether `file` is the record of this run; False if it does not exist.
 
     Args:
-        run: what was asked for, its identity among it.
-        replace: another run's record there counts as none.
+        run: what was asked for, with its identity.
+        replace: treat another run's record as absent.
 
     Raises:
-        InputError: there is another run's record, or nothing could be written there; found before any work.
+        InputError: there is another run's record, or nothing can be written there; found before any work.
     """
     if not file.exists():
         files.check_writable(file.parent)
@@ -93,13 +93,13 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
         differing = [key for key in run if key != "identity" and there.get(key) != _plain(run[key])]
         first = differing[0] if differing else "identity"
         what = f"a run with {first} {_brief(there.get(first))}, not {_brief(run[first])}"
-        raise InputError(f"{file} records {what}; give another --results, or --replace to measure it anew.")
+        raise InputError(f"{file} records {what}; give another --results, or --replace to replace it.")
     files.check_writable(file.parent)
     return False
 
 
 def _plain(value: object) -> object:
-    """As it comes back from JSON."""
+    """The value as it is after writing it to JSON and reading it back."""
     return json.loads(json.dumps(value))
 
 
@@ -111,7 +111,7 @@ def _brief(value: object) -> str:
 def scored_by(experiment: str) -> str:
     """A hash of the code and the libraries that score an experiment's samples.
 
-    What a kill left half done is only gone on with by the same; else two versions' scores would be averaged.
+    A killed run is only resumed by the same code. Otherwise the scores of two versions would be averaged.
     """
     names = "harness", "models", "positions", "texts", "engines", "serving/vllm_worker"
     lab = [ROOT / "experiments" / "lab" / f"{name}.py" for name in names]
@@ -122,18 +122,18 @@ def scored_by(experiment: str) -> str:
 
 
 def write(file: Path, record: dict) -> Path:
-    """Write a record and what it ran on, whole."""
+    """Write a record together with the environment that it ran in, in one piece."""
     return files.write_json(file, record | {"environment": environment()})
 
 
 def check_scale(results: Path, scale: str, facts: dict) -> dict:
-    """What results/<scale>/scale.json says, empty where there is none yet.
+    """The contents of results/<scale>/scale.json; empty if there is none yet.
 
     Args:
-        facts: as of :func:`state_scale`.
+        facts: as for :func:`state_scale`.
 
     Raises:
-        InputError: the records there are another model's.
+        InputError: the records there belong to another model.
     """
     file = Path(results) / files.component(scale) / SCALE
     known = read(file) if file.is_file() else {}
@@ -147,14 +147,14 @@ def check_scale(results: Path, scale: str, facts: dict) -> dict:
 
 
 def state_scale(results: Path, scale: str, facts: dict) -> Path:
-    """Write results/<scale>/scale.json, or add the factors to the one that is there.
+    """Write results/<scale>/scale.json, or add the factors to an existing one.
 
     Args:
-        facts: title, model, geometry, factors, n̂ by factor, which options its suite varies; sha256 of its weights,
-            where they are at hand.
+        facts: title, model, geometry, factors, n̂ by factor, the options that its suite varies, and the sha256 of its
+            weights if known.
 
     Raises:
-        InputError: the records there are another model's.
+        InputError: the records there belong to another model.
     """
     known = check_scale(results, scale, facts)
     factors = sorted({*known.get("factors", []), *facts["factors"]})
@@ -164,18 +164,18 @@ def state_scale(results: Path, scale: str, facts: dict) -> Path:
 
 
 def benchmark(data: Path | None) -> dict:
-    """What a record says of samples that are no benchmark's own; nothing of others."""
+    """What a record says about generated samples that imitate a benchmark; empty for a benchmark's own samples."""
     file = Path(data or "") / MINIATURE
     return files.read_json(file, "make the samples again") if data and file.is_file() else {}
 
 
 def note(**facts: str | int) -> None:
-    """State what this process computes with; records of a GPU have it in their environment."""
+    """Note facts of this process; records that are measured on a GPU state them in their environment."""
     _noted.update(facts)
 
 
 def environment() -> dict:
-    """Versions, device and commit of this run; how many processes share it, and what a GPU adds."""
+    """Versions, device and commit of this run, the number of processes if several, and the facts of a GPU."""
     gpu = _cuda()
     found = {
         "python": platform.python_version(),
@@ -200,13 +200,13 @@ def _versions(*names: str) -> dict[str, str]:
 
 
 def _cuda():
-    """torch.cuda where there is a GPU; a run that never imported torch ran on the CPU."""
+    """torch.cuda if there is a GPU, else None; a run that never imported torch ran on the CPU."""
     torch = sys.modules.get("torch")
     return torch.cuda if torch is not None and torch.cuda.is_available() else None
 
 
 def _processor() -> str:
-    """As Linux names it, else the architecture (`platform.processor()` is empty under most distributions)."""
+    """The processor's name on Linux, else its architecture (`platform.processor()` is empty in most distributions)."""
     file = Path("/proc/cpuinfo")
     name = re.search(r"^model name\s*: (.+)$", file.read_text(encoding="utf-8") if file.is_file() else "", re.MULTILINE)
     return " ".join(name[1].split()) if name else f"{platform.machine()} CPU"
@@ -220,6 +220,6 @@ def commit() -> str:
         return done.stdout.strip() if done.returncode == 0 else ""
 
     head = git("rev-parse", "HEAD")
-    # Records and rendered artifacts may differ; changed code is what makes a commit not the one that ran.
+    # Changed records and rendered artifacts do not matter; changed code means that another version than the commit ran.
     changed = git("status", "--porcelain", "--untracked-files=no", "--", "*.py", "*.lock")
     return (head or "unknown") + (" with changes" if changed else "")

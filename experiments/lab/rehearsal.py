@@ -1,7 +1,7 @@
-"""A scale's rehearsal: its suite, step by step, on a model of its widths that is made on the spot.
+"""A scale's rehearsal: its suite, step by step, on a made-up model of the same widths.
 
-The model has the scale's configuration and vocabulary, a few layers and random weights, so that environment, launch,
-memory layout, data formats, resuming, records and tables are those of the real suite, and scores mean nothing.
+The model has the scale's configuration and vocabulary, a few layers and random weights. So environment, launch, memory
+layout, data formats, resuming, records and tables are those of the real suite, but the scores mean nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from experiments.lab.scale import Scale, Training
 from experiments.lab.suite import Data, Options, Step
 
 SUFFIX = "-rehearsal"
-FOLDER = "build/rehearse"  # of the repository; one folder a scale
-SHARD = "500MB"  # so that weights lie in several files, as LLaMA2's do
+FOLDER = "build/rehearse"  # in the repository; it has a folder for each scale
+SHARD = "500MB"  # so that the weights take several files, as LLaMA2's do
 LAYERS = 4
-# A CPU takes half a minute for L tokens of one such layer.
+# On a CPU, one such layer takes half a minute for L tokens.
 LAYERS_ON_CPU = 1
 
 
@@ -28,11 +28,11 @@ def scale(name: str, preset: Scale, less: Mapping[str, tuple[Options, Options]],
     """The rehearsal of a scale.
 
     Args:
-        name: of the scale.
-        preset: what it is.
-        less: by experiment, the options that are smaller than the suite's: on a GPU, and what differs on a CPU, where
-            they are the suite's under --quick.
-        training: how little is trained.
+        name: the scale's name.
+        preset: the scale.
+        less: by experiment, two sets of smaller options: those of the rehearsal, and those that a CPU changes. The
+            latter are the suite's options under --quick.
+        training: the fine-tune's settings.
     """
 
     def small(step: Step) -> Step:
@@ -63,21 +63,21 @@ def get(name: str) -> tuple[str, Scale]:
     """The name and the preset of a scale's rehearsal.
 
     Raises:
-        InputError: there is none of that scale.
+        InputError: the scale has no rehearsal.
     """
-    from experiments.lab import scales  # whose files use this one
+    from experiments.lab import scales  # imported here, because its files import this one
 
     if name + SUFFIX not in scales.SCALES:
         some = ", ".join(known.removesuffix(SUFFIX) for known in scales.SCALES if known.endswith(SUFFIX))
-        raise InputError(f"there is no rehearsal of the scale {name!r}; there is one of {some}.")
+        raise InputError(f"there is no rehearsal of the scale {name!r}; choose one of {some}.")
     return name + SUFFIX, scales.SCALES[name + SUFFIX]
 
 
 def make(preset: Scale, directory: Path, layers: int) -> Path:
-    """Write the model and its tokenizer to `directory`, unless it is there: random weights in float16, as LLaMA2's.
+    """Write the model and its tokenizer to `directory`, unless they are there: random weights in float16, as LLaMA2's.
 
     Raises:
-        InputError: there is something else there.
+        InputError: `directory` holds another model.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedConfig
@@ -90,7 +90,7 @@ def make(preset: Scale, directory: Path, layers: int) -> Path:
     if directory.is_dir():
         there = PreTrainedConfig.get_config_dict(directory)[0]
         if any(there.get(key) != getattr(config, key) for key in preset.architecture):
-            raise InputError(f"{directory} holds another model; remove it.")
+            raise InputError(f"{directory} holds another model; remove that directory.")
         return directory
     torch.manual_seed(0)
     with files.new(directory) as made:
@@ -100,8 +100,10 @@ def make(preset: Scale, directory: Path, layers: int) -> Path:
 
 
 def tokenizer(vocabulary: int, length: int):
-    """A tokenizer built like LLaMA2's, learned from a book: byte-pair encoding with bytes to fall back on, ▁ for spaces
-    and <s> before every text."""
+    """A tokenizer like LLaMA2's, learned from a book.
+
+    It has byte-pair encoding that falls back on bytes, ▁ for spaces, and <s> before every text.
+    """
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -118,7 +120,7 @@ def tokenizer(vocabulary: int, length: int):
     trainer = trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=special + bytes_, show_progress=False)
     (book,) = texts.books(1)
     backend.train_from_iterator(book.text.splitlines(), trainer)
-    # A byte is no special token, which decoding may leave out; the trainer knows no other way to ask for it.
+    # Bytes had to be special tokens for the trainer. Here they become ordinary ones, which decoding never leaves out.
     state = json.loads(backend.to_str())
     state["added_tokens"] = [token for token in state["added_tokens"] if token["content"] in special]
     backend = Tokenizer.from_str(json.dumps(state))

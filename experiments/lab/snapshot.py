@@ -1,4 +1,4 @@
-"""A repository on the Hugging Face hub as a directory here."""
+"""Download a repository from the Hugging Face hub to a local directory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from huggingface_hub import snapshot_download
 
 from eval import hub
 
-# Weights in other formats than the one that is used.
+# Weights in formats that are not used here.
 OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 
 
 def snapshot(name: str) -> Path:
-    """Its directory, at the commit that is pinned where one is; downloaded where it is not here yet."""
+    """The repository's local directory, at the pinned commit if there is one; downloaded if needed."""
     commit = hub.REVISIONS.get(name)
     pickled = ["*.bin", "*.bin.index.json"]
     directory = Path(snapshot_download(name, revision=commit, ignore_patterns=[*OTHER_FORMATS, *pickled]))

@@ -1,4 +1,4 @@
-"""What a command line measures: a scale, or a model of the user's own, which is a scale by its name."""
+"""What a command line measures: a scale, or the user's own model, whose records go under its own name."""
 
 from __future__ import annotations
 
@@ -14,17 +14,23 @@ from experiments.lab.scale import Scale
 
 
 def add_arguments(to: argparse.ArgumentParser, default: str) -> None:
-    """--scale and --model."""
-    to.add_argument("--scale", default=default, help=f"one of {', '.join(scales.SCALES)} (default {default})")
-    to.add_argument("--model", metavar="PATH_OR_NAME", help="this checkpoint instead of the scale's model")
+    """Add --scale and --model."""
+    to.add_argument(
+        "--scale",
+        default=default,
+        help=f"use the model of this scale: one of {', '.join(scales.SCALES)} (default {default})",
+    )
+    to.add_argument(
+        "--model", metavar="PATH_OR_NAME", help="use this checkpoint instead: a directory or a name on the hub"
+    )
 
 
 class Source:
     """A scale or a checkpoint.
 
     Attributes:
-        name: to load it by.
-        scale: under which its records go.
+        name: the name to load it by.
+        scale: the scale that its records go to.
     """
 
     def __init__(self, scale: str, model: str | None = None) -> None:
@@ -37,17 +43,17 @@ class Source:
         """The pre-training geometry, from the configuration alone."""
         if self.preset:
             return self.preset.geometry
-        from experiments.lab import models  # needs transformers, which a scale's geometry does without
+        from experiments.lab import models  # imports transformers, which a scale's geometry does not need
 
         return models.geometry(self.name)
 
     def n_hat(self, factor: float) -> int | None:
-        """n̂ where the scale sets it by hand."""
-        preset = self.preset or scales.SCALES.get(self.scale)  # a copy of the scale's own model
+        """n̂ if the scale sets it by hand, else None."""
+        preset = self.preset or scales.SCALES.get(self.scale)  # the latter for a copy of the scale's own model
         return preset.n_hat.get(factor) if preset else None
 
     def facts(self, factor: float) -> dict:
-        """What results/<scale>/scale.json says."""
+        """The contents of results/<scale>/scale.json."""
         if self.preset:
             return self.preset.facts()
         from experiments.lab import models
@@ -56,8 +62,8 @@ class Source:
 
 
 def scale_name(model: str) -> str:
-    """The scale that a user's own model is: the last part of its path or of its name on the hub."""
+    """The scale's name for a user's own model: the last part of its path or of its name on the hub."""
     if not model.strip():
         raise InputError("--model is empty; give a directory or a name on the Hugging Face hub.")
-    path = Path(os.path.abspath(model)) if Path(model).is_dir() else Path(model)  # "." has a name, too
+    path = Path(os.path.abspath(model)) if Path(model).is_dir() else Path(model)  # so that "." has a name
     return files.component(path.name)

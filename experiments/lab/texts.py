@@ -1,7 +1,7 @@
-"""Long public-domain books to score, from a registry package or from the user's own files.
+"""Long public-domain books to score, from a Python package or from the user's own files.
 
-The package `autocomplete` carries `big.txt`, the corpus of Norvig's spelling corrector: four Project Gutenberg
-books in one file. A book runs from its first sentence, behind title page and contents, to Gutenberg's closing
+The package `autocomplete` carries `big.txt`, the corpus of Norvig's spelling corrector: four Project Gutenberg books in
+one file. A book starts at its first sentence, after title page and contents, and ends before Gutenberg's closing
 notice.
 """
 
@@ -29,7 +29,7 @@ class Book:
 
     @property
     def sha256(self) -> str:
-        """Of the text in UTF-8."""
+        """The SHA-256 of the text in UTF-8."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
@@ -41,14 +41,14 @@ _BOOKS = (
     ("Manual of Surgery", "To prolong human life and to alleviate suffering", "End of the Project"),
 )
 AVAILABLE = len(_BOOKS)
-SCORED = 1  # the first book is what evaluations score by default; training takes the others
+SCORED = 1  # evaluations score the first book by default; training uses the others
 
 
 def books(count: int) -> list[Book]:
-    """The first `count` books of the registry package.
+    """The first `count` packaged books.
 
     Raises:
-        InputError: a count out of range, or the package is missing.
+        InputError: the count is out of range, or the package is missing.
     """
     if not 1 <= count <= AVAILABLE:
         raise InputError(f"{count} books were asked for; the package carries {AVAILABLE}, so give 1 to {AVAILABLE}.")
@@ -63,8 +63,8 @@ def files(paths: list[Path]) -> list[Book]:
     """The user's own text files, one book each.
 
     Raises:
-        InputError: no such file, no UTF-8 in it, nothing in it, or two of the same name, which no record could tell
-            apart.
+        InputError: a file is missing, is not UTF-8 or is empty, or two files have the same name, which a record could
+            not tell apart.
     """
     found = [Book(path.stem, read(path)) for path in paths]
     titles = [book.title for book in found]
@@ -75,7 +75,7 @@ def files(paths: list[Path]) -> list[Book]:
 
 
 def read(path: Path) -> str:
-    """A text file's content, or InputError."""
+    """A text file's content; InputError if it cannot be read or is empty."""
     text = content(path)
     if not text.strip():
         raise InputError(f"{path} is empty; give a text to read.")
@@ -83,7 +83,7 @@ def read(path: Path) -> str:
 
 
 def content(path: Path) -> str:
-    """A text file's content, which may be empty; InputError where it is no file of UTF-8."""
+    """A text file's content, which may be empty; InputError if it is not a file of UTF-8."""
     check_file(path)
     try:
         return path.read_text(encoding="utf-8")
@@ -92,7 +92,7 @@ def content(path: Path) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Raise InputError, saying what there is instead, unless this is a file or a link to one."""
+    """Raise InputError, saying what is there instead, unless this is a file or a link to one."""
     if os.path.isfile(path):
         return
     if os.path.isdir(path):
@@ -105,12 +105,12 @@ def check_file(path: Path) -> None:
 
 
 def tokens(tokenizer, text: str, most: int | None = None) -> torch.Tensor:
-    """The ids [count] of a text's first `most` tokens, of all where None.
+    """The ids [count] of a text's first `most` tokens; of all its tokens if None.
 
-    Without special tokens, as windows begin anywhere in a book. Prompts have those that the tokenizer adds by default,
-    as in LongBench's, lm-eval's and NVIDIA's own programs: for tiny and SmolLM2 none, for LLaMA2 <s>.
+    There are no special tokens, because windows begin anywhere in a book. Prompts have those that the tokenizer adds by
+    default, as in the programs of LongBench, lm-eval and NVIDIA: <s> for LLaMA2, none for tiny and SmolLM2.
     """
-    # Seven characters a token is more than any English text needs, and spares tokenising all of a book.
+    # Seven characters per token is more than English text needs, and saves tokenising a whole book.
     excerpt = text if most is None else text[: 7 * most]
     ids = tokenizer(excerpt, add_special_tokens=False, return_tensors="pt").input_ids[0]
     if len(excerpt) < len(text) and len(ids) < most:

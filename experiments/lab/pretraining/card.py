@@ -1,4 +1,4 @@
-"""What the card of a base model that was trained here shows of its training: the loss curve and the curriculum.
+"""The model card of a base model that was trained here: its loss curve, its curriculum and its scores.
 
 python -m experiments.lab.pretraining.card --scale tiny
 """
@@ -21,22 +21,27 @@ from experiments.lab.pretraining.recipes import RECIPES, Recipe
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m experiments.lab.pretraining.card")
-    parser.add_argument("--scale", default="tiny", help="default tiny")
-    parser.add_argument("--journal", type=Path, metavar="FILE", help="default journal.json beside the weights")
+    parser.add_argument("--scale", default="tiny", help="the model's scale (default tiny)")
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        metavar="FILE",
+        help="the training's journal, to keep beside the weights (default: journal.json there)",
+    )
     arguments = parser.parse_args()
     directory = records.ROOT / "models" / arguments.scale
     kept = directory / "journal.json"
     if arguments.journal:
         kept.write_text(_compact(journal.read(arguments.journal)))
     if not kept.exists():
-        raise InputError(f"no journal at {kept}; give the training's own with --journal.")
+        raise InputError(f"there is no journal at {kept}; give that of the training by --journal.")
     entries = json.loads(kept.read_text())
     plot(entries).savefig(directory / "loss.png", dpi=150)
     print(stages(RECIPES[arguments.scale]), scores(records.RESULTS, arguments.scale), sep="\n\n")
 
 
 def _compact(entries: dict) -> str:
-    """One entry a line."""
+    """The entries as JSON, one per line."""
     lines = (f"{json.dumps(key)}: {json.dumps(_rounded(value))}" for key, value in entries.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -88,7 +93,7 @@ def stages(recipe: Recipe) -> str:
 
 
 def scores(results: Path, scale: str) -> str:
-    """What the records of the model as it is say of it, as a Markdown table."""
+    """The model's scores without any scaling method, from the records, as a Markdown table."""
     rows = []
 
     def add(what: str, score: dict, digits: int, times: int = 1) -> None:
@@ -111,7 +116,7 @@ def scores(results: Path, scale: str) -> str:
 
 
 def _of_the_model(results: Path, scale: str, experiment: str) -> list[dict]:
-    """The records of the weights as they are, under no method."""
+    """The records of the model without any scaling method."""
     files = sorted((Path(results) / scale / experiment).glob("model*.json"))
     return [json.loads(file.read_text()) for file in files]
 

@@ -1,7 +1,7 @@
-"""Text to pre-train on: a directory of parquet or text files, PG19 from the hub, or the registry package's books.
+"""Text to pre-train on: a directory of parquet or text files, PG19 from the hub, or the packaged books.
 
-Books are divided by a checksum of how they begin: one in twenty is held out. A book that shares a passage with one of
-those that experiments/texts.py scores is left out altogether, unless those are all there is.
+A checksum of a book's beginning holds out one book in twenty. A book that shares a passage with a book that
+experiments/lab/texts.py scores is left out altogether; this does not apply to the packaged books themselves.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from experiments.lab import texts
 from experiments.lab.training.corpus import HUB, from_hub, in_directory, in_file
 
 _SHORTEST = 2000  # characters; shorter texts are skipped
-_PROBES = 25  # passages by which another edition of a book is known
+_PROBES = 25  # passages by which another edition of a book is recognised
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Books to train on, and others, held out."""
+    """Books to train on, and held-out books."""
 
     train: list[str]
     held_out: list[str]
@@ -32,7 +32,7 @@ class Corpus:
 
     @property
     def sha256(self) -> str:
-        """What tells these books from others."""
+        """A hash of all books."""
         return hashlib.sha256(json.dumps([self.train, self.held_out]).encode()).hexdigest()
 
 
@@ -40,13 +40,13 @@ def load(data: Path | None, hub_books: int = 0, evaluation: list[Path] | None = 
     """Read the books.
 
     Args:
-        data: a directory of .parquet files (column `text`) or .txt files; without one, `hub_books` books of PG19's
-            training set are streamed from the hub, or, when that is 0, the registry package's books are taken but for
-            the one that evaluations score; of each the first nine tenths are trained on and the rest is held out.
+        data: a directory of .parquet files (column `text`) or .txt files. If None, `hub_books` books of PG19's training
+            set are streamed from the hub. If that is 0, the packaged books are used, except the one that evaluations
+            score; the first nine tenths of each are for training and the rest is held out.
         evaluation: files with more books that must not be trained on.
 
     Raises:
-        InputError: no such directory, or no text in it.
+        InputError: there is no such directory, or no text in it.
     """
     if data is None and not hub_books:
         books = [book.text for book in texts.books(texts.AVAILABLE)[texts.SCORED :]]
@@ -69,12 +69,12 @@ def load(data: Path | None, hub_books: int = 0, evaluation: list[Path] | None = 
 
 
 def is_held_out(book: str) -> bool:
-    """Whether a book belongs to the one in twenty that are not trained on."""
+    """Whether a book is one of those, one in twenty, that are not trained on."""
     return zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) % 20 == 0
 
 
 def without_evaluation(books: list[str], evaluation: list[str]) -> list[str]:
-    """The books that share no passage with those of `evaluation` and of experiments/texts.py, whatever the edition."""
+    """The books that share no passage, in any edition, with those of `evaluation` or with the packaged books."""
     scored = [book.text for book in texts.books(texts.AVAILABLE)] + evaluation
     probes = [probe for text in scored for probe in _probes(text)]
     return [book for book in books if not _holds(_plain(book), probes)]

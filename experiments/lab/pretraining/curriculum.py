@@ -1,6 +1,6 @@
-"""From generated tasks and books to batches: which kinds at which length, and where the loss falls.
+"""Batches from generated tasks and books: which kinds at which length, and which tokens the loss counts.
 
-Batch i is drawn from (seed, i) alone, so a run that was killed goes on with the very batch that came next.
+Batch i depends on (seed, i) alone, so a killed run resumes with exactly the batch that comes next.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from torch.utils.data import IterableDataset
 from core.errors import InputError
 from eval.miniature import Setting, make
 
-PARTS = 2  # of a batch, for one process one after the other or for two at once: the result is the same
-TEXT = "text"  # the kind of rows that are a piece of a book; where it is taught, all tokens but answers count as text
+PARTS = 2  # parts of a batch, computed by one process in turn or by two at once, with the same result
+TEXT = "text"  # rows that are a piece of a book; in a stage with this kind, all tokens except answers count as text
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Stage:
     """A part of the curriculum.
 
     Attributes:
-        length: tokens of a row.
-        tokens: how many the stage reads in all.
-        batch: tokens of a batch, all its parts together.
-        turns: questions a row asks at most.
-        mixture: the share of each kind, both of the rows and of the loss.
-        reach: where above the length, a row's positions jump between sentences, three times at most, and span up to
-            `reach`: rows are short, distances are not (as in Zhu et al., "PoSE", 2024, but within L).
+        length: tokens per row.
+        tokens: how many tokens the stage reads in all.
+        batch: tokens per batch, all its parts together.
+        turns: the most questions in a row.
+        mixture: the share of each kind, in the rows and in the loss.
+        reach: if above `length`, a row's positions span up to `reach`, with at most three jumps between sentences. So
+            short rows still teach long distances (as in Zhu et al., "PoSE", 2024, but within L).
     """
 
     length: int
@@ -50,7 +50,7 @@ class Stage:
 
     @property
     def rows(self) -> int:
-        """Rows of a part."""
+        """Rows per part."""
         return self.batch // self.length // PARTS
 
     @property
@@ -59,7 +59,7 @@ class Stage:
 
 
 def tokenize(sample, tokenizer, length: int) -> tuple[list[int], list[bool]]:
-    """A sample's ids and which of them are targets: the answers, each with the end of sequence that closes it."""
+    """A sample's ids, and which of them are targets: the answers, each with the end of sequence that closes it."""
     ids = tokenizer(sample.context, add_special_tokens=False).input_ids
     target = [False] * len(ids)
     for turn in sample.turns:
@@ -74,14 +74,14 @@ def tokenize(sample, tokenizer, length: int) -> tuple[list[int], list[bool]]:
 
 
 def row(kind: str, rng: random.Random, setting: Setting, length: int, turns: int) -> tuple[list[int], list[bool]]:
-    """The ids of one row and which of them are targets, at most `length` each."""
+    """At most `length` ids of one row, and which of them are targets."""
     if kind != TEXT:
         return tokenize(make(kind, rng, setting, length, turns), setting.tokenizer, length)
     book = rng.choice(setting.passages)
-    for reach in (5, 12):  # characters a token, at most
+    for reach in (5, 12):  # characters per token to allow for
         start = rng.randrange(max(len(book) - reach * length, 1))
         piece = book[start : start + reach * length]
-        ids = setting.tokenizer(piece, add_special_tokens=False).input_ids[1:]  # the first may be torn
+        ids = setting.tokenizer(piece, add_special_tokens=False).input_ids[1:]  # the first may be half a word
         if len(ids) >= length:
             break
     ids = ids[:length]
@@ -91,7 +91,7 @@ def row(kind: str, rng: random.Random, setting: Setting, length: int, turns: int
 def batch(stage: Stage, rng: random.Random, setting: Setting) -> dict[str, torch.Tensor]:
     """One part: `input_ids`, `weights` and `position_ids`, [rows, length].
 
-    The weights sum to 1. Each kind's share falls on its answers, that of text on every other token of every row.
+    The weights sum to 1. Each kind's share goes to its answers, and the share of text to all other tokens of all rows.
     """
     ids = torch.full((stage.rows, stage.length), setting.tokenizer.pad_token_id)
     weights = torch.zeros(stage.rows, stage.length)
@@ -133,9 +133,9 @@ def positions(ends: torch.Tensor, reach: int, rng: random.Random) -> torch.Tenso
 
 
 class Batches(IterableDataset):
-    """All batches of a curriculum from step `start` on, each in PARTS parts, as (step, part): cheap to count off.
+    """All batches of a curriculum from step `start` on, each in PARTS parts, as cheap pairs (step, part).
 
-    :meth:`collate` makes what is needed of them, in the process that needs it.
+    :meth:`collate` makes the tensors of a part, in the process that needs them.
     """
 
     def __init__(self, stages: tuple[Stage, ...], setting: Setting, seed: int, start: int = 0) -> None:
@@ -158,7 +158,7 @@ def steps(stages: tuple[Stage, ...]) -> int:
 
 
 def stage_of(stages: tuple[Stage, ...], step: int) -> Stage:
-    """The stage that step (from 0) belongs to; the last one after the end."""
+    """The stage of a step, counted from 0; the last stage after the end."""
     for stage in stages:
         if step < stage.steps:
             return stage

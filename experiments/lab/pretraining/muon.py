@@ -1,9 +1,9 @@
 """Muon for the matrices of the layers, AdamW for embeddings, norms and the output head.
 
-Muon moves a matrix by the orthogonal factor of its momentum, so that every direction of it learns at the same rate
-(Jordan et al., "Muon", 2024); with the step's size matched to AdamW's, both take one learning rate (Liu et al., "Muon
-is Scalable for LLM Training", 2025, equation 4). torch.optim.Muon multiplies in bfloat16, which CPUs without such an
-instruction do 20 times slower than float32, and repeats the work in every process; this one does neither.
+Muon moves a matrix by the orthogonal factor of its momentum, so that all its directions learn at the same rate (Jordan
+et al., "Muon", 2024). The size of its steps is matched to AdamW's, so that both use one learning rate (Liu et al.,
+"Muon is Scalable for LLM Training", 2025, equation 4). torch.optim.Muon multiplies in bfloat16, which is 20 times
+slower than float32 on CPUs without such an instruction, and repeats the work in every process. This one does neither.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ import torch
 import torch.distributed as dist
 
 MOMENTUM = 0.95
-# Learning rates of all else in units of the matrices', which carry what a model starts out with and must move little.
+# Learning rates of the other weights, relative to that of the matrices. The matrices hold the initial heads and must
+# move slowly.
 EMBEDDING, HEAD = 2.0, 3.0
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan's quintic; five rounds bring all singular values near 1
 _ROUNDS = 5
 
 
 class Muon(torch.optim.AdamW):
-    """Muon for every matrix of a model but its embedding and output head, AdamW for all else.
+    """Muon for every matrix of a model except embedding and output head, AdamW for everything else.
 
     Args:
-        model: gives the parameters, by name.
-        learning_rate, betas, weight_decay: as AdamW's; Muon takes the first and the last.
+        model: the model whose parameters are trained.
+        learning_rate, betas, weight_decay: as for AdamW; Muon uses the first and the last.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Muon(torch.optim.AdamW):
             {"params": others, "muon": False, "lr": EMBEDDING * learning_rate},
             {"params": head, "muon": False, "lr": HEAD * learning_rate},
         ]
-        groups = [group for group in groups if group["params"]]  # a tied head is the embedding
+        groups = [group for group in groups if group["params"]]  # a tied head has no weights of its own
         super().__init__(groups, lr=learning_rate, betas=betas, weight_decay=weight_decay)
 
     @torch.no_grad()
@@ -53,7 +54,7 @@ class Muon(torch.optim.AdamW):
                 self._move(group)
 
     def _move(self, group: dict) -> None:
-        """Each process orthogonalises its share of the matrices; gradients and momenta are the same in all."""
+        """Each process orthogonalises its share of the matrices; all have the same gradients and momenta."""
         rank, count = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
         updates = []
         for index, parameter in enumerate(group["params"]):
@@ -73,7 +74,7 @@ class Muon(torch.optim.AdamW):
 
 
 def orthogonal(matrix: torch.Tensor) -> torch.Tensor:
-    """About U Vᵀ of the matrix's singular value decomposition U S Vᵀ, its singular values between 0.7 and 1.2."""
+    """Nearly U Vᵀ of the singular value decomposition U S Vᵀ; the result's singular values are between 0.7 and 1.2."""
     a, b, c = _COEFFICIENTS
     wide = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
     wide = wide / (wide.norm() + 1e-7)

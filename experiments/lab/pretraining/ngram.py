@@ -1,7 +1,7 @@
-"""The yardstick of a language model: an interpolated Kneser-Ney n-gram over the same tokens.
+"""A yardstick for a language model: an interpolated Kneser-Ney n-gram model over the same tokens.
 
-P_n(w | h) = max(c(h w) − D, 0) / c(h) + D · N(h ·) / c(h) · P_{n−1}(w | h'), with h' the context without its first
-token, N(h ·) the number of distinct tokens seen after h, and, below the highest order, c counted over distinct left
+P_n(w | h) = max(c(h w) − D, 0) / c(h) + D · N(h ·) / c(h) · P_{n−1}(w | h'). Here h' is the context without its first
+token, and N(h ·) is the number of distinct tokens seen after h. Below the highest order, c counts distinct left
 neighbours instead of occurrences (Chen and Goodman, 1999). Below the unigrams, every token is equally likely.
 """
 
@@ -23,7 +23,7 @@ class KneserNey:
 
     def __init__(self, tokens: np.ndarray, vocabulary: int, order: int = 3, discount: float = 0.75) -> None:
         if order * np.log2(vocabulary) >= 63:
-            raise InputError(f"{order}-grams over {vocabulary} tokens do not fit in 63 bits; take a lower order.")
+            raise InputError(f"{order}-grams over {vocabulary} tokens do not fit in 63 bits; use a lower order.")
         self.vocabulary, self.order, self.discount = vocabulary, order, discount
         grams, counts = np.unique(_grams(tokens, order, vocabulary), return_counts=True)
         self.levels = []
@@ -36,7 +36,7 @@ class KneserNey:
         self.levels.reverse()  # unigrams first
 
     def losses(self, tokens: np.ndarray) -> np.ndarray:
-        """−ln P of every token from the n-th on, given the n − 1 before it; nats, [len(tokens) − n + 1]."""
+        """−ln P in nats of every token from the n-th on, given the n − 1 before it, [len(tokens) − n + 1]."""
         every = _grams(tokens, self.order, self.vocabulary)
         probability = np.full(len(every), 1 / self.vocabulary)
         for n, level in enumerate(self.levels, start=1):
@@ -56,7 +56,7 @@ def _grams(tokens: np.ndarray, order: int, vocabulary: int) -> np.ndarray:
     tokens = np.asarray(tokens, dtype=np.int64)
     count = len(tokens) - order + 1
     if count < 1:
-        raise InputError(f"{len(tokens)} tokens are too few for {order}-grams.")
+        raise InputError(f"{len(tokens)} tokens are too few for {order}-grams; give a longer text.")
     made = np.zeros(count, dtype=np.int64)
     for offset in range(order):
         made = made * vocabulary + tokens[offset : offset + count]
@@ -64,6 +64,6 @@ def _grams(tokens: np.ndarray, order: int, vocabulary: int) -> np.ndarray:
 
 
 def _look_up(known: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """values[i] where known[i] is asked for, 0 where nothing is known."""
+    """For each number asked for, values[i] if it equals known[i], and 0 if it is not in `known`."""
     places = np.minimum(np.searchsorted(known, asked), len(known) - 1)
     return np.where(known[places] == asked, values[places], 0)

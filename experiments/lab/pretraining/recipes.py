@@ -1,4 +1,4 @@
-"""What each base model that is trained here is made of: its shape, its tokenizer, its curriculum."""
+"""The recipe of each base model that is trained here: its shape, its tokenizer, its curriculum."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from experiments.lab.pretraining.curriculum import TEXT, Stage
 
 @dataclass(frozen=True)
 class Recipe:
-    """A base model from nothing.
+    """How to train a base model from scratch.
 
     Attributes:
-        vocabulary: tokens of the BPE.
-        hidden, layers, intermediate: of the Llama; its heads have `head_dim` dimensions.
-        base, length: of its RoPE, and L.
+        vocabulary: the number of tokens of the BPE tokenizer.
+        hidden, layers, intermediate: the Llama's sizes; its heads have `head_dim` dimensions.
+        base, length: the base of its RoPE, and L.
         stages: the curriculum.
-        looking_back: heads of layer 0 that start out attending to the tokens just before.
-        learning_rate: the peak; warmed up over `warmup` steps, decayed to 2 % over the last `decay` of them.
-        held_out: samples of each kind to score every `score_every` steps.
+        looking_back: how many heads of layer 0 start out attending to the tokens just before.
+        learning_rate: the peak; reached over `warmup` steps, and decayed to 2 % over the last `decay` of all steps.
+        held_out: samples of each kind that are scored every `score_every` steps.
         save_every, log_every: steps between checkpoints, and between losses in the journal.
     """
 

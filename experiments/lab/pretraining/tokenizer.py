@@ -9,8 +9,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 PAD, EOS = "<pad>", "</s>"
-_PIECE = 6000  # characters
-_PIECES = 6  # of each book
+_PIECE = 6000  # characters per piece
+_PIECES = 6  # pieces of each book
 
 
 def train(books: list[str], vocabulary: int, length: int, seed: int) -> PreTrainedTokenizerFast:

@@ -1,1 +1,1 @@
-"""One short program for each engine; they run in the engines' environments, never in this one."""
+"""One short program per engine; each runs in that engine's environment, never in this project's."""

@@ -1,8 +1,8 @@
 """Losses of a GGUF file by llama.cpp: python -I on_llama_cpp.py MODEL REQUEST ANSWER.
 
-This runs in an environment of its own, so it imports nothing of this project. REQUEST is JSON with `ids`, how many of
-the last are `scored`, and the `length` to serve; ANSWER receives their losses in nats. The cache is float32, as the
-reference's is; llama.cpp's own default is float16.
+This runs in an environment of its own, so it imports nothing from this project. REQUEST is JSON with token `ids`, how
+many of the last ones are `scored`, and the `length` to serve. ANSWER receives their losses in nats. The cache is
+float32, like the reference's; llama.cpp's default is float16.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 import llama_cpp
 import numpy as np
 
-AT_ONCE = 512  # tokens
+AT_ONCE = 512  # tokens per pass
 
 
 def main() -> None:

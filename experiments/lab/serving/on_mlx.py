@@ -1,7 +1,7 @@
 """Losses of a checkpoint by MLX-LM: python -I on_mlx.py MODEL REQUEST ANSWER.
 
-This runs in an environment of its own, so it imports nothing of this project. REQUEST is JSON with `ids` and how many
-of the last are `scored`; ANSWER receives their losses in nats.
+This runs in an environment of its own, so it imports nothing from this project. REQUEST is JSON with token `ids` and
+how many of the last ones are `scored`. ANSWER receives their losses in nats.
 """
 
 import json
@@ -15,7 +15,7 @@ import mlx.nn as nn
 from mlx_lm.models.cache import make_prompt_cache
 from mlx_lm.utils import load_model
 
-AT_ONCE = 256  # tokens; attention over all before them is held at once
+AT_ONCE = 256  # tokens per pass; their attention to all earlier tokens is held at once
 
 asked = json.loads(Path(sys.argv[2]).read_text())
 ids, scored = asked["ids"], asked["scored"]
@@ -25,7 +25,7 @@ cache, losses, first = make_prompt_cache(model), [], len(ids) - 1 - scored
 edges = sorted({*range(0, first, AT_ONCE), *range(first, len(ids) - 1, AT_ONCE), len(ids) - 1})
 for start, end in pairwise(edges):
     inputs = mx.array([ids[start:end]])
-    if end <= first:  # nothing to score yet: without the output head, a fifth of the work of a small model
+    if end <= first:  # nothing to score yet, so leave out the output head, a fifth of a small model's work
         mx.eval(model.model(inputs, cache=cache))
         continue
     logits = model(inputs, cache=cache)[0].astype(mx.float32)

@@ -1,7 +1,7 @@
-"""Losses of a checkpoint by any transformers: python -I on_transformers.py MODEL REQUEST ANSWER.
+"""Losses of a checkpoint by any version of transformers: python -I on_transformers.py MODEL REQUEST ANSWER.
 
-This runs in an environment of its own, so it imports nothing of this project. REQUEST is JSON with `ids` and how many
-of the last are `scored`; ANSWER receives their losses in nats.
+This runs in an environment of its own, so it imports nothing from this project. REQUEST is JSON with token `ids` and
+how many of the last ones are `scored`. ANSWER receives their losses in nats.
 """
 
 import json
@@ -21,7 +21,7 @@ with torch.inference_mode():
     losses = torch.nn.functional.cross_entropy(logits, ids[0, -scored:], reduction="none")
 try:
     tokenizer = type(AutoTokenizer.from_pretrained(model)).__name__
-except Exception as error:  # a checkpoint whose tokenizer fails is one that cannot be served, but its losses count
+except Exception as error:  # such a checkpoint cannot be served, but its losses still count
     tokenizer = f"fails: {str(error).strip().splitlines()[0]}"
 found = {"losses": losses.tolist(), "version": transformers.__version__, "notes": {"tokenizer": tokenizer}}
 answer.write_text(json.dumps(found))

@@ -1,7 +1,7 @@
 """Losses of a checkpoint by vLLM on a CPU: python -I on_vllm.py MODEL REQUEST ANSWER.
 
-This runs in an environment of its own, so it imports nothing of this project. REQUEST is JSON with `ids`, how many of
-the last are `scored`, and the `length` to serve; ANSWER receives their losses in nats.
+This runs in an environment of its own, so it imports nothing from this project. REQUEST is JSON with token `ids`, how
+many of the last ones are `scored`, and the `length` to serve. ANSWER receives their losses in nats.
 """
 
 import json

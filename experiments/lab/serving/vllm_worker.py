@@ -1,10 +1,10 @@
 """Continuations or log-likelihoods of a checkpoint by vLLM: python -I vllm_worker.py MODEL SETTINGS.
 
-This runs in an environment of its own, so it imports nothing of this project. SETTINGS is JSON: `work` ("continue" or
+This runs in an environment of its own, so it imports nothing from this project. SETTINGS is JSON: `work` ("continue" or
 "score"), `dtype`, the `length` to serve in tokens, `tensor_parallel`, and `overrides` of the configuration. A line of
-JSON on the standard output says that the engine is ready. From then on each line of the standard input is a request,
-and each is answered by a line as soon as it is done, in any order. What vLLM prints goes to the standard error. When
-the standard input ends, so do this process and all that it started.
+JSON on the standard output says that the engine is ready. After that, each line of the standard input is a request, and
+each answer is a line of output, in the order they finish. What vLLM prints goes to the standard error. When the
+standard input ends, this process and the processes that it started end.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import time
 from collections.abc import Callable
 from importlib import metadata
 
-FAREWELL = 20  # seconds that vLLM has to end in
+FAREWELL = 20  # seconds that vLLM has to end before it is killed
 
 os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")  # GiB
-os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")  # of the cores, those left idle
+os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")  # leave no core idle
 os.environ |= {
-    "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",  # beyond L', with `overrides` that reach as far
+    "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",  # to serve more than L'; `overrides` then reach as far
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would hold the pipes open
     "VLLM_NO_USAGE_STATS": "1",
 }
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def receive(requests: queue.SimpleQueue) -> None:
-    """Hand on the requests; None at their end, after which nothing of this group of processes may live long."""
+    """Hand on the requests, and None at their end; some seconds later, kill what is left of this process group."""
     for line in sys.stdin:
         requests.put(json.loads(line))
     requests.put(None)
@@ -70,7 +70,7 @@ def continue_all(model: str, settings: dict, requests: queue.SimpleQueue, answer
     answer({"ready": True, "version": own_version()})
     asked: dict[str, dict] = {}
     while True:
-        while not asked or not requests.empty():  # new ones join those at work
+        while not asked or not requests.empty():  # new requests join the running ones
             if (request := requests.get()) is None:
                 return
             asked[request["key"]] = request
@@ -82,14 +82,14 @@ def continue_all(model: str, settings: dict, requests: queue.SimpleQueue, answer
 
 
 def sampling(request: dict) -> dict:
-    """vLLM's sampling parameters of a request; only the stops that it names end it."""
+    """vLLM's sampling parameters for a request; only the stops that it names end it."""
     return {
         "temperature": 0.0,
         "max_tokens": request["new"],
         "min_tokens": request["least"],
         "stop_token_ids": request["stop"],
         "ignore_eos": True,
-        "logprobs": 0,  # of the chosen tokens, which are no numbers where the logits are none
+        "logprobs": 0,  # of the chosen tokens; they are NaN if the logits are
         "detokenize": False,
     }
 
@@ -103,10 +103,10 @@ def continuation(request: dict, made) -> dict:
 
 
 def score_all(model: str, settings: dict, requests: queue.SimpleQueue, answer: Callable[[dict], None]) -> None:
-    """By lm-eval's back end: {key, pairs: [[context, answer], …]} is answered by {key, scores: [[nats, greedy], …]}."""
-    chosen = arguments(settings)  # vLLM is imported before its version is another
+    """Scores by lm-eval's back end: {key, pairs: [[context, answer], …]} → {key, scores: [[nats, greedy], …]}."""
+    chosen = arguments(settings)  # this imports vLLM, which must happen before metadata.version is replaced
     plain = metadata.version
-    metadata.version = lambda name: own_version() if name == "vllm" else plain(name)  # lm-eval asks for that of "vllm"
+    metadata.version = lambda name: own_version() if name == "vllm" else plain(name)  # lm-eval asks only for "vllm"
     from lm_eval.models.vllm_causallms import VLLM
 
     metadata.version = plain
@@ -120,23 +120,23 @@ def score_all(model: str, settings: dict, requests: queue.SimpleQueue, answer: C
 
 
 def arguments(settings: dict) -> dict:
-    """What vLLM is started with."""
+    """The arguments that vLLM is started with."""
     from vllm.platforms import current_platform
 
     on_cpu = current_platform.is_cpu()
-    if on_cpu:  # where a process more takes as long to start as a small evaluation takes
+    if on_cpu:  # starting another process takes as long as a small evaluation
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     return {
         "dtype": settings["dtype"],
         "max_model_len": settings["length"],
         "tensor_parallel_size": settings["tensor_parallel"],
         "hf_overrides": settings["overrides"],
-        "enforce_eager": on_cpu,  # compiling takes longer there than it saves
+        "enforce_eager": on_cpu,  # on a CPU compiling takes longer than it saves
     }
 
 
 def own_version() -> str:
-    """That of vLLM, without the build's local part; its packages have several names."""
+    """vLLM's version without the build's local part; the package has different names on CPU and GPU."""
     for name in ("vllm", "vllm-cpu"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             return metadata.distribution(name).version.split("+")[0]

@@ -1,6 +1,6 @@
-"""What a run needs, counted from the configuration alone: parameters, tokens, memory, disk, hours.
+"""Estimate what a run needs from the configuration alone: parameters, tokens, memory, disk, hours.
 
-Training first, then evaluation. GB are 10⁹ bytes. Nothing of a model is allocated.
+Training comes first, then evaluation. GB are 10⁹ bytes. No model is allocated.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from experiments.lab.training.loss import CHUNK_LOGITS
 # An A100 80GB SXM: dense bfloat16 FLOP/s and bytes/s of its memory (NVIDIA's data sheet).
 PEAK = 312e12
 BANDWIDTH = 2.039e12
-# Of the peak, in training. At 0.45 LLaMA2-7B at s = 2 takes the 6 hours on 8 A100 that the paper reports.
+# The share of the peak that training reaches. At 0.45, LLaMA2-7B at s = 2 takes the 6 hours on 8 A100s that the paper
+# reports.
 MFU = 0.45
-# Of the peak while prompts are read, and of the bandwidth while tokens are generated one by one. Assumed: transformers
-# launches every kernel from Python, which at batch 1 leaves most of the bandwidth unused.
+# The share of the peak reached while prompts are read, and of the bandwidth while tokens are generated one by one. Both
+# are assumed: transformers launches every kernel from Python, which at batch 1 leaves most of the bandwidth unused.
 READING = 0.4
 WRITING = 0.25
-TOKENISED = 365_000  # tokens a second and core (measured, LLaMA2's tokenizer)
-FILLED = 0.85  # of a GPU's memory, where a device batch is chosen
-PROCESS = 4  # GB of host memory that a process takes with its libraries and CUDA (assumed)
+TOKENISED = 365_000  # tokens per second and core (measured with LLaMA2's tokenizer)
+FILLED = 0.85  # the share of a GPU's memory to fill when a device batch is chosen
+PROCESS = 4  # GB of host memory for a process with its libraries and CUDA (assumed)
 
-# DeepSpeed's defaults: parameters gathered at a time (stage3_max_live_parameters), and updated at a time
+# DeepSpeed's defaults: how many parameters are gathered at a time (stage3_max_live_parameters) and updated at a time
 # (sub_group_size).
 LIVE_PARAMETERS = 1e9
 SUB_GROUP = 1e9
@@ -37,7 +38,7 @@ SUB_GROUP = 1e9
 
 @dataclass(frozen=True)
 class Plan:
-    """A run to estimate: tokens of a sequence, steps, settings, GPUs and their memory in GB, FLOP utilisation."""
+    """A run to estimate: tokens per sequence, steps, settings, GPUs, memory of each in GB, and FLOP utilisation."""
 
     length: int
     steps: int
@@ -48,7 +49,7 @@ class Plan:
 
     @property
     def tokens(self) -> int:
-        """That are trained on."""
+        """The number of tokens that the run trains on."""
         return self.length * self.settings.batch * self.steps
 
 
@@ -57,10 +58,10 @@ class Sizes:
     """A model's sizes.
 
     Attributes:
-        parameters: weights, tied ones once.
-        multiplied: the weights that every token is multiplied by; all but an embedding that is looked up.
-        width, inner: of the residual stream and of the MLP.
-        query, key: of the queries of all heads, and of the keys of all heads.
+        parameters: the number of weights; tied ones count once.
+        multiplied: the weights that every token is multiplied by: all except an embedding that is only looked up.
+        width, inner: the widths of the residual stream and of the MLP.
+        query, key: the widths of all heads' queries and of all heads' keys.
     """
 
     parameters: int
@@ -74,7 +75,7 @@ class Sizes:
 
 
 def parameters(config: PreTrainedConfig) -> int:
-    """How many weights the model has, tied ones once."""
+    """How many weights the model has; tied ones count once."""
     return _parameters(type(config), config.to_json_string())
 
 
@@ -109,7 +110,7 @@ def sizes(config: PreTrainedConfig) -> Sizes:
 def memory(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
     """GB per GPU of each part at the run's peak, in bfloat16 with a float32 master copy.
 
-    Several GPUs divide weights, gradients and optimizer states (ZeRO-3), the gradients summed in float32; a single one
+    Several GPUs divide weights, gradients and optimizer states (ZeRO-3), with gradients summed in float32. A single GPU
     holds float32 weights, which autocast copies to bfloat16.
     """
     size, settings = sizes(config), plan.settings
@@ -118,7 +119,7 @@ def memory(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
     if plan.gpus > 1:
         states = {"weights": 2 / plan.gpus, "gradients": 4 / plan.gpus, "optimizer": 12 / plan.gpus}
         passes |= {"gathered weights": 2 * min(count, LIVE_PARAMETERS)}
-        # A copy of the gradients, and the denominator of AdamW.
+        # A copy of the gradients, and AdamW's denominator.
         update = {"update": 2 * 4 * min(count / plan.gpus, SUB_GROUP)}
     else:
         states, update = {"weights": 4, "gradients": 4, "optimizer": 8}, {}
@@ -129,16 +130,16 @@ def memory(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
 
 
 def activations(size: Sizes, tokens: int, checkpointing: bool) -> dict[str, float]:
-    """Bytes that a forward and backward pass over so many tokens holds beside weights and gradients, in bfloat16.
+    """Bytes that a forward and backward pass over `tokens` holds in bfloat16, besides weights and gradients.
 
-    Counted for a Llama layer with a fused attention kernel and for a loss that never holds all logits.
+    Counted for Llama layers with a fused attention kernel and for a loss that never holds all logits.
     """
     # Two norms (float32 input, bfloat16 before and after the weight); q and attention's output; k and v; the MLP's
     # gate, activation, up and product.
     layer = tokens * (2 * 8 * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner)
-    gradients = tokens * 3 * 2 * size.inner  # of the MLP's, the most that a backward pass holds at a time
-    # Ours holds CHUNK_LOGITS at a time, Liger's kernel as many as hidden states; both sum the head's gradient in
-    # float32.
+    gradients = tokens * 3 * 2 * size.inner  # the MLP's, the most that a backward pass holds at a time
+    # Our loss holds CHUNK_LOGITS at a time, and Liger's kernel as many as there are hidden states. Both sum the head's
+    # gradient in float32.
     logits = 2 * 4 * max(CHUNK_LOGITS, tokens * size.width)
     loss = {"loss": logits + 4 * size.vocabulary * size.width + 3 * 2 * tokens * size.width}
     if checkpointing:
@@ -147,8 +148,10 @@ def activations(size: Sizes, tokens: int, checkpointing: bool) -> dict[str, floa
 
 
 def fitted(config: PreTrainedConfig, settings: Training, length: int, gpus: int, memory_of_each: float) -> Training:
-    """The settings with as many sequences at a time as a GPU has memory for, in GB: a power of two that divides the
-    batch evenly, at least 1."""
+    """The settings with as many sequences per GPU at a time as fit in its memory, in GB.
+
+    The number is a power of two that divides the batch evenly, at least 1.
+    """
     best, each = 1, 1
     while settings.batch % (each * gpus) == 0:
         tried = replace(settings, device_batch=each)
@@ -159,16 +162,17 @@ def fitted(config: PreTrainedConfig, settings: Training, length: int, gpus: int,
 
 
 def hours(config: PreTrainedConfig, plan: Plan) -> float:
-    """Wall-clock hours on A100s at the plan's utilisation of model FLOPs (6 per weight and token, and attention's)."""
+    """Wall-clock hours on A100s at the plan's FLOP utilisation; FLOPs are 6 per weight and token plus attention's."""
     size = sizes(config)
     per_token = 6 * size.multiplied + 6 * size.layers * size.query * plan.length
     return per_token * plan.tokens / (plan.gpus * PEAK * plan.mfu) / 3600
 
 
 def disk(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
-    """GB that a run writes: a checkpoint to go on from, the next while it is being saved, the result, the tokens.
+    """GB that a run writes: the last checkpoint, the next one while it is saved, the result, and the tokens.
 
-    ZeRO-3 saves weights and AdamW's moments in float32, and the weights in bfloat16 (14.1 bytes a parameter, measured).
+    ZeRO-3 saves weights and AdamW's moments in float32, and the weights also in bfloat16: 14.1 bytes per parameter,
+    measured.
     """
     count, several = parameters(config), plan.gpus > 1
     checkpoint = (14.1 if several else 12) * count
@@ -182,26 +186,26 @@ def disk(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
 
 
 def kept(config: PreTrainedConfig, gpus: int = 8) -> float:
-    """GB of a run's result, all that stays of it."""
+    """GB of a run's result, which is all that it leaves."""
     return (2 if gpus > 1 else 4) * parameters(config) / 1e9
 
 
 def host_memory(config: PreTrainedConfig, plan: Plan) -> float:
-    """GB of the host's memory, of all processes on it.
+    """GB of the host's memory for all processes on it.
 
-    The first process alone reads the checkpoint (transformers under ZeRO-3: the others have tensors without data), and
-    gathers the bfloat16 weights to save them; a single process has read it in float32 before it goes to the GPU.
+    Only the first process reads the checkpoint (under ZeRO-3 transformers gives the others tensors without data) and
+    gathers the bfloat16 weights to save them. A single process reads the weights in float32 before they go to the GPU.
     """
     return PROCESS * plan.gpus + (2 if plan.gpus > 1 else 4) * parameters(config) / 1e9
 
 
 def tokenising_hours(plan: Plan, cores: int = 1) -> float:
-    """Hours to tokenise what the run trains on, once for all runs that share it."""
+    """Hours to tokenise the run's data, once for all runs that share it."""
     return plan.tokens / (TOKENISED * cores) / 3600
 
 
 def check_division(settings: Training, gpus: int) -> None:
-    """InputError if so many GPUs cannot divide the batch evenly."""
+    """Raise InputError if the GPUs cannot divide the batch evenly."""
     if settings.batch % (settings.device_batch * gpus):
         raise InputError(
             f"a batch of {settings.batch} sequences cannot be divided among {gpus} GPUs with "
@@ -213,11 +217,11 @@ def report(config: PreTrainedConfig, plan: Plan) -> str:
     """The estimate of a training run as text for a terminal.
 
     Raises:
-        InputError: a plan that cannot be.
+        InputError: the plan is impossible.
     """
     settings = plan.settings
     if plan.gpus < 1 or plan.memory <= 0 or not 0 < plan.mfu <= 1:
-        raise InputError("plan for at least one GPU, memory above 0 GB and a utilisation within (0, 1].")
+        raise InputError("give at least one GPU, memory above 0 GB, and a utilisation (--mfu) above 0 and up to 1.")
     check_division(settings, plan.gpus)
     parts, files = memory(config, plan), disk(config, plan)
     needed = sum(parts.values())
@@ -232,7 +236,7 @@ def report(config: PreTrainedConfig, plan: Plan) -> str:
         f"disk          {sum(files.values()):.1f} GB",
         *(f"              {size:6.1f}  {name}" for name, size in files.items()),
         f"host memory   {host_memory(config, plan):.0f} GB",
-        f"tokenising    {60 * tokenising_hours(plan):.0f} minutes of a core, divided among all there are; once",
+        f"tokenising    {60 * tokenising_hours(plan):.0f} minutes of one core, divided among all cores; once",
         f"expected      {hours(config, plan):.1f} hours, assuming A100s at {plan.mfu:.0%} of their bfloat16 peak",
     ]
     if needed > plan.memory:
@@ -254,14 +258,14 @@ def evaluation(
     reading: float = READING,
     writing: float = WRITING,
 ) -> float:
-    """Hours to read prompts and to generate `new_tokens` after each, in bfloat16 on A100s with a model on each.
+    """Hours to read prompts and to generate `new_tokens` after each, in bfloat16 on A100s that each hold the model.
 
-    Reading is bound by arithmetic: 2 FLOPs a weight and token, and causal attention's. Every generated token is bound
-    by memory: all weights are read once for the prompts that share a batch, and the keys and values of each.
+    Reading is limited by arithmetic: 2 FLOPs per weight and token, plus causal attention's. Generating is limited by
+    memory: for every token, all weights are read once per batch, and the keys and values once per prompt.
 
     Args:
-        batch: prompts that are decoded together.
-        reading, writing: shares of the peak FLOP/s and of the bandwidth that are reached.
+        batch: how many prompts are decoded together.
+        reading, writing: the shares of the peak FLOP/s and of the bandwidth that are reached.
     """
     size = sizes(config)
     flops = 2 * size.multiplied * prompt_tokens + 2 * size.layers * size.query * prompt_tokens**2
@@ -273,13 +277,13 @@ def evaluation(
 
 
 def inference_memory(config: PreTrainedConfig, tokens_in_cache: int, bytes_each: int = 2) -> float:
-    """GB of the weights, and of the keys and values of so many tokens, in numbers of 2 bytes (bfloat16) or 4."""
+    """GB of the weights and of the keys and values of `tokens_in_cache` tokens, at 2 (bfloat16) or 4 bytes each."""
     size = sizes(config)
     return bytes_each / 2 * (2 * size.parameters + _cache(size) * tokens_in_cache) / 1e9
 
 
 def timing_memory(config: PreTrainedConfig, length: int) -> float:
-    """GB of a training step without an optimizer, as experiments.time_cost --checkpointing takes it in bfloat16."""
+    """GB of a training step without an optimizer in bfloat16, as in experiments.time_cost --checkpointing."""
     size = sizes(config)
     return (2 * 2 * size.parameters + sum(activations(size, length, True).values())) / 1e9
 

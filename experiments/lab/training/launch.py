@@ -1,4 +1,4 @@
-"""One process for each GPU, whoever started the first."""
+"""Start one process per GPU, unless a launcher already did."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from transformers import TrainingArguments
 from core.errors import InputError
 from experiments.lab import placing
 
-# That processes wait for one of them: to tokenise a corpus, or to read or hash hundreds of gigabytes from a slow disk.
+# How long processes wait for one of them that tokenises a corpus, or reads or hashes hundreds of gigabytes.
 PATIENCE = timedelta(hours=4)
-program: str | None = None  # what this process runs, where that is not the module that Python was started with
-processes = placing.rank  # (this process, how many train together)
+program: str | None = None  # the module that this process runs, if it is not the one that Python was started with
+processes = placing.rank  # (this process's rank, how many processes train together)
 
 
 def expected(module: str, count: int | None = None) -> int:
-    """How many processes train once :func:`start` was called: `count`, unless a launcher decided.
+    """How many processes train after :func:`start`: `count`, unless a launcher has decided.
 
-    Only where `module` is the program that runs: nothing that merely imports it may be started again.
+    This holds only if `module` is the program that runs, so that a program that only imports it is not started again.
 
     Args:
-        count: one for each GPU, if None.
+        count: None for one per GPU.
     """
     launched = "LOCAL_RANK" in os.environ
     runs = program or getattr(getattr(sys.modules["__main__"], "__spec__", None), "name", None)
@@ -36,13 +36,12 @@ def expected(module: str, count: int | None = None) -> int:
 
 
 def start(module: str, count: int | None = None) -> None:
-    """Run `python -m module` again in as many processes as are expected and exit as they do; return where one is
-    enough.
+    """Run `python -m module` again in as many processes as are expected, and exit with their status.
 
-    Where one of them exits with status 2, so does this process.
+    If one process is enough, return instead. If one of several exits with status 2, so does this process.
 
     Args:
-        count: one for each GPU, if None.
+        count: None for one per GPU.
     """
     count = expected(module, count)
     if count == processes()[1]:
@@ -52,7 +51,7 @@ def start(module: str, count: int | None = None) -> None:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
     sys.stdout.flush()
-    logging.disable(logging.ERROR)  # the processes say themselves what failed
+    logging.disable(logging.ERROR)  # the processes report themselves what failed
     line = ["--standalone", f"--nproc-per-node={count}", "-m", module, *sys.argv[1:]]
     try:
         run.run(run.parse_args(line))
@@ -64,31 +63,31 @@ def start(module: str, count: int | None = None) -> None:
 
 
 def _status(codes: set[int]) -> int:
-    """The exit status of processes that ended so; of those that a signal ended, as a shell has it, saying which."""
-    ended = codes - {-signal.SIGTERM} or codes  # which the others are sent
+    """The exit status for processes with these exit codes, as a shell states it; prints the signal that ended one."""
+    ended = codes - {-signal.SIGTERM} or codes  # SIGTERM is what the other processes are sent
     code = 2 if 2 in ended else max(ended)
     if code >= 0:
         return code
     if code != -signal.SIGTERM:
         name = signal.Signals(-code).name
-        print(f"error: {name} ended a process, as the system does for want of memory; the same command goes on from "
-              "the last checkpoint.", file=sys.stderr)  # fmt: skip
+        print(f"error: {name} ended a process, as the system does when memory runs out; run the same command again to "
+              "resume from the last checkpoint.", file=sys.stderr)  # fmt: skip
     return 128 - code
 
 
 def join(arguments: TrainingArguments) -> TrainingArguments:
-    """Join the processes, which ZeRO-3 needs when a model is loaded; one alone trains on one GPU."""
-    assert arguments.device  # looking at it joins them
-    if arguments.n_gpu > 1:  # else it would take a batch for each GPU, that many times what was asked for
+    """Join the processes, which ZeRO-3 needs before a model is loaded. A single process trains on one GPU."""
+    assert arguments.device  # reading this joins them
+    if arguments.n_gpu > 1:  # otherwise the Trainer would use a batch per GPU, several times what was asked for
         arguments._n_gpu = 1
     return arguments
 
 
 def once(work: Callable[[], object], here: bool) -> None:
-    """Do `work` in one of the processes while the others wait; where it fails all end, and that one alone says why.
+    """Do `work` in one process while the others wait. If it fails, all end, and only that process reports the error.
 
     Args:
-        here: whether this is the process that does it.
+        here: whether this process does it.
     """
     together = torch.distributed.is_available() and torch.distributed.is_initialized()
     if not together:
@@ -109,13 +108,13 @@ def once(work: Callable[[], object], here: bool) -> None:
 
 
 def join_on_cpu() -> None:
-    """Let the processes that a launcher started train under DeepSpeed without a GPU.
+    """Let processes that a launcher started train under DeepSpeed without a GPU.
 
-    accelerate joins processes for DeepSpeed on accelerators only, unless it is told the backend.
+    Unless it is told the backend, accelerate joins processes for DeepSpeed on accelerators only.
     """
     from accelerate import PartialState
     from deepspeed.ops import __compatible_ops__
 
-    __compatible_ops__["deepspeed_shm_comm"] = False  # else it is compiled for minutes; gloo serves as well
+    __compatible_ops__["deepspeed_shm_comm"] = False  # it would compile for minutes, and gloo is good enough
     os.environ["ACCELERATE_USE_DEEPSPEED"] = "true"
     PartialState(backend="gloo", timeout=PATIENCE)

@@ -1,12 +1,12 @@
 """The language-modelling loss without [length × vocabulary] logits in float32.
 
 For a vocabulary of 32,000 and 16,384 tokens, logits and their gradient would take 4 GB. Here the loss and both
-gradients are computed together, some tokens at a time: Liger's kernel does it on a GPU where it is installed,
-:class:`ChunkedLoss` everywhere else.
+gradients are computed together, a few tokens at a time: by Liger's kernel if it is installed and there is a GPU, and by
+:class:`ChunkedLoss` otherwise.
 
-Nothing of a model's code is replaced: :class:`HeadLoss` gives the output head (`lm_head`) a forward that returns the
-loss in place of logits while labels are set. The head remains a module that is called, so DeepSpeed's ZeRO-3
-gathers its weight, and data-parallel wrappers see an ordinary forward pass.
+No code of a model is replaced. :class:`HeadLoss` gives the output head (`lm_head`) a forward that returns the loss
+instead of logits while labels are set. The head is still called as a module, so DeepSpeed's ZeRO-3 gathers its weight,
+and data-parallel wrappers see an ordinary forward pass.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 IGNORED = -100
-CHUNK_LOGITS = 2**23  # logits held at a time: 32 MiB in float32
+CHUNK_LOGITS = 2**23  # how many logits are held at a time: 32 MiB in float32
 
 
 class ChunkedLoss(torch.autograd.Function):
     """Summed cross entropy of `hidden @ weight.T + bias`, with its gradients, in chunks of tokens.
 
-    Gradients are taken in the forward pass, so that each chunk's logits are computed once and then overwritten by
-    their own gradient: as many multiplications as plain cross entropy, without its memory.
+    Gradients are computed in the forward pass, so that each chunk's logits are computed once and then overwritten by
+    their own gradient. This takes as many multiplications as plain cross entropy, without its memory.
     """
 
     @staticmethod
@@ -46,7 +46,7 @@ class ChunkedLoss(torch.autograd.Function):
             total += (normalizer - logits.gather(-1, target))[counted].sum()
             if not any(wants):
                 continue
-            # d loss / d logits = softmax − one-hot, in place of the logits; zero for ignored tokens.
+            # d loss / d logits = softmax − one-hot, written over the logits; zero for ignored tokens.
             gradient = logits.sub_(normalizer).exp_()
             gradient.scatter_add_(-1, target, torch.full_like(normalizer, -1.0)).mul_(counted[:, None])
             narrow = gradient.to(hidden.dtype)
@@ -71,7 +71,7 @@ class ChunkedLoss(torch.autograd.Function):
 
 
 def uses_liger(device: torch.device) -> bool:
-    """Whether Liger's kernel computes the loss there: on a GPU, and wherever Triton's interpreter runs it."""
+    """Whether Liger's kernel computes the loss on this device: on a GPU, or where Triton's interpreter runs it."""
     runs = device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
     return runs and importlib.util.find_spec("liger_kernel") is not None
 
@@ -82,7 +82,7 @@ def summed_loss(hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Ten
     Args:
         hidden: [tokens, width], the output head's input.
         weight, bias: the output head's, [vocabulary, width] and [vocabulary] or None.
-        labels: [tokens], the token that follows each.
+        labels: [tokens], the next token of each.
     """
     if uses_liger(hidden.device):
         from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy
@@ -98,8 +98,8 @@ class HeadLoss:
     """Computes a causal language model's summed loss inside its own forward pass.
 
     Args:
-        model: any model whose logits are its output head's result; one that rescales or caps them afterwards
-            (Gemma 2, Cohere, Granite) is computed plainly.
+        model: any model. If it rescales or caps its output head's logits (Gemma 2, Cohere, Granite), the loss is
+            computed in the plain way, with all logits.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -114,16 +114,16 @@ class HeadLoss:
             head.forward = self._forward
 
     def kernel(self, device: torch.device) -> str:
-        """What computes it on such a device: "liger", "chunked", or "plain"."""
+        """What computes the loss on this device: "liger", "chunked", or "plain"."""
         return ("liger" if uses_liger(device) else "chunked") if self.fused else "plain"
 
     def __call__(self, model: nn.Module, inputs: dict, labels: Tensor) -> Tensor:
         """The loss summed over predicted tokens.
 
         Args:
-            model: the model, in whatever wrapper it is trained in.
-            inputs: its other arguments, `input_ids` [batch, length] among them.
-            labels: [batch, length], not shifted; :data:`IGNORED` where a token counts for nothing.
+            model: the model, in any wrapper that training uses.
+            inputs: its other arguments, including `input_ids` [batch, length].
+            labels: [batch, length], not shifted; :data:`IGNORED` where a token does not count.
         """
         following = nn.functional.pad(labels[:, 1:], (0, 1), value=IGNORED).flatten()
         self._labels = following if self.fused else None

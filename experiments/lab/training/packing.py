@@ -1,12 +1,12 @@
-"""Books into full-length training sequences, on disk, in an order that is a pure function of seed and step.
+"""Books as full-length training sequences on disk, in an order that depends on seed and step alone.
 
-A sequence is L' consecutive tokens of one book, and what remains of a book at its end is dropped. The paper says
-"fine-tuned ... with a max length of 8192" on PG19 and no more; this reading respects document boundaries without
-attention masks, every position of every sequence is a real long-range context, and of a PG19 book (about 100,000
-tokens) it drops a few per cent. No special tokens are added: a sequence from the middle of a book has no beginning.
+A sequence is L' consecutive tokens of one book; the rest at the end of a book is dropped. The paper only says
+"fine-tuned ... with a max length of 8192" on PG19. Sequences from single books respect document boundaries without
+attention masks, every position has real long-range context, and only a few per cent of a PG19 book (about 100,000
+tokens) are dropped. No special tokens are added, because a sequence from the middle of a book has no beginning.
 
-The sequences are tokenised once into a memory-mapped file that runs with the same source, tokeniser, length and seed
-share, so all methods see the same data, and a resumed run continues at its step without reading a text again.
+The sequences are tokenised once into a memory-mapped file, which runs with the same source, tokeniser, length and seed
+share. So all methods see the same data, and a resumed run continues at its step without reading a text again.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from experiments.lab.texts import Book
 from experiments.lab.training import checkpoint, launch
 from experiments.lab.training.corpus import Corpus
 
-_REMEDY = "remove its directory, which is made again"
-TOGETHER = 2**20  # bytes of text for each core that are tokenised at a time; in the making they take 100 MB
+_REMEDY = "remove its directory; it will be made again"
+TOGETHER = 2**20  # bytes of text per core that are tokenised at a time, which takes 100 MB of memory
 
 
 class PackedSequences(Dataset):
     """Training sequences in training order.
 
-    Item i is {"input_ids": int64 [length], "labels": the same}. When `total` exceeds the sequences there are, they are
-    gone through again in another order.
+    Item i is {"input_ids": int64 [length], "labels": the same}. If `total` exceeds the number of sequences, they come
+    again in another order.
 
     Attributes:
-        facts: the source, its books with their hashes and sequences, and the SHA-256 of all tokens.
+        facts: the source, its books with their hashes and numbers of sequences, and the SHA-256 of all tokens.
     """
 
     def __init__(self, directory: Path, total: int, seed: int) -> None:
@@ -60,7 +60,7 @@ class PackedSequences(Dataset):
         return {"input_ids": tokens, "labels": tokens}
 
     def describe(self, index: int) -> str:
-        """Which book's tokens item `index` is."""
+        """The book and the tokens that item `index` comes from."""
         row = self._row(index)
         for book in self.facts["books"]:
             if row < book["sequences"]:
@@ -89,36 +89,36 @@ def pack(
     """The sequences for `steps` batches of `batch`, tokenised on first use.
 
     Args:
-        length: tokens of a sequence, L'.
-        cache: the directory that holds one directory for each set of sequences.
+        length: tokens per sequence, L'.
+        cache: the directory that holds one directory per set of sequences.
 
     Raises:
-        InputError: no text, or too little for one batch of this length.
+        InputError: there is no text, or too little for one batch of this length.
     """
     directory = cache / identity(
         source=corpus.fingerprint, tokenizer=fingerprint(tokenizer), length=length, wanted=batch * steps, seed=seed
     )
     what = {"corpus": corpus, "tokenizer": tokenizer, "length": length, "batch": batch, "wanted": batch * steps}
-    here = int(os.environ.get("LOCAL_RANK", "0")) == 0  # one process of each host, as hosts may share no disk
+    here = int(os.environ.get("LOCAL_RANK", "0")) == 0  # one process per host, as hosts may not share a disk
     launch.once(lambda: _make(directory, functools.partial(_write, seed=seed, **what)), here)
     return PackedSequences(directory, batch * steps, seed)
 
 
 def _make(directory: Path, write: Callable[[Path], None]) -> None:
-    """See to it that `directory` holds what `write` wrote there.
+    """Make `directory` by `write`, unless it is there and intact.
 
-    A cache that was altered is made again rather than refused: what it is made of names its directory, so nothing is
-    lost and the tokens are the same.
+    A cache that was altered is made again, not refused. Its directory is named after its contents, so the tokens are
+    the same and nothing is lost.
     """
     if _is_whole(directory):
         return
-    with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):  # whoever makes the same, once
+    with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):  # let only one process make it
         if _is_whole(directory):
             return
         if directory.exists():
-            print(f"note: {directory} is not what was written there; it is made again.", file=sys.stderr)
+            print(f"note: {directory} was altered after it was written; it is made again.", file=sys.stderr)
             files.remove(directory)
-        for partial in directory.parent.glob(".*.partial"):  # of runs that were killed, of whichever sequences
+        for partial in directory.parent.glob(".*.partial"):  # left by killed runs, of any sequences
             with contextlib.suppress(InputError), files.lock(partial.with_name(partial.name[1 : -len(".partial")])):
                 files.remove(partial)
         with files.new(directory) as made:
@@ -148,7 +148,7 @@ def _write(folder: Path, *, corpus: Corpus, tokenizer, length: int, batch: int, 
         for book, tokens in _tokenised(corpus.books(seed), tokenizer, missing):
             whole = len(tokens) // length
             taken = min(whole, share, wanted - count)
-            # Of a book that gives a share only, which part is up to the seed.
+            # If a book gives only a share, the seed decides which part of it.
             first = int(np.random.default_rng([seed, read]).integers(whole - taken + 1)) if corpus.count else 0
             out.write(np.asarray(tokens[first * length : (first + taken) * length], dtype=dtype).tobytes())
             count, read, longest = count + taken, read + 1, max(longest, len(tokens))
@@ -178,11 +178,11 @@ def _write(folder: Path, *, corpus: Corpus, tokenizer, length: int, batch: int, 
 
 
 def _tokenised(books: Iterable[Book], tokenizer, missing: Callable[[], int]) -> Iterator[tuple[Book, list[int]]]:
-    """Every book with its tokens, several at a time, which the tokenizers library divides among all cores.
+    """Every book with its tokens. Several books are tokenised at a time, in parallel on all cores.
 
     Args:
-        missing: how many tokens are needed still. As a token has a byte at least, no book is read that would not have
-            been read had each been tokenised alone.
+        missing: how many tokens are still needed. A token has at least one byte, so this reads no book that tokenising
+            one book at a time would not read.
     """
     books, most = iter(books), TOGETHER * min(os.cpu_count() or 1, 64)
     while True:
@@ -203,7 +203,7 @@ def _tokenised(books: Iterable[Book], tokenizer, missing: Callable[[], int]) -> 
 
 
 def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
-    """What tells a tokeniser from another: the SHA-256 of all that it knows."""
+    """What identifies a tokeniser: the SHA-256 of its whole state."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     state = backend.to_str() if backend is not None else json.dumps(sorted(tokenizer.get_vocab().items()))
     return hashlib.sha256(state.encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""A training run on disk: what it is, where it stands, and its end as one directory that appears whole.
+"""A training run on disk: its settings, its progress, and its result as one directory that appears whole.
 
-While it trains, a run lives in `OUTPUT.unfinished`: `checkpoint-N` is where it stands, and its manifest says of which
-run it is. When it is done, `OUTPUT` appears by a rename: a stock Hugging Face checkpoint with `training.json`,
-`loss.png` and `tensorboard/` beside the weights.
+While it trains, a run lives in `OUTPUT.unfinished`. `checkpoint-N` there is its progress, with a manifest that states
+the run. When it is done, `OUTPUT` appears by a rename: a stock Hugging Face checkpoint with `training.json`, `loss.png`
+and `tensorboard/` beside the weights.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from experiments.lab.training.trainer import TENSORBOARD, Trainer
 
 FACTS = "training.json"
 _FINISHED = "finished"
-_LEFT = checkpoint.SAVING, TENSORBOARD, _FINISHED  # in a run's directory, beside its checkpoints
+_LEFT = checkpoint.SAVING, TENSORBOARD, _FINISHED  # what else is in a run's directory, beside its checkpoints
 TRAINED_BY = "core/*.py", "experiments/lab/training/*", "experiments/lab/models.py", "experiments/finetune.py"
 
 
@@ -34,62 +34,64 @@ class Run:
 
     Args:
         output: the finished run's directory.
-        settings: everything that decides the result, as JSON values; an `identity` is added.
+        settings: everything that decides the result, as JSON values; `identity` is added to it.
     """
 
     def __init__(self, output: Path, settings: dict) -> None:
-        # Through JSON once, so that it compares equal to what is read back.
+        # Convert to JSON and back, so that it compares equal to what is read from a file.
         settings = json.loads(json.dumps(settings, default=str))
         self.settings = settings | {"identity": records.identity(**settings)}
-        self.output = Path(os.path.abspath(output))  # so that it has a name, whatever was given
+        self.output = Path(os.path.abspath(output))  # so that even "." has a name
         self.folder = Path(f"{self.output}.unfinished")
 
     @property
     def is_done(self) -> bool:
-        """Whether the finished directory is there; InputError if it holds another run or something else."""
+        """Whether the finished directory exists; InputError if it holds another run or something else."""
         if not os.path.lexists(self.output):
             return False
         if not (self.output / FACTS).is_file():
-            raise InputError(f"{self.output} is there and holds no training run; give another --output, or remove it.")
+            raise InputError(f"{self.output} exists and holds no training run; give another --output, or remove it.")
         if differing := checkpoint.difference(self.read(), self.settings):
             raise InputError(f"{self.output} is a run with {differing}; give another --output, or remove it.")
         return True
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Within, no other command trains to this output; every process calls this.
+        """Inside the context, no other command trains to this output. Every process calls this.
 
         Raises:
-            InputError: another does.
+            InputError: another command does.
         """
         with contextlib.ExitStack() as lock:
             launch.once(lambda: lock.enter_context(files.lock(self.output)), launch.processes()[0] == 0)
             yield
 
     def begin(self, processes: int, data_sha256: str) -> dict:
-        """See to it that the run's directory holds a checkpoint to go on from, or none; every process calls this.
+        """Check that the run can resume from its directory's checkpoint, or clear the directory if there is none.
+
+        Every process calls this.
 
         Args:
-            processes: how many train together; DeepSpeed's checkpoints are divided among as many.
-            data_sha256: of all tokens.
+            processes: how many processes train together; DeepSpeed's checkpoints are divided among as many.
+            data_sha256: the SHA-256 of all tokens.
 
         Returns:
-            What the manifests of this run's checkpoints say.
+            the contents of the manifests of this run's checkpoints.
 
         Raises:
-            InputError: a checkpoint that is not whole, or of another run, number of processes, data or code.
+            InputError: the checkpoint is incomplete, or belongs to another run, number of processes, data or code.
         """
         facts = checkpoint.facts(self.settings | {"processes": processes, "data_sha256": data_sha256}, *TRAINED_BY)
 
         def look() -> None:
             if checkpoint.to_go_on_from(self.folder, facts) is None:
-                self.clear()  # another run's, of which nothing would be lost
+                self.clear()  # leftovers without a checkpoint, so nothing is lost
 
         launch.once(look, launch.processes()[0] == 0)
         return facts
 
     def sweep(self) -> None:
-        """Remove what a kill at the very end of this run left in its directory."""
+        """Remove what is left in this run's directory if it was killed at its very end."""
         left = checkpoint.last(self.folder)
         manifest = left and left / checkpoint.MANIFEST
         is_anothers = manifest and manifest.is_file() and self.settings["identity"] not in manifest.read_text("utf-8")
@@ -97,7 +99,7 @@ class Run:
             self.clear()
 
     def clear(self) -> None:
-        """Remove what a run leaves in its directory, and the directory unless there is something else in it."""
+        """Remove a run's files from its directory, and the directory itself if it is then empty."""
         for path in (*checkpoint.found(self.folder), *(self.folder / name for name in _LEFT)):
             files.remove(path)
         with contextlib.suppress(OSError):
@@ -105,30 +107,30 @@ class Run:
 
     @contextlib.contextmanager
     def saying_what_is_kept(self) -> Iterator[None]:
-        """Turn a want of disk or memory into one sentence that names the last whole checkpoint, which stays."""
+        """Turn a full disk or a lack of memory into one sentence that names the last complete checkpoint."""
         try:
             yield
         except Exception as error:
             if cli.is_full_disk(error):
                 shutil.rmtree(self.folder / checkpoint.SAVING, ignore_errors=True)
-                said, mend = f"no space left on the disk of {self.folder}", "free some and give the same command again"
+                said, mend = f"no space left on the disk of {self.folder}", "free some and run the same command again"
             elif cli.is_out_of_memory(error):
                 said = "out of memory"
-                mend = "give the same command with a smaller --device-batch, or with --checkpointing"
+                mend = "run the same command with a smaller --device-batch, or with --checkpointing"
             else:
                 raise
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             kept = checkpoint.last(self.folder)
             raise InputError(
-                f"{said} ({reason}); {mend}, which goes on from {kept.name if kept else 'the beginning'}."
+                f"{said} ({reason}); {mend}, which resumes from {kept.name if kept else 'the beginning'}."
             ) from error
 
     def finish(self, trainer: Trainer, tokenizer, facts: dict) -> None:
-        """Write the finished directory; every process calls this.
+        """Write the finished directory. Every process calls this.
 
         Args:
-            trainer: trained to its end.
-            facts: added to `training.json`.
+            trainer: the trainer, at the end of training.
+            facts: more facts for `training.json`.
         """
         model = trainer.accelerator.unwrap_model(trainer.model)
         with _whole_weights(model, trainer.is_deepspeed_enabled):
@@ -157,7 +159,7 @@ class Run:
 
 @contextlib.contextmanager
 def _whole_weights(model: torch.nn.Module, sharded: bool) -> Iterator[None]:
-    """Under ZeRO-3, every weight gathered on every device."""
+    """Inside the context, under ZeRO-3, every device holds every weight."""
     if not sharded:
         yield
         return
@@ -168,7 +170,7 @@ def _whole_weights(model: torch.nn.Module, sharded: bool) -> Iterator[None]:
 
 
 def plot_loss(losses: list[float], file: Path) -> None:
-    """The loss of every step."""
+    """Draw the loss of every step."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.5, 2.8), layout="constrained")

@@ -1,11 +1,11 @@
-"""Hugging Face's Trainer, with what a reproducible run adds to it.
+"""Hugging Face's Trainer with what a reproducible run needs.
 
 - The loss never holds all logits (:mod:`experiments.lab.training.loss`).
-- The data's order is the dataset's own, so its position is the number of steps done; with the optimizer, the
-  scheduler and the random states that the Trainer keeps, a killed run continues to the last bit.
-- What CLEX draws in training belongs to the sample, so a run is the same on any number of processes.
+- The data come in the dataset's own order, so the number of steps done is the position in the data. With the optimizer,
+  scheduler and random states that the Trainer saves, a killed run continues exactly, to the last bit.
+- CLEX's random draws belong to the sample, so a run is the same on any number of processes.
 - A checkpoint appears whole or not at all (:mod:`experiments.lab.training.checkpoint`).
-- A loss or gradient that is not a finite number stops the run before it reaches the weights.
+- A loss or gradient that is not finite stops the run before it reaches the weights.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from experiments.lab.training.loss import HeadLoss
 
 TENSORBOARD = "tensorboard"
 DEEPSPEED = Path(__file__).with_name("deepspeed_zero3.json")
-# DeepSpeed still calls by their old names what torch renamed; torch says so several times a step.
+# DeepSpeed still uses old names in torch, and torch warns of them several times per step.
 warnings.filterwarnings("ignore", message="`torch.distributed", category=FutureWarning)
 
 
@@ -43,8 +43,8 @@ class Trainer(SavesWhole):
         model: a causal language model.
         arguments: from :func:`training_arguments`.
         data: a map-style dataset of `input_ids` and `labels` [length], labels -100 where a token does not count.
-            If it has a method `describe(index) -> str`, a failure names the item by it.
-        facts: what the manifests of its checkpoints say.
+            If it has a method `describe(index) -> str`, errors use it to name an item.
+        facts: the contents of the manifests of its checkpoints.
     """
 
     loss_is_scaled_for_ga = True
@@ -53,7 +53,7 @@ class Trainer(SavesWhole):
         self, model: PreTrainedModel, arguments: TrainingArguments, data: Dataset, facts: dict | None = None
     ) -> None:
         self._loss, self._progress, self.facts = HeadLoss(model), Progress(), facts or {}
-        transformers.logging.disable_progress_bar()  # of saving each checkpoint
+        transformers.logging.disable_progress_bar()  # it would show the saving of each checkpoint
         super().__init__(model=model, args=arguments, train_dataset=data, callbacks=[self._progress, TensorBoard()])
         self.remove_callback(PrinterCallback)
         self.model_accepts_loss_kwargs = True  # asks for num_items_in_batch: the tokens of all micro-batches
@@ -68,12 +68,12 @@ class Trainer(SavesWhole):
         try:
             self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         finally:
-            self._progress.close()  # so that what is said of a failure has a line of its own
+            self._progress.close()  # so that an error has a line of its own
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
-        """The mean over all tokens of the step, as this micro-batch's share of it."""
+        """This micro-batch's share of the mean loss over all tokens of the step."""
         total = self._loss(model, {"input_ids": inputs["input_ids"]}, inputs["labels"])
-        # Gradients are averaged over the processes afterwards, so each counts its own share that many times.
+        # Gradients are averaged over processes afterwards, so each process multiplies its share by their number.
         loss = total * (self.accelerator.num_processes / num_items_in_batch)
         self._stop_unless_finite(loss)
         return loss
@@ -88,7 +88,7 @@ class Trainer(SavesWhole):
         )
 
     def _items(self) -> range:
-        """Which of the data's items this process's micro-batch holds."""
+        """The indices of the data's items in this process's micro-batch."""
         before = self.state.global_step * self.args.gradient_accumulation_steps + self._micro_batch
         first = before * self.args.world_size + self.accelerator.process_index
         return range(first * self._train_batch_size, (first + 1) * self._train_batch_size)
@@ -100,7 +100,7 @@ class Trainer(SavesWhole):
         return norm
 
     def ran_on(self) -> dict:
-        """What computed the run, which does not change what it is; of a resumed one, its last part."""
+        """What computed the run (for a resumed run, its last part); this is not part of the run's identity."""
         config = self.model.config.get_text_config(decoder=True)
         return {
             "processes": self.args.world_size,
@@ -114,10 +114,10 @@ class Trainer(SavesWhole):
     def _kept(self) -> str:
         checkpoint = last(Path(self.args.output_dir))
         kept = f"the last checkpoint, {checkpoint}, is kept" if checkpoint else "no checkpoint had been written"
-        return f"{kept}; lower the learning rate, or look at the data."
+        return f"{kept}; lower the learning rate, or check the data."
 
     def training_step(self, model, inputs, num_items_in_batch=None):
-        """One micro-batch, counted so that a failure can name it and every sample has its own draws."""
+        """One micro-batch, counted so that an error can name it and every sample has its own draws."""
         with clex.drawing(self.model, self._draws, self._items()):  # also while activations are recomputed
             done = super().training_step(model, inputs, num_items_in_batch)
         self._micro_batch += 1
@@ -129,7 +129,7 @@ class Trainer(SavesWhole):
         return super().get_batch_samples(epoch_iterator, num_batches, device)
 
     def log(self, logs, start_time=None):
-        """Log, adding the seconds since the log before."""
+        """Log, with the seconds since the previous log."""
         if "loss" in logs:
             now = time.perf_counter()
             logs["seconds"], self._last_log = now - self._last_log, now
@@ -145,17 +145,17 @@ def _version(package: str) -> str | None:
 
 
 def training_arguments(settings: Training, steps: int, seed: int, folder: Path, **changes) -> TrainingArguments:
-    """The Trainer's arguments for these settings on whatever hardware there is.
+    """The Trainer's arguments for these settings on the hardware at hand.
 
-    Several processes train under DeepSpeed ZeRO-3. Make the arguments before loading the model: ZeRO-3 then loads
-    each process's share only.
+    Several processes train under DeepSpeed ZeRO-3. Create the arguments before loading the model: then ZeRO-3 loads
+    only each process's share.
 
     Args:
         folder: where checkpoints and logs go.
-        changes: further arguments, or others than these.
+        changes: arguments to add or to replace.
 
     Raises:
-        InputError: a batch that the processes cannot divide evenly.
+        InputError: the processes cannot divide the batch evenly.
     """
     processes = launch.processes()[1]
     each = device_batch(settings, processes)
@@ -196,10 +196,10 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
 
 
 def device_batch(settings: Training, processes: int) -> int:
-    """How many sequences each of the processes takes at a time.
+    """How many sequences each process takes at a time.
 
     Raises:
-        InputError: the batch cannot be divided among them evenly.
+        InputError: the processes cannot divide the batch evenly.
     """
     each = min(settings.device_batch, settings.batch // processes)
     if not each or settings.batch % (each * processes):
@@ -211,9 +211,9 @@ def device_batch(settings: Training, processes: int) -> int:
 
 
 def default_dtype() -> str:
-    """What matrix products are in where nothing is asked for.
+    """The default dtype of matrix products: bfloat16 on a GPU that supports it, else float32.
 
-    Only some processors have bfloat16, and a run must not depend on which one it is given to: on a CPU it is float32.
+    It is float32 on every CPU, because only some CPUs have bfloat16 and a run must not depend on the CPU.
     """
     return "bfloat16" if bfloat16_on_gpu() else "float32"
 
@@ -224,7 +224,7 @@ def bfloat16_on_gpu() -> bool:
 
 
 class Progress(TrainerCallback):
-    """One bar, with the last loss."""
+    """A progress bar with the last loss."""
 
     _bar = None
 
@@ -241,13 +241,13 @@ class Progress(TrainerCallback):
         self._bar.update(1)
 
     def close(self) -> None:
-        """Leave the bar as it stands."""
+        """End the bar where it is."""
         if self._bar:
             self._bar.close()
 
 
 class TensorBoard(TrainerCallback):
-    """Scalars under `tensorboard/`; steps that a resumed run repeats replace those logged before the kill."""
+    """Writes scalars to `tensorboard/`; steps that a resumed run repeats replace those logged before the kill."""
 
     def on_train_begin(self, args, state, control, **_):
         from torch.utils.tensorboard import SummaryWriter
