@@ -75,13 +75,13 @@ def _opening(folder: Path, claims: list[Tested], models: list[Gallery]) -> str:
         "What": f"A check of <i>{_PAPER}</i> (Wu et al., EMNLP 2024). To extend a model from L to L' = s·L tokens, the "
         "paper's method, DPRoPE, either interpolates or leaves each pair of rotary dimensions, whichever disturbs the "
         "distribution of the pair's angles less.",
-        "Verdicts": f"{len(claims)} claims, each tested on every model that has records of it: {verdicts} verdicts, "
-        "explained below. Open a claim for its numbers and its figure.",
+        "Verdicts": f"{len(claims)} claims, each tested on every model that has records of it: {verdicts} verdicts. "
+        f"Open a claim for its numbers and its figure.{verdict_table.legend(claims)}",
         "Models": f"{_listed(named_models)}.",
         "Numbers": f"Every number is read from one of {records:,} records under <code>results/</code>. "
         "Brackets are 95 % intervals; statements that are tested together have wider ones (Holm's correction).",
         "Rerun": "<code>make reproduce</code> renders everything and measures a part anew. <code>make rerun "
-        "SCALE=tiny</code> measures everything of a model. <code>make report</code> makes this page.",
+        "SCALE=tiny</code> measures the whole suite of one model. <code>make report</code> makes this page.",
     }
     if not any(one.scale.geometry == published.GEOMETRY and _was_run(one.measured) for one in models):
         lines["Missing"] = (
@@ -105,7 +105,7 @@ def _listed(parts: list[str]) -> str:
 
 
 def _verdicts(claims: list[Tested], models: list[Gallery]) -> str:
-    return verdict_table.legend(claims) + _READING + verdict_table.render(claims, models)
+    return _READING + verdict_table.render(claims, models)
 
 
 _READING = (

@@ -4,11 +4,12 @@
 const missing = new Set(["", "–", "no record"]);
 const raised = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** What a cell sorts by: its data-order, the number that it begins with, or its text; null of a cell without a value. */
+/** What a cell sorts by: its data-order, the number that it begins with, or its text; null where there is no value. */
 function key(cell) {
   if (!cell) return null;
   if (cell.dataset.order) return Number(cell.dataset.order);
-  const plain = [...cell.childNodes].filter((node) => node.nodeName !== "SMALL").map((node) => node.textContent).join("").trim();
+  const parts = [...cell.childNodes].filter((node) => node.nodeName !== "SMALL");
+  const plain = parts.map((node) => node.textContent).join("").trim();
   if (missing.has(plain)) return null;
   const text = plain.replace(/−/g, "-").replace(/(\d),(?=\d{3})/g, "$1");
   const power = text.match(/^([+-]?[\d.]+)·10(⁻?)([⁰¹²³⁴⁵⁶⁷⁸⁹]+)/);
@@ -41,7 +42,8 @@ function sortable(heading, units, cellOf) {
     heading.setAttribute("aria-sort", next);
     const direction = next === "descending" ? -1 : 1;
     const keys = new Map(original.map((unit) => [unit, key(cellOf(unit, column))]));
-    const sorted = next === "none" ? original : [...original].sort((a, b) => compare(keys.get(a), keys.get(b), direction));
+    const sorted = [...original];
+    if (next !== "none") sorted.sort((one, other) => compare(keys.get(one), keys.get(other), direction));
     sorted.forEach((unit) => unit.parentElement.append(unit));
   });
 }
