@@ -5,6 +5,7 @@ Of a claim, each verdict has one line: that of the first model on which it came 
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,3 +143,9 @@ def _value(quantity: Quantity) -> str:
     score = quantity.score
     parts = (number(score.mean, quantity.digits, quantity.signed), interval(score, quantity.digits), quantity.unit)
     return " ".join(filter(None, parts))
+
+
+def anchor(heading: str) -> str:
+    """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces as hyphens."""
+    kept = (sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN")
+    return "".join(kept).replace(" ", "-")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
@@ -289,12 +288,4 @@ def _prompts(run: dict) -> np.ndarray:
     return np.array([score["mean"] for scores in tasks for score in scores.values()])
 
 
-def anchor(heading: str) -> str:
-    """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces as hyphens."""
-    kept = (sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN")
-    return "".join(kept).replace(" ", "-")
-
-
-FILTERS = {
-    "shown": shown, "number": number, "tokens": tokens, "text": markdown.text, "code": "`{}`".format, "anchor": anchor,
-}  # fmt: skip
+FILTERS = {"shown": shown, "number": number, "tokens": tokens, "text": markdown.text, "code": "`{}`".format}

@@ -93,7 +93,7 @@ def _render(template: str, names: dict) -> str:
         extensions=["jinja2.ext.do"],
         autoescape=False,  # Markdown: what is not the template's own words is escaped where it is inserted
     )
-    engine.filters |= FILTERS
+    engine.filters |= FILTERS | {"anchor": glance.anchor}
     try:
         text = engine.get_template(template).render(names | {"holds": holds})
     except (jinja2.TemplateError, LookupError) as error:

@@ -8,7 +8,7 @@ import pytest
 from analysis import results
 from core.errors import InputError
 from experiments.lab.records import RESULTS, ROOT
-from report import language, pages
+from report import glance, language, pages
 from tests.report.conftest import score
 
 
@@ -107,7 +107,7 @@ def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length():
     [("The choice of n̂ and b", "the-choice-of-n̂-and-b"), ("Long texts, RULER: 4.5 %", "long-texts-ruler-45-")],
 )
 def test_a_heading_is_linked_as_github_names_it(heading, anchor):
-    assert language.anchor(heading) == anchor
+    assert glance.anchor(heading) == anchor
 
 
 def test_the_command_line_refuses_a_scale_that_is_not_there(monkeypatch, capsys):
