@@ -216,7 +216,7 @@ class Plan:
         for factor in self.factors if temperature else ():
             steps = self._steps(temperature.experiments)
             for setting in self.preset.temperature_swapped(factor):
-                for seed in self._seeds(temperature.seeds):
+                for seed in self._seeds(self.suite.seeds) if factor in temperature.trained else ():
                     yield self._fine_tuned(setting, factor, seed, steps)
                 yield self._as_it_is(setting, factor, steps)
 

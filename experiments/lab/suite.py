@@ -75,11 +75,11 @@ class Temperature:
 
     Attributes:
         experiments: those of the suite's evaluations that are run.
-        seeds: fine-tunes of each of the two; with none, they are measured without training alone.
+        trained: the scaling factors at which they are fine-tuned as well, with the suite's seeds.
     """
 
     experiments: tuple[str, ...]
-    seeds: int = 1
+    trained: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

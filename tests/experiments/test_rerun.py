@@ -124,7 +124,7 @@ def test_times_are_taken_alone_and_of_clex_as_it_was_trained(tmp_path):
 
 def test_temperature_is_taken_from_yarn_and_given_to_dprope(tmp_path):
     assert not plan(tmp_path).chains("temperature")
-    suite = dataclasses.replace(SUITE, temperature=Temperature(("perplexity",), seeds=3))
+    suite = dataclasses.replace(SUITE, temperature=Temperature(("perplexity",), trained=(2, 4)))
     chains = plan(tmp_path, suite).chains("temperature")
     found = [" ".join(command) for command in trained(chains)]
     assert len(found) == len(set(found)) == 2 * 2 * 3 and len(chains) == 2 * 2 * 4
@@ -219,7 +219,7 @@ def test_what_is_not_to_be_trained_is_measured_as_it_is(tmp_path):
         SUITE,
         training=Step("finetune", {"length": 64}, data=Data.CORPUS),
         ablations=tuple(dataclasses.replace(ablation, trained=False) for ablation in SUITE.ablations),
-        temperature=Temperature(("perplexity",), seeds=0),
+        temperature=Temperature(("perplexity",)),
     )
     made = plan(tmp_path, suite, corpus="texts")
     tuned = [" ".join(command) for command in trained(made.chains())]

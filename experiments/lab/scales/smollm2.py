@@ -63,6 +63,6 @@ SCALE = Scale(
             ),
             Ablation("intervals", (90, 180, 360, 720), ("extension", "open_llm"), trained=False),
         ),
-        temperature=Temperature(("extension",), seeds=0),
+        temperature=Temperature(("extension",)),
     ),
 )

@@ -62,7 +62,8 @@ SCALE = Scale(
             Ablation("n_hat", (48, 44, 40, 36, 32, 28)),  # the paper's 96-56 of 128 dimensions
             Ablation("intervals", (90, 180, 360, 720)),
         ),
-        temperature=Temperature(("perplexity", "passkey")),
+        # Fine-tuned where the temperature is greatest.
+        temperature=Temperature(("perplexity", "passkey"), trained=(4,)),
         newer=Trained((rope.TO_BEAT, rope.COVERED), ("perplexity", "passkey")),
     ),
 )
