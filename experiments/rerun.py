@@ -184,7 +184,7 @@ def _local(model: str) -> str:
 
 def _existing(folder: Path, option: str) -> Path:
     if not folder.is_dir():
-        raise InputError(f"{option} {folder} is not a directory; give one that exists.")
+        raise InputError(f"{option} {folder} is no directory; give one that exists.")
     return folder.absolute()
 
 
