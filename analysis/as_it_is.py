@@ -1,4 +1,4 @@
-"""The model as it is, on every benchmark that it was measured on."""
+"""The scores of the model as it is, without extension, on every benchmark that has a record of it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Line:
     """One benchmark, or one length of it.
 
     Attributes:
-        name: of the benchmark.
+        name: the benchmark's name.
         amount: how much was asked or scored.
-        score: in the benchmark's unit.
+        score: the score in the benchmark's unit.
         digits: decimals to print.
     """
 
@@ -31,7 +31,7 @@ class Line:
 
 
 def lines(results: Results) -> list[Line]:
-    """Each benchmark once: of a checkpoint as it is, else of the unextended model at the least factor."""
+    """Each benchmark once: for a checkpoint as it is, else for the unextended model at the smallest factor."""
     found: dict[str, Line] = {}
     others = [name for name in results.experiments() if name not in _OF and not hasattr(metrics, name)]
     for experiment in [*_OF, *others]:

@@ -1,4 +1,4 @@
-"""What the records took to measure, by the clocks of those who measured them."""
+"""The time that the records took to measure, as they state it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from experiments.lab.records import RESULTS
 
 
 def seconds(results: Results, *experiments: str) -> float:
-    """Of all records of some experiments; those written again for a setting of the same pairs cost nothing."""
+    """The seconds of all records of some experiments; copies for settings of the same pairs count as 0."""
     return sum(_spent(run) for name in experiments for run in results.records(name))
 
 
 @dataclass(frozen=True)
 class Compute:
-    """What some records took together.
+    """The time that some records took together.
 
     Attributes:
-        records: how many they are.
-        seconds: by the clock, from start to end of each.
-        cpu_seconds: of those that ran on a CPU, times the machine's processors: what they took at most.
-        gpu_seconds: of those that ran on GPUs, times the GPUs that shared them.
+        records: the number of records.
+        seconds: wall-clock time from start to end of each.
+        cpu_seconds: for those that ran on a CPU, seconds times the machine's processors, which is an upper limit.
+        gpu_seconds: for those that ran on GPUs, seconds times the GPUs that shared the run.
     """
 
     records: int = 0
@@ -42,12 +42,12 @@ class Compute:
 
 
 def compute(folder: Path = RESULTS) -> dict[str, Compute]:
-    """All records under `folder`, by scale; those of runs that were repeated are in folders below and count as well."""
+    """The time of all records under `folder`, by scale, including repeated runs in subfolders."""
     return {name: _sum(Path(folder) / name) for name in scales(folder)}
 
 
 def words(duration: float) -> str:
-    """A duration in seconds, to be read: 40 s, 12 min, 3.4 h; a dash where nothing was measured."""
+    """A duration in seconds as text: 40 s, 12 min, 3.4 h; a dash if nothing was measured."""
     if duration < 1:
         return "under 1 s" if duration else "–"
     if duration < 90:
@@ -62,7 +62,7 @@ def _sum(scale: Path) -> Compute:
 
 def _of(run: dict) -> Compute:
     spent, ran_on = _spent(run), run.get("environment", {})
-    processors = re.match(r"(\d+) × ", ran_on.get("device", ""))  # of a GPU, the device is its name
+    processors = re.match(r"(\d+) × ", ran_on.get("device", ""))  # a GPU's device is only its name
     on_cpu = int(processors[1]) * spent if processors else 0.0
     return Compute(1, spent, on_cpu, spent * ran_on.get("gpus", 0))
 

@@ -1,9 +1,9 @@
-"""Whether a measured number decides a statement: its interval, Holm's correction, and what more would decide it.
+"""Whether a measured number decides a statement: its interval, Holm's correction, and how much more data would decide.
 
-A statement says in which region a number lies: above zero, below zero, within a margin. It is reproduced where the
-whole interval lies in the region, contradicted where the whole interval lies outside, and undecided otherwise. The
-p-value of a decision is that of the region's nearer edge, so it is at most α exactly where the interval at 1 - α holds
-no edge. Of several statements that are decided together, each is decided at Holm's level (Scand. J. Stat. 1979).
+A statement says that a number lies in a region: above zero, below zero, or within a margin. It is reproduced if the
+whole interval lies in the region, contradicted if the whole interval lies outside, and undecided otherwise. The p-value
+of a decision belongs to the region's nearer edge, so it is at most α exactly if the interval at 1 - α contains no edge.
+If several statements are decided together, each is decided at Holm's level (Scand. J. Stat. 1979).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from analysis.scores import Score
 
 CONTRADICTED, REPRODUCED, UNDECIDED = "contradicted", "reproduced", "undecided"
 LEVEL = 0.05
-POWER = 0.8  # the share of repetitions in which as many samples as are said to decide would
-_MOST = 10**9  # samples or seeds that are still said
+POWER = 0.8  # the share of repetitions in which the stated number of samples would decide
+_MOST = 10**9  # larger numbers of samples or seeds are not stated
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,14 @@ class Estimate:
     """A number and its standard errors.
 
     Attributes:
-        mean: in the metric's unit.
-        below, above: the error over samples, toward smaller and toward larger values; 0 where samples are not a part.
-        samples: how many; None where they are not a part.
-        over_seeds: the error over training seeds; 0 where it is not a part.
-        seeds: how many.
-        freedom: the degrees of freedom of that error.
-        by_chance: the share of its variance that would vanish with more samples: which of them each seed gets right.
+        mean: the number, in the metric's unit.
+        below, above: the error over samples, toward smaller and toward larger values; 0 if samples have no part in it.
+        samples: the number of samples; None if samples have no part in the error.
+        over_seeds: the error over training seeds; 0 if seeds have no part in it.
+        seeds: the number of seeds.
+        freedom: the degrees of freedom of the error over seeds.
+        by_chance: the share of the variance over seeds that more samples would remove. It comes from which samples each
+            seed happens to get right.
     """
 
     mean: float
@@ -48,29 +49,29 @@ class Estimate:
 
     @classmethod
     def of(cls, score: Score, samples: int | None = None) -> Estimate:
-        """From a 95 % interval over samples, as if normal toward either end."""
+        """From a 95 % interval over samples, taken as normal on each side."""
         below, above = (float(abs(end - score.mean) / ndtri(0.975)) for end in (score.low, score.high))
         return cls(score.mean, below, above, samples or score.n)
 
     @property
     def errors(self) -> tuple[float, float]:
-        """Of samples and seeds together, toward smaller and toward larger values."""
+        """The error of samples and seeds together, toward smaller and toward larger values."""
         return math.hypot(self.below, self.over_seeds), math.hypot(self.above, self.over_seeds)
 
     @property
     def degrees(self) -> float:
-        """Of freedom, by Welch and Satterthwaite; the samples' own are many."""
+        """The degrees of freedom by Welch and Satterthwaite; those of samples count as infinite."""
         share = self.over_seeds**2 / (sum(error**2 for error in self.errors) / 2) if self.over_seeds else 0.0
         return self.freedom / share**2 if share else math.inf
 
     def interval(self, level: float = LEVEL) -> Score:
-        """At 1 - level; n counts seeds where there are several, else samples."""
+        """The interval at 1 - level; n counts seeds if there are several, else samples."""
         times = stdtrit(self.degrees, 1 - level / 2)
         low, high = (float(self.mean + sign * times * error) for sign, error in zip((-1, 1), self.errors))
         return Score(self.mean, low, high, self.seeds if self.seeds > 1 else self.samples)
 
     def of_samples(self, samples: int) -> Estimate:
-        """The same at another number of samples."""
+        """The estimate as it would be with another number of samples."""
         ratio = self.samples / samples
         left = 1 - self.by_chance + self.by_chance * ratio
         below, above, over_seeds = (
@@ -81,27 +82,27 @@ class Estimate:
         return replace(self, below=below, above=above, samples=samples, over_seeds=over_seeds, by_chance=by_chance)
 
     def of_seeds(self, seeds: int) -> Estimate:
-        """The same at another number of training seeds."""
+        """The estimate as it would be with another number of training seeds."""
         over_seeds = math.sqrt(self.seeds / seeds) * self.over_seeds
         return replace(self, over_seeds=over_seeds, seeds=seeds, freedom=max(self.freedom, seeds - 1))
 
 
 @dataclass(frozen=True)
 class Region:
-    """Where a statement says that a number lies, between two edges."""
+    """The region between two edges in which a statement places a number."""
 
     low: float = -math.inf
     high: float = math.inf
 
     def holds(self, value: float) -> bool:
-        """Whether a value lies there."""
+        """Whether a value lies in the region."""
         return self.low < value < self.high
 
     def p(self, estimate: Estimate) -> float:
-        """Of the nearer edge, two-sided: the least level at which the interval holds no edge."""
+        """The two-sided p-value of the nearer edge: the least level at which the interval contains no edge."""
         below, above = estimate.errors
         ends = ((estimate.mean - self.low, below, above), (self.high - estimate.mean, above, below))
-        # Toward an edge that is passed already, the interval's other end is the nearer one.
+        # If the mean lies beyond an edge, the interval's other end is nearer to that edge.
         far = min(_in_errors(abs(gap), toward if gap > 0 else away) for gap, toward, away in ends)
         return min(1.0, 2 * float(stdtr(estimate.degrees, -far)))
 
@@ -110,7 +111,7 @@ ABOVE, BELOW = Region(low=0.0), Region(high=0.0)
 
 
 def within(margin: float) -> Region:
-    """From -margin to margin."""
+    """The region from -margin to margin."""
     return Region(-margin, margin)
 
 
@@ -122,7 +123,7 @@ def _in_errors(gap: float, error: float) -> float:
 
 @dataclass(frozen=True)
 class Needed:
-    """How many samples, seeds or both would decide; None of what may stay as it is."""
+    """How many samples, seeds or both would decide; None for a number that may stay as it is."""
 
     samples: int | None = None
     seeds: int | None = None
@@ -130,14 +131,14 @@ class Needed:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a measured number says of a statement.
+    """What a measured number says about a statement.
 
     Attributes:
         estimate: the number.
-        region: where the statement says that it lies.
-        effect: what the paper measured of it; None where the paper states nothing that compares.
-        level: at which it is decided: Holm's, of a family.
-        p: corrected by Holm.
+        region: the region in which the statement places it.
+        effect: the number that the paper measured; None if the paper states nothing comparable.
+        level: the level of the decision, Holm's within a family.
+        p: the p-value, corrected by Holm.
     """
 
     estimate: Estimate
@@ -155,36 +156,36 @@ class Decision:
 
     @property
     def interval(self) -> Score:
-        """At the level of the decision: it holds an edge of the region exactly where the verdict is UNDECIDED."""
+        """The interval at the decision's level; it contains an edge of the region exactly if UNDECIDED."""
         return self.estimate.interval(self.level)
 
     @property
     def holds_effect(self) -> bool | None:
-        """Whether the interval holds the paper's own effect; None where there is none."""
+        """Whether the interval contains the paper's own effect; None if there is none."""
         return None if self.effect is None else self.interval.low <= self.effect <= self.interval.high
 
     @property
     def needed(self) -> Needed | None:
-        """What would decide at the measured spread, were the paper's effect, or where it has none the mean, the truth.
+        """What would decide if the paper's effect (if it has none, the mean) were true and the spread as measured.
 
-        None where nothing would: that value is an edge of the region.
+        None if nothing would, because that value is an edge of the region.
         """
         value = self.estimate.mean if self.effect is None else self.effect
         return needed(self.estimate, value, self.region, self.level)
 
 
 def decide(family: Sequence[tuple[Estimate, Region, float | None]]) -> list[Decision]:
-    """Every statement of a family, an estimate with its region and the paper's effect, corrected by Holm."""
+    """The decisions on a family of statements (estimate, region, the paper's effect), corrected by Holm."""
     found = np.array([region.p(estimate) for estimate, region, _ in family])
     levels, corrected = holm(found)
     return [Decision(*each, float(level), float(p)) for each, level, p in zip(family, levels, corrected)]
 
 
 def holm(found: np.ndarray, level: float = LEVEL) -> tuple[np.ndarray, np.ndarray]:
-    """Holm's level of each of several p-values [n], and the p-values corrected [n].
+    """Holm's level for each of several p-values [n], and the corrected p-values [n].
 
-    From the least on, the j-th is held against level / (n - j + 1); the first that is above its level ends it, and the
-    rest are held against the same.
+    In ascending order, the j-th p-value is compared with level / (n - j + 1). From the first one above its level on,
+    all are compared with that same level.
     """
     order, n = np.argsort(found, kind="stable"), len(found)
     steps = level / np.arange(n, 0, -1)
@@ -197,10 +198,10 @@ def holm(found: np.ndarray, level: float = LEVEL) -> tuple[np.ndarray, np.ndarra
 
 
 def needed(estimate: Estimate, value: float, region: Region, level: float = LEVEL) -> Needed | None:
-    """How many samples would decide in POWER of all repetitions, were `value` the truth and the spread as measured.
+    """How many samples would decide in POWER of all repetitions, if `value` were true and the spread as measured.
 
-    Where the seeds' spread alone is too wide, how many seeds; where neither alone decides, both, each with half of the
-    variance that is allowed.
+    If the spread over seeds alone is too wide, the number of seeds. If neither alone decides, both numbers, each with
+    half of the allowed variance.
     """
     if value in (region.low, region.high):
         return None
@@ -224,14 +225,14 @@ def needed(estimate: Estimate, value: float, region: Region, level: float = LEVE
 
 
 def power(estimate: Estimate, value: float, region: Region, level: float = LEVEL) -> float:
-    """The share of repetitions, each as precise as the estimate, that would decide, were `value` the truth."""
+    """The share of repetitions, each as precise as the estimate, that would decide if `value` were true."""
     (below, above), degrees = estimate.errors, estimate.degrees
     error, times = (below + above) / 2, stdtrit(degrees, 1 - level / 2)
     if not error:
         return 1.0
 
     def share(mean: float) -> float:
-        """Of the repetitions whose mean is less."""
+        """The share of repetitions whose mean is smaller."""
         return float(stdtr(degrees, (mean - value) / error))
 
     inside = share(region.high - times * above) - share(region.low + times * below)
@@ -239,7 +240,7 @@ def power(estimate: Estimate, value: float, region: Region, level: float = LEVEL
 
 
 def _least(enough: Callable[[int], bool], start: int = 1) -> int | None:
-    """The least number that is enough, if every larger one is too; else one that is. None beyond _MOST."""
+    """The least number that is enough, or None beyond _MOST. If enough numbers do not form a range, one of them."""
     high = start
     while not enough(high):
         if high >= _MOST:

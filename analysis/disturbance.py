@@ -9,7 +9,7 @@ from analysis.results import Results
 from analysis.rows import Setting
 from core import rope
 
-Way = tuple[str, str]  # a precision and a convention
+Way = tuple[str, str]  # how the disturbance is counted: a precision and a convention
 WAYS: tuple[Way, ...] = (("float32", "released"), ("float64", "released"), ("float64", "equation"))
 
 
@@ -18,8 +18,8 @@ class Moved:
     """A setting's disturbance, counted one way.
 
     Attributes:
-        average: over pairs, in 10⁻³ nat.
-        interpolated: dimensions that are divided by s.
+        average: the mean over pairs, in 10⁻³ nat.
+        interpolated: the number of dimensions that are divided by s.
     """
 
     average: float
@@ -28,12 +28,12 @@ class Moved:
 
 @dataclass(frozen=True)
 class Disturbed:
-    """A setting by scaling factor.
+    """A setting's disturbance at each scaling factor.
 
     Attributes:
-        name: as in other tables; n̂ set by hand, which is another at each factor, is called so.
+        name: the name in other tables; "n̂ by hand" stands for n̂ set by hand, which differs between factors.
         chosen: whether the method chooses its pairs by the disturbance.
-        moved: by factor and way.
+        moved: the disturbance by factor and way of counting.
         published: the paper's numbers by factor, in 10⁻³ nat.
     """
 
@@ -44,7 +44,7 @@ class Disturbed:
 
 
 def rows(results: Results) -> list[Disturbed]:
-    """In the order of the records."""
+    """All settings, in the order of the records."""
     numbers = published.disturbance() if comparable(results) else {}
     found: dict[str, Disturbed] = {}
     for run in sorted(results.require("disturbance"), key=lambda run: run["factor"]):
@@ -61,12 +61,12 @@ def rows(results: Results) -> list[Disturbed]:
 
 
 def comparable(results: Results) -> bool:
-    """Whether the paper's numbers, which depend on the geometry alone, stand beside the scale's."""
+    """Whether the paper's numbers, which depend only on the geometry, can be compared with the scale's."""
     return results.scale.geometry == published.GEOMETRY
 
 
 def deviation(found: list[Disturbed]) -> float:
-    """The largest relative one of the released convention in float32 from the paper."""
+    """The largest relative deviation from the paper of the released convention in float32."""
     return max(
         (
             abs(row.moved[factor][WAYS[0]].average / value - 1)

@@ -1,7 +1,7 @@
-"""What the paper itself measured: the effect that each of its claims states, and the fluctuation of its own numbers.
+"""What the paper itself measured: the effect that each of its claims states, and the spread of its own numbers.
 
-All of it is read from the published tables (results/paper/). An average is taken of its parts, since not every printed
-average agrees with them; of several models, the mean of their effects.
+Everything comes from the published tables (results/paper/). Averages are computed from their parts, because some
+printed averages do not agree with them. An effect on several models is the mean over the models.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from core import rope
 if TYPE_CHECKING:
     import pandas as pd
 
-# The averages of the paper's tables by the names that they have here, and which of their parts each leaves out.
+# The averages of the paper's tables by their names here, and how many of the first parts each leaves out.
 _AVERAGES = {"Avg.": 0, "Avg.>L": 1}
 _LENGTH = published.GEOMETRY.context_length
 
@@ -30,10 +30,10 @@ def rivals(table: str) -> list[str]:
 
 
 def advantage(table: str, rival: str, factor: float, metric: str) -> float | None:
-    """The method's score minus a rival's; None where the paper does not state both.
+    """DPRoPE's score minus a rival's in the paper; None if the paper does not state both.
 
     Args:
-        metric: an average, as tables here name it.
+        metric: an average, by its name in the tables here.
     """
     if metric not in _AVERAGES:
         return None
@@ -43,7 +43,7 @@ def advantage(table: str, rival: str, factor: float, metric: str) -> float | Non
 
 
 def perplexity_advantage(rival: str, factor: float) -> float | None:
-    """The method's loss at L' minus a rival's in nats per token, from perplexities; None as above."""
+    """DPRoPE's loss at L' minus a rival's in nats per token, from the paper's perplexities; None if it lacks them."""
     length = tokens(round(_LENGTH * factor))
     values = [_by_model(_rows("perplexity", method), "context_length", "perplexity") for method in (rope.OURS, rival)]
     both = [(ours.get(length), values[1].get(model, {}).get(length)) for model, ours in values[0].items()]
@@ -51,7 +51,7 @@ def perplexity_advantage(rival: str, factor: float) -> float | None:
 
 
 def kept_advantage(factor: float) -> float | None:
-    """Of the score at L in RULER, the per cent that the method keeps at L', minus those of the unextended model."""
+    """The per cent of its RULER score at L that DPRoPE keeps at L', minus the same of the unextended model."""
     near, far = tokens(_LENGTH), tokens(round(_LENGTH * factor))
     kept = [
         {
@@ -65,7 +65,7 @@ def kept_advantage(factor: float) -> float | None:
 
 
 def rank_correlation(factor: float) -> float | None:
-    """Spearman's ρ of disturbance and perplexity at L' over the methods that the paper states both of."""
+    """Spearman's ρ of disturbance and perplexity at L', over the methods for which the paper states both."""
     moved = {method: value for (method, s), value in published.disturbance().items() if s == factor}
     length, found = tokens(round(_LENGTH * factor)), []
     for _, rows in published.table("perplexity").groupby("model"):
@@ -86,24 +86,24 @@ def ablated(table: str, metric: str) -> dict[float, float]:
 
 
 def spread(values: list[float]) -> float:
-    """From the least to the greatest."""
+    """The largest value minus the smallest."""
     return max(values) - min(values)
 
 
 def time(phase: str) -> float | None:
-    """The method's time relative to the reference's, of a phase."""
+    """The paper's time of DPRoPE relative to PI, for a phase."""
     frame = published.table("time_cost")
     return _mean(list(frame[(frame["method"] == rope.OURS) & (frame["phase"] == phase)]["relative_to_pi"]))
 
 
 def time_resolution() -> float:
-    """Half a unit of the last digit that the paper prints of its times: what it cannot tell from no difference."""
+    """Half a unit of the last digit of the paper's times: a smaller difference would not show in its table."""
     digits = (len(f"{value:.9g}".partition(".")[2]) for value in published.table("time_cost")["relative_to_pi"])
     return 0.5 * 10.0 ** -max(digits)
 
 
 def _rows(table: str, method: str, factor: float | None = None) -> pd.DataFrame:
-    """A method's; of one that is learned once for all factors, whatever its factor."""
+    """The rows of a method at a factor; a method that is learned once for all factors has them at every factor."""
     frame = published.table(table)
     frame = frame[frame["method"] == method]
     known = rope.METHODS.get(method)

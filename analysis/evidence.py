@@ -1,10 +1,10 @@
-"""The difference of two rows with its errors: over training seeds, and over samples, paired where possible.
+"""The difference of two rows with its errors: over training seeds, and over samples, paired if possible.
 
-The rows' models answered the same samples, so the samples' error is that of the differences sample by sample; of
-several seeds, that of their means. A record that does not hold its samples is paired by what it holds (tasks and
-lengths). One that holds totals alone is not paired: several seeds are then the whole error, on these samples, and of
-one seed the two intervals combine. A pair that was trained with one seed takes the error over seeds from the settings
-that have several.
+The two models answered the same samples, so the error over samples comes from the differences sample by sample; with
+several seeds, from the means over seeds. A record without single samples is paired by what it holds, such as tasks and
+lengths. Records that hold only totals are not paired. Then, with several seeds, the error is that over seeds alone, on
+these samples; with one seed, the two intervals are combined. Two rows trained with one seed take the error over seeds
+from the settings that have several.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from eval import longbench
 from eval.intervals import mean_of_means
 
 COUNTED = {"open_llm": "documents", "perplexity": "windows", "ruler": "prompts", "passkey": "prompts"}
-_LEAST = 5  # scores of a group; a bootstrap of fewer is too narrow
+_LEAST = 5  # the fewest scores in a group; a bootstrap of fewer is too narrow
 
 
 def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: str, among: Comparison) -> Estimate:
-    """Ours minus the other's in a metric.
+    """Our score minus the other's in a metric.
 
     Args:
-        among: rows to take the error over seeds from, where these two have one seed.
+        among: rows to take the error over seeds from, if these two have one seed.
     """
     own, others = _same_seeds(ours, other)
     scores = [row.by_seed(metrics, metric) for row in (own, others)]
@@ -47,15 +47,15 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
         counts = [score.n for side in scores for score in side.values() if score.n]
         made = Estimate.of(gap, min(counts, default=None))
     spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
-    # The mean is that of the scores that tables print; one over windows may differ from it.
+    # Use the mean of the scores that tables print; the mean over windows may differ from it.
     return replace(made, mean=gap.mean, over_seeds=spread, freedom=freedom)
 
 
 def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str) -> tuple[float, int]:
-    """The standard deviation, from seed to seed, of a difference of two settings, and its degrees of freedom.
+    """The standard deviation over seeds of a difference of two settings, and its degrees of freedom.
 
-    Of the scores [settings, seeds] what remains without each setting's and each seed's own mean; a difference has twice
-    its variance. (0, 0) where fewer than two settings have several seeds in common.
+    It comes from the residuals of the scores [settings, seeds] after removing the mean of each setting and of each
+    seed; a difference has twice their variance. (0, 0) if fewer than two settings have several seeds in common.
     """
     own = [row for row in among.rows if row.setting.factor == factor and len(row.seeds) > 1]
     seeds = set.intersection(*(set(row.seeds) for row in own)) if own else set()
@@ -69,7 +69,7 @@ def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str)
 
 
 def _same_seeds(ours: Row, other: Row) -> tuple[Row, Row]:
-    """The runs of the seeds that both have, where there are several."""
+    """The two rows with the seeds that both have, if these are several; else the rows as they are."""
     shared = set(ours.seeds) & set(other.seeds)
     if len(shared) < 2:
         return ours, other
@@ -82,9 +82,9 @@ def _of_seeds(row: Row, seeds: set[int]) -> Row:
 
 
 def _paired(ours: Row, other: Row, experiment: str, metric: str) -> tuple[Score | None, float]:
-    """The difference with a bootstrap interval over samples, None where the records do not hold them.
+    """The difference with a bootstrap interval over samples, None if the records do not hold them.
 
-    The second is the variance of one seed's difference that is by chance of its samples, see :func:`_interaction`.
+    The second value is the part of the variance of one seed's difference that its samples cause (:func:`_interaction`).
     """
     if experiment == "perplexity":
         return _by_window(ours, other, metric), 0.0
@@ -106,9 +106,10 @@ def _paired(ours: Row, other: Row, experiment: str, metric: str) -> tuple[Score 
 
 
 def _interaction(gaps: np.ndarray) -> float:
-    """Of the mean over samples of differences [seeds, samples], the variance that its samples alone make.
+    """The variance of a mean over samples of differences [seeds, samples] that the samples alone cause.
 
-    It is what remains without each seed's and each sample's own mean; more samples make it less, the rest not.
+    It comes from the residuals after removing the mean of each seed and of each sample. More samples reduce it, and
+    only it.
     """
     seeds, samples = gaps.shape
     if min(seeds, samples) < 2:
@@ -119,7 +120,7 @@ def _interaction(gaps: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class _Cell:
-    """What a record holds of some samples: the score of each, or the mean of all."""
+    """What a record holds about some samples: the score of each, or the mean of all."""
 
     scores: list[float]
     samples: int
@@ -129,18 +130,18 @@ class _Cell:
         return cls([score["mean"]], score["n"])
 
 
-_Cells = dict[str, dict[str, _Cell]]  # by group and name; every group weighs the same
+_Cells = dict[str, dict[str, _Cell]]  # by group and name; all groups have equal weight
 
 
 def _open_llm(run: dict, metric: str) -> _Cells:
-    """In per cent by document, a group for each benchmark."""
+    """Scores in per cent by document; each benchmark is a group."""
     of = run.get("by_document", {})
     wanted = [name for name, title in OPEN_LLM.items() if metric in (title, OPEN_LLM["average"])]
     return {name: {name: _Cell([100 * score for score in of[name]], len(of[name]))} for name in wanted if name in of}
 
 
 def _ruler(run: dict, metric: str) -> _Cells:
-    """By task, a group for each length."""
+    """Scores by task; each length is a group."""
     return {
         length: {task: _Cell.of(score) for task, score in tasks.items()}
         for length, tasks in run["scores"]["tasks"].items()
@@ -149,7 +150,7 @@ def _ruler(run: dict, metric: str) -> _Cells:
 
 
 def _longbench_e(run: dict, metric: str) -> _Cells:
-    """By task, a group for each bucket of an average."""
+    """Scores by task; each bucket of an average is a group."""
     tasks = run["scores"]["tasks"]
     buckets = longbench.AVERAGES.get(metric.replace(">L", ">4k"), ())
     return {bucket: {task: _Cell.of(of[bucket]) for task, of in tasks.items() if bucket in of} for bucket in buckets}
@@ -163,7 +164,7 @@ _READ: dict[str, Callable[[dict, str], _Cells]] = {
 
 
 def _by_window(ours: Row, other: Row, metric: str) -> Score | None:
-    """Loss at the positions that each window scores for the first time, of windows of the longest length."""
+    """The difference in loss over windows of the longest length, at the positions that no earlier window scores."""
     runs, first = (*ours.runs, *other.runs), ours.first
     if not all("by_position" in run and tokens(max(run["lengths"])) == metric for run in runs):
         return None

@@ -1,4 +1,4 @@
-"""Loss by position on the beginnings of books: the records of experiments.extension."""
+"""Loss by position at the beginnings of books: the records of experiments.extension."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def measured_factors(results: Results) -> list[float]:
 
 
 def untrained(results: Results, factor: float) -> Comparison:
-    """The settings without training on one set of books, each selection of pairs once.
+    """The untrained settings on one set of books, each selection of pairs once.
 
-    Of the sets of books that were scored at that factor, the one that most settings have.
+    If several sets of books were scored at this factor, it is the set with the most settings.
     """
     return compared(results, "extension", False, lambda run: float(run["factor"]) == factor, twins=False)
 
 
 def fine_tuned(results: Results, like: Comparison) -> Comparison:
-    """The fine-tuned models on the text, and at the factor, of another comparison."""
+    """The fine-tuned models on the same text and at the same factor as another comparison."""
     if not like:
         return Comparison(())
     wanted = {name: like.first[name] for name in ("data", "length", "factor")}
@@ -41,7 +41,7 @@ def fine_tuned(results: Results, like: Comparison) -> Comparison:
 
 
 def parts(results: Results, factor: float) -> list[Comparison]:
-    """What there is of both at a factor: without training, then fine-tuned."""
+    """The comparisons at a factor that have rows: without training, then fine-tuned."""
     found = untrained(results, factor)
     if found:
         return [rows for rows in (found, fine_tuned(results, found)) if rows]
@@ -50,7 +50,7 @@ def parts(results: Results, factor: float) -> list[Comparison]:
 
 
 def ranges(run: dict) -> Scores:
-    """The mean loss within L and in the two halves of what lies beyond it."""
+    """The mean loss within L and in the two halves of the range beyond it."""
     return {span(each["start"], each["end"]): Score.of(each) for each in run["ranges"]}
 
 
@@ -69,12 +69,12 @@ def paired(run: dict, reference: dict, beyond: bool = True) -> Score:
 
 
 def blocks(*runs: dict) -> np.ndarray:
-    """The losses of records of the same texts, [records, texts, blocks], the texts in the order of the first."""
+    """The losses of records on the same texts, [records, texts, blocks], with the texts in the first record's order."""
     return stacked([[run["blocks"][title] for title in runs[0]["blocks"]] for run in runs])
 
 
 def gap(row: Row, reference: Row, beyond: bool = True) -> Score:
-    """The same of rows: of several seeds, the mean of each block over them."""
+    """:func:`paired` for rows; with several seeds, each block's loss is the mean over seeds."""
     return paired(_over_seeds(row), _over_seeds(reference), beyond)
 
 
@@ -84,12 +84,12 @@ def _over_seeds(row: Row) -> dict:
 
 
 def disturbance(results: Results, row: Row) -> float | None:
-    """The averaged disturbance of a row's pairs, in nats (released convention): the record's, else computed.
+    """The averaged disturbance of a row, in nats (released convention): from a record if there is one, else computed.
 
-    None for a learned method, whose scale follows the input, and for one that is not registered here.
+    None for a learned method, whose scale follows the input, and for a method that is not registered.
     """
     setting, geometry = row.setting, results.scale.geometry
-    options = {name: value for name, value in setting.options if name != "attention_factor"}  # moves no angle
+    options = {name: value for name, value in setting.options if name != "attention_factor"}  # changes no angle
     for record in results.records("disturbance"):
         for scored in record["scores"] if float(record["factor"]) == setting.factor else ():
             exact = (scored["precision"], scored["convention"]) == ("float64", "released")
@@ -100,7 +100,7 @@ def disturbance(results: Results, row: Row) -> float | None:
         return None
     try:
         scaling = rope.scale(geometry, setting.method, setting.factor, **options)
-    except InputError:  # options of another version of the method
+    except InputError:  # the record is from another version with other options
         return None
     return averaged(geometry, scaling, setting.factor)
 
@@ -122,5 +122,5 @@ def averaged(geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> flo
 
 
 def reference(rows: Comparison, factor: float | None = None) -> Row | None:
-    """The rival that differences are taken to, among the rows."""
+    """The row of the rival from which differences are taken, or None."""
     return rows.find(rope.RIVAL, {}, factor)

@@ -1,7 +1,7 @@
-"""What a test of a claim finds: numbers with their intervals, what each decides, and a verdict that follows.
+"""What a test of a claim finds: numbers with their intervals, what each decides, and the verdict that follows.
 
-A claim may say several things, of several rivals, factors or lengths. It is contradicted where one of them is,
-reproduced where all are, and undecided otherwise.
+A claim may consist of several statements, about several rivals, factors or lengths. It is contradicted if one statement
+is, reproduced if all are, and undecided otherwise.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Quantity:
     """A number of a finding.
 
     Attributes:
-        name: what it is of.
-        score: the number, with its interval where it has one.
+        name: what the number measures.
+        score: the number, with its interval if it has one.
         digits: decimals to print.
         unit: may be empty.
         signed: whether it is a difference or a correlation.
@@ -41,13 +41,13 @@ class Fact:
     """Numbers that belong together.
 
     Attributes:
-        quantities: the numbers; of a decision the last is the one that is decided on.
-        factor: s; None where there is none.
-        metric: in which they are.
-        decision: on a number that has an interval.
-        stated: the verdict on numbers that have none, as they are computed; empty where the fact decides nothing.
-        counted: what the decision's samples are: prompts, documents, windows, …
-        needs: what would decide, where the decision's own count does not apply.
+        quantities: the numbers; with a decision, the last one is the number that is decided on.
+        factor: s; None if there is none.
+        metric: the metric of the numbers.
+        decision: the decision on a number that has an interval.
+        stated: the verdict on computed numbers, which have no interval; empty if the fact decides nothing.
+        counted: the name of the decision's samples: prompts, documents, windows, …
+        needs: what would decide, if the decision's own count does not apply.
     """
 
     quantities: tuple[Quantity, ...]
@@ -60,12 +60,12 @@ class Fact:
 
     @property
     def needed(self) -> Needed | None:
-        """What would decide an undecided one; None where nothing is known to."""
+        """What would decide an undecided fact; None if that is not known."""
         return self.needs or (self.decision.needed if self.decision else None)
 
     @property
     def verdict(self) -> str:
-        """Empty where the fact decides nothing."""
+        """The verdict; empty if the fact decides nothing."""
         return self.decision.verdict if self.decision else self.stated
 
 
@@ -74,12 +74,12 @@ class Finding:
     """What was measured at one scale.
 
     Attributes:
-        scale: whose records; None where no scale has any.
+        scale: the scale of the records; None if no scale has any.
         verdict: one of VERDICTS.
         facts: the numbers.
-        about: what they are, and of which models.
-        family: what is decided together and corrected by Holm, as counts by name; empty of a single decision.
-        margin: up to which a difference counts as none, named by where it is from, where the claim is of no effect.
+        about: what the numbers are, and of which models.
+        family: what is decided together and corrected by Holm, as (count, name); empty for a single decision.
+        margin: for a claim of no effect, the difference up to which there is none, named by its origin.
     """
 
     scale: Scale | None
@@ -96,7 +96,7 @@ def concluded(
     """The finding of some facts.
 
     Args:
-        family: how many rivals, factors, … are decided together; one of each is no family.
+        family: how many rivals, factors, … are decided together.
     """
     counts = tuple((count, name if count > 1 else name.removesuffix("s")) for name, count in family.items())
     several = tuple(entry for entry in counts if entry[0] > 1)
@@ -105,7 +105,7 @@ def concluded(
 
 
 def overall(verdicts: Sequence[str]) -> str:
-    """Of several: contradicted where one is, undecided where one is and none is contradicted, else the weakest."""
+    """One verdict for several: contradicted if one is, else undecided if one is, else the weakest of them."""
     for verdict in (CONTRADICTED, UNDECIDED, REPRODUCED):
         if verdict in verdicts:
             return verdict

@@ -1,4 +1,4 @@
-"""Learned factors: the records of experiments.learned, and every method's loss as the difference to theirs."""
+"""Learned factors: the records of experiments.learned, and every method's loss beside theirs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from eval.intervals import mean_interval
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned from one start at one factor.
+    """What was learned from one start at one scaling factor.
 
     Attributes:
-        method: whose factors it started from.
+        method: the method whose factors it started from.
         factor: s.
-        runs: the records, one a seed.
+        runs: the records, one per seed.
     """
 
     method: str
@@ -31,7 +31,7 @@ class Learned:
 
     @property
     def name(self) -> str:
-        """In tables and figures."""
+        """The name in tables and figures."""
         return learned_name(self.method)
 
     @property
@@ -41,17 +41,17 @@ class Learned:
 
     @property
     def attention_factors(self) -> np.ndarray:
-        """Float64 [seeds]."""
+        """The attention factors, float64 [seeds]."""
         return np.array([run["attention_factor"] for run in self.runs], dtype=np.float64)
 
     @property
     def converged(self) -> bool:
-        """Whether the held-out loss of every run was flat in the end."""
+        """Whether the held-out loss of every run was flat at the end."""
         return all(run["converged"] for run in self.runs)
 
 
 def groups(results: Results) -> list[Learned]:
-    """By factor, then in the order of the registry."""
+    """All that was learned, by factor, then in the order of the registry."""
     found: dict[tuple, list[dict]] = {}
     for run in results.require("learned"):
         found.setdefault((float(run["factor"]), run["method"]), []).append(run)
@@ -65,11 +65,11 @@ def groups(results: Results) -> list[Learned]:
 
 @dataclass(frozen=True)
 class Scored:
-    """Every setting on one text without training, those that were learned with their seeds together.
+    """Every untrained setting on one text; learned factors have one row for all their seeds.
 
     Attributes:
-        rows: by name: a method's, or of learned factors one with a record for each seed.
-        bound: the name of the learned ones with the least loss over all positions; None where none was scored.
+        rows: the rows by name: one per method, and one per start of learned factors with a record per seed.
+        bound: the name of the learned factors with the least loss over all positions; None if none was scored.
         first: one record, for what all have in common.
     """
 
@@ -79,7 +79,7 @@ class Scored:
 
 
 def scored(results: Results, factor: float) -> Scored | None:
-    """From the records of experiments.extension; None where there are none at this factor."""
+    """The settings of the records of experiments.extension; None if there are none at this factor."""
     comparison = extension.untrained(results, factor)
     rows, learned = {}, {}
     for row in comparison.rows:
@@ -98,30 +98,30 @@ def scored(results: Results, factor: float) -> Scored | None:
 
 
 def level(row: Row, beyond: bool = True) -> Score:
-    """The loss within or beyond L, each block's mean over seeds, with a bootstrap interval over blocks."""
+    """The loss within or beyond L, as each block's mean over seeds, with a bootstrap interval over blocks."""
     edge = row.first["ranges"][1]["start"] // row.first["block"]
     losses = extension.blocks(*row.runs).mean(axis=0)
     return Score.of(mean_interval((losses[:, edge:] if beyond else losses[:, :edge]).ravel()))
 
 
 def _loss(row: Row) -> float:
-    """Over all positions and seeds."""
+    """The mean loss over all positions and seeds."""
     return float(extension.blocks(*row.runs).mean())
 
 
 def inverse(results: Results, setting: Setting) -> np.ndarray | None:
-    """λ_i = θ_i/θ̂_i [pairs] of a setting; None of one that the geometry does not decide."""
+    """λ_i = θ_i/θ̂_i [pairs] of a setting; None if more than the geometry decides it."""
     method = rope.METHODS.get(setting.method)
     if method is None or not method.ready:
         return None
     try:
         scaling = rope.scale(results.scale.geometry, setting.method, setting.factor, **dict(setting.options))
-    except InputError:  # options of another version, or a file that is not here
+    except InputError:  # the record is from another version, or its file is not here
         return None
     return results.scale.geometry.inv_freq / scaling.inv_freq
 
 
 def compared(results: Results, factor: float) -> Comparison:
-    """The settings of the comparison at a factor, without those that were learned."""
+    """The settings of the comparison at a factor, except learned ones."""
     rows = extension.untrained(results, factor).only(in_comparison(results.scale))
     return rows.only(lambda row: row.setting.learned is None)

@@ -1,4 +1,4 @@
-"""What each experiment's records measure: one function an experiment, from a record to scores by metric."""
+"""What each experiment's records measure: one function per experiment, from a record to scores by metric."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from analysis.rows import tokens
 from analysis.scores import Score, Scores
 from eval.intervals import accuracy_interval, mean_interval
 
-# Generated samples of LongBench-E are divided at L and 2L tokens.
+# Generated samples in LongBench-E's form have buckets that divide at L and 2L tokens.
 _MINIATURE = {"0-4k": "0-L", "4-8k": "L-2L", "8k+": "2L+", "Avg.": "Avg.", "Avg.>4k": "Avg.>L"}
 OPEN_LLM = {
     "truthfulqa": "TruthfulQA",
@@ -21,19 +21,19 @@ OPEN_LLM = {
 
 
 def longbench_e(record: dict) -> Scores:
-    """The buckets, and the averages that all of their buckets were measured for."""
+    """The buckets, and the averages whose buckets were all measured."""
     found = record["scores"]["buckets"] | record["scores"]["averages"]
     names = _MINIATURE if "benchmark" in record else {name: name for name in found}
     return {names.get(name, name): Score.of(score) for name, score in found.items()}
 
 
 def open_llm(record: dict) -> Scores:
-    """Each benchmark, and their mean where all four were measured."""
+    """Each benchmark, and their mean if all four were measured."""
     return {OPEN_LLM.get(name, name): Score.of(score) for name, score in record["scores"].items()}
 
 
 def ruler(record: dict) -> Scores:
-    """Every evaluation length, and their mean where there are several."""
+    """Every evaluation length, and their mean if there are several."""
     found = {tokens(int(length)): Score.of(score) for length, score in record["scores"]["lengths"].items()}
     return found if len(found) == 1 else found | {"Avg.": Score.of(record["scores"]["average"])}
 
@@ -44,30 +44,30 @@ def perplexity(record: dict) -> Scores:
 
 
 def passkey(record: dict) -> Scores:
-    """Found, in per cent, by length."""
+    """The per cent of passkeys found, by length."""
     return {tokens(row["length"]): Score.of(row, 100) for row in record["scores"]["by_length"]}
 
 
 def passkeys_of_all_lengths(record: dict) -> Scores:
-    """Found, in per cent, of all lengths together."""
+    """The per cent of passkeys found, over all lengths together."""
     rows = record["scores"]["by_length"]
     found, asked = round(sum(row["mean"] * row["n"] for row in rows)), sum(row["n"] for row in rows)
     return {"all": Score.of(accuracy_interval(np.arange(asked) < found), 100)}
 
 
 def previous_token(record: dict) -> Scores:
-    """Attention, in per cent, at a head's own offset and at s times that."""
+    """The per cent of attention at a head's own offset, and at s times that offset."""
     return {"k back": Score.of(record["scores"]["own"]), "s·k back": Score.of(record["scores"]["scaled"])}
 
 
 def beyond(record: dict) -> Scores:
-    """Of a record of experiments.extension, the mean loss over all positions beyond L."""
+    """The mean loss over all positions beyond L, from a record of experiments.extension."""
     first = record["ranges"][1]["start"] // record["block"]
     return {"beyond": Score.of(mean_interval(extension.blocks(record)[0, :, first:].ravel()))}
 
 
 def generic(record: dict) -> Scores:
-    """Of an experiment that is not named here: every score that its record holds at the first level."""
+    """Every score at the first level of a record, for an experiment that has no function here."""
     scores = record.get("scores")
     entries = scores.items() if isinstance(scores, dict) else ()
     return {name: Score.of(value) for name, value in entries if isinstance(value, dict) and "low" in value}

@@ -1,4 +1,4 @@
-"""n̂ without training, by every evaluation at the longest length."""
+"""The untrained n̂ ablation, by every evaluation at the longest length."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Column:
         title: what it measures.
         digits: decimals to print.
         least: whether less is better.
-        scores: by n̂.
+        scores: the scores by n̂.
     """
 
     title: str
@@ -29,7 +29,7 @@ class Column:
 
 
 def columns(results: Results) -> tuple[float | None, list[Column]]:
-    """The factor at which most n̂ were measured, and every evaluation at it; those of other factors are not shown."""
+    """The factor at which the most n̂ were measured, and every evaluation at it; other factors are not shown."""
     wanted: list[tuple[str, str, Metrics, str | None, int, bool]] = [
         ("extension", "Loss", metrics.beyond, "beyond", 3, True),
         ("perplexity", "Perplexity", metrics.perplexity, None, 2, True),

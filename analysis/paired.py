@@ -1,4 +1,4 @@
-"""Differences paired by sample: to the rival, and to the same setting without training."""
+"""Differences paired by sample: from the rival, and from the same setting without training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Paired:
     """One setting against another on the same samples.
 
     Attributes:
-        difference: of the means, in points, with a bootstrap interval.
+        difference: the difference of the means, in points, with a bootstrap interval.
         test: how many samples are answered better and worse.
     """
 
@@ -29,7 +29,7 @@ class Paired:
 
 
 def ruler(ours: Row, other: Row) -> Paired:
-    """By task and length: of several samples or seeds the mean of each."""
+    """RULER, paired by task and length; each is a mean over samples and seeds."""
     own, others = _by_task(ours), _by_task(other)
     shared = [key for key in own if key in others]
     scores = [np.array([found[key] for key in shared]) for found in (own, others)]
@@ -37,7 +37,7 @@ def ruler(ours: Row, other: Row) -> Paired:
 
 
 def _by_task(row: Row) -> dict[tuple[str, str], float]:
-    """In per cent, by length and task."""
+    """Scores in per cent, by length and task."""
     by_run = [run["scores"]["tasks"] for run in row.runs]
     return {
         (length, task): float(np.mean([tasks[length][task]["mean"] for tasks in by_run]))
@@ -47,14 +47,14 @@ def _by_task(row: Row) -> dict[tuple[str, str], float]:
 
 
 def untrained_of(row: Row, untrained: Comparison) -> Row | None:
-    """The same setting without training on the same samples; of no setting that is learned there is one."""
+    """The same setting without training on the same samples, or None; a learned setting never has one."""
     same = untrained.find(row.setting.method, dict(row.setting.options), row.setting.factor)
     return same if same and agree(same.first, row.first) else None
 
 
 @dataclass(frozen=True)
 class Change:
-    """What fine-tuning changes of every setting at a factor, by metric; and what is not comparable."""
+    """What fine-tuning changes for every setting at a factor, by metric, and the records left out."""
 
     factor: float
     by_setting: Mapping[Setting, Scores]
@@ -67,7 +67,7 @@ LOSS, WHOLE, AVERAGE = "loss beyond L", "whole texts beyond L", f"Open LLM, {OPE
 def training_changes(results: Results) -> list[Change]:
     """Fine-tuned minus untrained of the same setting: losses in nats per token, the average of Open LLM in points.
 
-    The loss on beginnings of books is paired by block, that on whole texts by window, Open LLM by item.
+    The loss at the beginnings of books is paired by block, the loss on whole texts by window, and Open LLM by item.
     """
     found = []
     for factor in factors(results, "extension", "perplexity", "open_llm"):
@@ -108,7 +108,7 @@ def _open_llm(results: Results, factor: float) -> list[Comparison]:
 
 
 def _average(row: Row, same: Row) -> Score | None:
-    """None where not all benchmarks were recorded by document."""
+    """The change of the Open LLM average; None if a benchmark was not recorded by document."""
     runs = [*row.runs, *same.runs]
     if not all(run.get("by_document", {}).keys() == set(OPEN_LLM) - {"average"} for run in runs):
         return None

@@ -1,4 +1,4 @@
-"""Passkeys found of those asked: the records of experiments.passkey."""
+"""How many passkeys were found: the records of experiments.passkey."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Found:
-    """Keys of all seeds together.
+    """The passkeys found, over all seeds together.
 
     Attributes:
-        found, asked: how many.
-        share: in per cent, with its interval for prompts and seeds.
+        found, asked: the numbers of keys.
+        share: the per cent found, with its interval over prompts and seeds.
     """
 
     found: int
@@ -26,13 +26,13 @@ class Found:
 
 
 def by_length(row: Row) -> dict[str, Found]:
-    """By length in tokens, and of all lengths together."""
+    """The keys found by length in tokens, and over all lengths together."""
     lines = [line for run in row.runs for line in run["scores"]["by_length"]]
     shares = {**row.scores(metrics.passkey), **row.scores(metrics.passkeys_of_all_lengths)}
     found = {}
     for name, share in shares.items():
         own = [line for line in lines if name in (ALL, tokens(line["length"]))]
         keys = round(sum(line["mean"] * line["n"] for line in own))
-        # Over seeds, an interval may pass what there is to find.
+        # An interval over seeds may exceed 100 %.
         found[name] = Found(keys, sum(line["n"] for line in own), replace(share, high=min(share.high, 100.0)))
     return found

@@ -1,4 +1,4 @@
-"""The paper's published numbers: results/paper/NAME.csv, as rows and blocks."""
+"""The paper's published numbers in results/paper/NAME.csv, as rows and blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.lab.records import RESULTS
 if TYPE_CHECKING:
     import pandas as pd
 
-# The column of numbers, and that of what they are of.
+# A table's column of numbers, and the column that says what they measure.
 _METRICS = {"score": "metric", "perplexity": "context_length", "relative_to_pi": "phase"}
 _WORDS = {"model", "method", "metric", "phase", "printed_label", "context_window", "context_length"}
 _COLUMNS = {
@@ -30,7 +30,7 @@ _COLUMNS = {
     ("intervals_longbench_e", "intervals_open_llm"): "intervals metric score bold",
     ("time_cost",): "model method phase relative_to_pi",
 }
-# Of the paper's models; all that its table of disturbances depends on.
+# The geometry of the paper's models, which is all that its table of disturbances depends on.
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 
 
@@ -44,16 +44,16 @@ class Published:
 
 @functools.cache
 def table(name: str) -> pd.DataFrame:
-    """The numbers of one table, one a line."""
-    import pandas as pd  # takes long to load, and printing rows needs none of it
+    """The numbers of one table, one per line."""
+    import pandas as pd  # imported here, because it loads slowly and printing rows does not need it
 
-    _lines(name)  # refuses what is broken
+    _lines(name)  # refuses a broken file
     return pd.read_csv(_file(name))
 
 
 @functools.cache
 def blocks(name: str) -> list[Published]:
-    """The paper's rows, a block for each of its models; of an ablation, named by the option's value."""
+    """The paper's rows, in a block per model; an ablation's rows are named by the option's value."""
     found: dict[str, dict[str, dict[str, Score]]] = {}
     for line in _lines(name):
         if "model" in line:
@@ -66,25 +66,25 @@ def blocks(name: str) -> list[Published]:
 
 
 def disturbance() -> dict[tuple[str, float], float]:
-    """In 10⁻³ nat, by method and factor."""
+    """The paper's averaged disturbances in 10⁻³ nat, by method and factor."""
     lines = _lines("disturbance")
     return {(line["method"], float(line["factor"])): float(line["disturbance_e3"]) for line in lines}
 
 
 @functools.cache
 def _lines(name: str) -> list[dict[str, str]]:
-    """The lines by column; InputError names one that was broken."""
+    """The lines, each by column; InputError names a line that is broken."""
     file, wanted = _file(name), next(columns for names, columns in _COLUMNS.items() if name in names)
     try:
         with file.open(newline="", encoding="utf-8") as handle:
             found = list(csv.DictReader(handle))
     except (OSError, ValueError, csv.Error) as error:
-        raise InputError(f"cannot read {file} ({error}); take it from the repository again.") from error
+        raise InputError(f"cannot read {file} ({error}); restore it from the repository.") from error
     for number, line in enumerate(found, 2):
         if list(line) != wanted.split() or not all(_fits(*entry) for entry in line.items()):
-            raise InputError(f"line {number} of {file} is not what was published; take it from the repository again.")
+            raise InputError(f"line {number} of {file} is not what was published; restore it from the repository.")
     if not found:
-        raise InputError(f"{file} holds no numbers; take it from the repository again.")
+        raise InputError(f"{file} holds no numbers; restore it from the repository.")
     return found
 
 
@@ -102,7 +102,7 @@ def _file(name: str) -> Path:
 
 
 def with_factor(title: str, method: str | None, factor: float | None) -> str:
-    """A row's name with its s; a learned method takes its scale from the input's length, up to s."""
+    """A row's name with its s, or "s ≤" for a learned method, whose scale follows the input's length up to s."""
     if factor is None:
         return title
     learned = method in rope.METHODS and rope.METHODS[method].start is not None

@@ -1,4 +1,4 @@
-"""Which measure orders the loss of selections of pairs: the paper's disturbance, or the one that sees distance."""
+"""Which measure orders selections of pairs by their loss: the paper's disturbance, or that of relative positions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from core.errors import InputError
 from core.relative import Profile, relative_disturbance
 from eval.intervals import RESAMPLES, resampled_interval
 
-SCALE_FREE, MEASURED = "scale-free", "measured"  # the relative measure, by its profile
-BEYOND, ALL = "beyond", "all"  # the positions that the loss is the mean of
+SCALE_FREE, MEASURED = "scale-free", "measured"  # the attention profile of the relative measure
+BEYOND, ALL = "beyond", "all"  # the positions over which the loss is averaged
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Correlation:
     """Spearman's ρ of a measure with the loss, over the selections of experiments.selections.
 
     Attributes:
-        measure: a convention of the paper's disturbance, or the relative one by its profile.
+        measure: a convention of the paper's disturbance, or the profile of the relative one.
         positions: "beyond" L, or "all" up to L'.
         score: ρ with its interval.
     """
@@ -42,13 +42,15 @@ def profile(results: Results) -> Profile | None:
 
 
 def measures(results: Results, run: dict) -> dict[str, np.ndarray]:
-    """Each measure of a record's selections, [selections]."""
+    """Each measure's values for a record's selections, [selections]."""
     rows, geometry, factor = run["scores"], results.scale.geometry, run["factor"]
     interpolated = np.zeros((len(rows), geometry.pairs), dtype=bool)
     for row, chosen in zip(rows, interpolated):
         pairs = row["interpolated_pairs"]
         if pairs and not 0 <= min(pairs) <= max(pairs) < geometry.pairs:
-            raise InputError(f"a selection of {results.scale.name} names pairs that it lacks; measure it again.")
+            raise InputError(
+                f"a selection of {results.scale.name} names pairs that the model does not have; measure it again."
+            )
         chosen[pairs] = True
     found = {name: np.array([row["disturbance"][name] for row in rows]) for name in CONVENTIONS}
     measured = profile(results)
@@ -59,14 +61,16 @@ def measures(results: Results, run: dict) -> dict[str, np.ndarray]:
 
 
 def correlations(results: Results, run: dict) -> list[Correlation]:
-    """Of a record of experiments.selections; intervals resample selections and blocks of tokens together.
+    """The correlations for a record of experiments.selections; intervals resample selections and blocks together.
 
-    The draws are those of the experiment itself, so that the paper's measure has the interval that its record states.
+    The draws equal those of the experiment, so that the paper's measure has the interval that the record states.
     """
     block, length = run["block"], results.scale.context_length
     losses = stacked([run["blocks"][key] for key in run["selections"]])  # [selections, blocks]
     if len(losses) != len(run["scores"]):
-        raise InputError(f"the selections of {results.scale.name} lack losses or have too many; measure them again.")
+        raise InputError(
+            f"the record of selections of {results.scale.name} has too few or too many losses; measure it again."
+        )
     found = []
     for positions, part in ((BEYOND, losses[:, length // block :]), (ALL, losses)):
         rng = np.random.default_rng(0)
@@ -76,14 +80,14 @@ def correlations(results: Results, run: dict) -> list[Correlation]:
         means = np.array([part[rows][:, columns].mean(axis=1) for rows, columns in draws])
         for name, values in measures(results, run).items():
             rho = spearman(values, part.mean(axis=1))
-            resampled = spearman(values[drawn], means)  # NaN where one selection was drawn throughout
+            resampled = spearman(values[drawn], means)  # NaN if the same selection was drawn every time
             interval = resampled_interval(float(rho), resampled[np.isfinite(resampled)], len(part))
             found.append(Correlation(name, positions, Score.of(interval)))
     return found
 
 
 def spearman(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """ρ along the last axis, many at a time; NaN where one of the two is constant."""
+    """Spearman's ρ along the last axis; NaN if one of the two is constant."""
     ranks = [rankdata(values, axis=-1) for values in (left, right)]
     left, right = (each - each.mean(axis=-1, keepdims=True) for each in ranks)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,4 +1,4 @@
-"""The command line of what is rendered from records: which artifacts, of which scales, by how many processes."""
+"""The command line that renders tables and figures from records, for chosen artifacts and scales."""
 
 from __future__ import annotations
 
@@ -21,31 +21,34 @@ from experiments.lab.records import RESULTS
 Make = Callable[[str, Results, Path], list[Path]]
 
 
-INPUTS = "inputs.sha256"  # beside a scale's artifacts, what they were rendered from
+INPUTS = "inputs.sha256"  # beside a scale's artifacts: the hash of what they were rendered from
 
 
 def run(doc: str, kind: str, known: list[str], make: Make, sources: list[Path] | None = None) -> None:
     """Render artifacts of a kind into KIND/<scale>/ beside the records.
 
-    Of one scale, an artifact that was asked for by its name has to be there; of all else, what has no record is passed
-    over.
+    Artifacts without records are skipped. It is an error if nothing at all can be rendered.
 
     Args:
         kind: "tables" or "figures".
-        known: the names there are.
-        make: renders one artifact of a scale into a folder and says which files it wrote.
-        sources: of what takes long, the code that draws it: a scale whose records and code are those of the last run is
-            left as it is, unless an artifact is asked for by its name.
+        known: the names of all artifacts.
+        make: renders one artifact of a scale into a folder and returns the files that it wrote.
+        sources: for slow artifacts, the files of code that draw them. If a scale's records and this code did not change
+            since the last run, the scale is skipped, unless artifacts are asked for by name.
     """
     parser = cli.parser(doc, prog=f"python -m {kind}")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"among {', '.join(known)} (default: all)")
-    parser.add_argument("--scale", help="whose records to show (default: every scale that has any)")
-    parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR", help="records (default results/)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"what to render, among {', '.join(known)} (default: all)"
+    )
+    parser.add_argument("--scale", help="the scale to render (default: every scale that has records)")
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, metavar="DIR", help="read records from DIR (default results/)"
+    )
     arguments = parser.parse_args()
 
     wanted = [arguments.scale] if arguments.scale else results.scales(arguments.results)
     if not wanted:
-        raise InputError(f"no records under {arguments.results}; measure something, or give --results.")
+        raise InputError(f"there are no records under {arguments.results}; measure something, or give --results.")
     beside = root(arguments.results) / kind
     now = {scale: _inputs(arguments.results / scale, sources) for scale in wanted if sources and not arguments.names}
     same = [scale for scale in wanted if scale in now and _last(beside / scale) == now[scale]]
@@ -83,7 +86,7 @@ def _last(folder: Path) -> str | None:
 
 
 def _each(jobs: list[tuple]) -> list[list[Path] | NotMeasured]:
-    """In this process, or divided among several where there are many."""
+    """Do the jobs in this process, or if there are many, in several processes."""
     workers = min(os.cpu_count() or 1, len(jobs) // 4)
     if workers < 2:
         return [_one(*job) for job in jobs]

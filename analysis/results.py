@@ -1,4 +1,4 @@
-"""The records of a scale, read once, and what scale.json says they are of."""
+"""The records of a scale, read once, and the facts of its model from scale.json."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Scale:
     """A base model.
 
     Attributes:
-        name: of its folder under results/.
-        title: in tables and figures.
+        name: the name of its folder under results/.
+        title: its name in tables and figures.
         geometry: d, base and L.
         n_hat: n̂ by scaling factor, where it is set by hand.
-        ablated: options that the scale's suite varies; other values than its own belong to the ablations' tables.
+        ablated: the options that the suite's ablations vary; values other than the scale's own go to their tables.
     """
 
     name: str
@@ -46,8 +46,8 @@ class Results:
     """A scale's records.
 
     Attributes:
-        folder: all scales' records, results/ or what a rerun wrote.
-        scale: whose these are.
+        folder: the folder of all scales' records: results/, or one that a rerun wrote.
+        scale: the scale of these records.
     """
 
     folder: Path
@@ -55,10 +55,10 @@ class Results:
 
     @classmethod
     def of(cls, name: str, folder: Path = RESULTS) -> Results:
-        """Those of the scale of that name.
+        """The records of the scale called `name`.
 
         Raises:
-            InputError: there is no such scale under `folder`, or its file does not say what it is.
+            InputError: there is no such scale under `folder`, or its scale.json is incomplete.
         """
         file = Path(folder) / name / SCALE
         if not file.is_file():
@@ -70,11 +70,11 @@ class Results:
         return cls(Path(folder), Scale(name, facts["title"], geometry, n_hat, tuple(facts["ablated"])))
 
     def records(self, experiment: str) -> list[dict]:
-        """All of an experiment, in the order of their files' names; each says under "file" which one it is."""
+        """All records of an experiment, sorted by file name; "file" in each is its file's name without the suffix."""
         return _read(self.folder / self.scale.name / experiment)
 
     def require(self, experiment: str) -> list[dict]:
-        """The same, or NotMeasured where there is none."""
+        """:meth:`records`, or NotMeasured if there is none."""
         found = self.records(experiment)
         if not found:
             raise NotMeasured(
@@ -84,7 +84,7 @@ class Results:
         return found
 
     def experiments(self) -> list[str]:
-        """Those that have records."""
+        """The experiments that have records."""
         return sorted({file.parent.name for file in (self.folder / self.scale.name).glob("*/*.json")})
 
 
@@ -99,7 +99,7 @@ def every(folder: Path = RESULTS) -> Iterator[Results]:
 
 
 def root(folder: Path) -> Path:
-    """Where what is rendered from records under `folder` belongs: beside them."""
+    """The folder for what is rendered from the records under `folder`: the one that holds `folder`."""
     return Path(folder).resolve().parent
 
 

@@ -1,4 +1,4 @@
-"""Records as typed rows: which may stand in one table, seeds of one setting together, ablations over one option."""
+"""Records as typed rows: which may stand in one table, one row for all seeds of a setting, ablations of one option."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Metrics = Callable[[dict], Scores]
 
 @dataclass(frozen=True)
 class Setting:
-    """A method, its options that were given, and the scaling factor s; a method of None is a model as it is."""
+    """A method, its given options, and the scaling factor s; a method of None is a model as it is."""
 
     method: str | None
     options: tuple[tuple[str, Any], ...] = ()
@@ -32,28 +32,28 @@ class Setting:
 
     @classmethod
     def of(cls, record: dict) -> Setting:
-        """A record's."""
+        """The setting of a record."""
         given = record["options"].items()
         options = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
         return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]))
 
     def option(self, name: str, default: Any = None) -> Any:
-        """An option's value where it was given."""
+        """An option's value if it was given, else `default`."""
         return dict(self.options).get(name, default)
 
     def plain(self, *options: str) -> bool:
-        """Whether no options but these were given; what names a file does not count."""
+        """Whether no options except these were given; options that name a file do not count."""
         return not {name for name, _ in self.options} - {*options, *_FILES}
 
     @property
     def learned(self) -> tuple[str, int] | None:
-        """The start and the seed of factors that experiments.learned found, where they are from its record."""
+        """The start and the seed, if the factors are from a record of experiments.learned; else None."""
         found = _LEARNED.fullmatch(Path(str(self.option("file", ""))).stem)
         return (found["method"], int(found["seed"])) if found else None
 
     @property
     def name(self) -> str:
-        """In tables, figures and pages: the method's title, and what of its options sets it apart."""
+        """The name in tables, figures and pages: the method's title, and the options that set it apart."""
         if self.method is None:
             return AS_IT_IS
         if self.learned:
@@ -68,7 +68,7 @@ class Setting:
 
     @property
     def order(self) -> tuple:
-        """The registry's, then by factor, n̂ (all first, then falling), b and the rest."""
+        """The sort key: the order of the registry, then factor, n̂ (no n̂ first, then descending), b and the rest."""
         known = [None, *rope.METHODS]
         options = dict(self.options)
         rest = {name: value for name, value in options.items() if name not in ("n_hat", "intervals")}
@@ -77,7 +77,7 @@ class Setting:
 
 
 def learned_name(method: str) -> str:
-    """Factors that were learned from a method's, in tables and figures."""
+    """The name, in tables and figures, of factors that were learned from a method's."""
     title = rope.METHODS[method].title if method in rope.METHODS else method
     return f"learned, from {'no scaling' if method == rope.ORIGINAL else title}"
 
@@ -100,14 +100,14 @@ def _given(name: str, value: object) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """A setting and its records, one a training seed; without training one in all."""
+    """A setting and its records: one per training seed, or a single one without training."""
 
     setting: Setting
     runs: tuple[dict, ...]
 
     @property
     def first(self) -> dict:
-        """One of them, for what all have in common."""
+        """One of the records, for what all have in common."""
         return self.runs[0]
 
     @property
@@ -117,11 +117,11 @@ class Row:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of the fine-tunes."""
+        """The seeds of the fine-tunes."""
         return tuple(run["training"]["seed"] for run in self.runs if "training" in run)
 
     def scores(self, metrics: Metrics) -> Scores:
-        """Over seeds."""
+        """The scores over all seeds."""
         return over_seeds([metrics(run) for run in self.runs])
 
     def by_seed(self, metrics: Metrics, metric: str) -> dict[int | None, Score]:
@@ -134,13 +134,13 @@ def _seed(run: dict) -> int | None:
 
 
 def gap(ours: Row, other: Row, metrics: Metrics, metric: str) -> Score:
-    """The difference of two rows in a metric, paired by seed where there are several."""
+    """The difference of two rows in a metric, paired by seed if there are several."""
     return difference(ours.by_seed(metrics, metric), other.by_seed(metrics, metric))
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A record that is not comparable with the rest of a table."""
+    """A record that is left out of a table because it is not comparable with the rest."""
 
     experiment: str
     file: str
@@ -152,7 +152,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows of the same samples and settings, and what could not stand beside them."""
+    """Rows of the same samples and settings, and the records that are not comparable with them."""
 
     rows: tuple[Row, ...]
     left_out: tuple[LeftOut, ...] = ()
@@ -166,7 +166,7 @@ class Comparison:
         return self.rows[0].first
 
     def find(self, method: str | None, options: dict | None = None, factor: float | None = None) -> Row | None:
-        """The row of a setting: of any options where none are given, of any factor likewise."""
+        """The row of a setting, or None; without `options` or `factor`, any options or factor match."""
         for row in self.rows:
             same = row.setting.method == method and factor in (None, row.setting.factor)
             if same and (options is None or dict(row.setting.options) == options):
@@ -174,7 +174,7 @@ class Comparison:
         return None
 
     def only(self, wanted: Callable[[Row], bool]) -> Comparison:
-        """Some of its rows."""
+        """The comparison with only the wanted rows."""
         return Comparison(tuple(row for row in self.rows if wanted(row)), self.left_out)
 
 
@@ -185,12 +185,12 @@ def compared(
     of: Callable[[dict], bool] = lambda record: True,
     twins: bool = True,
 ) -> Comparison:
-    """The records whose fields named under "comparable" agree; where several sets do, the largest.
+    """The records that agree in the fields that they list under "comparable"; of several such sets, the largest.
 
     Args:
-        trained: those of fine-tuned models, or those without training.
-        of: which records are meant at all.
-        twins: whether records that were written again for a setting of the same pairs count as rows.
+        trained: take the records of fine-tuned models, or those without training.
+        of: which records to consider.
+        twins: whether copies of a record for other settings with the same pairs count as rows.
     """
     sets: dict[str, list[dict]] = {}
     for record in results.records(experiment):
@@ -220,7 +220,7 @@ def _check_once(own: list[dict], experiment: str) -> None:
 
 
 def in_comparison(scale: Scale) -> Callable[[Row], bool]:
-    """Whether a row is the comparison's own, not one of an ablation: see :attr:`analysis.results.Scale.ablated`."""
+    """A test of whether a row belongs to the main comparison and not to an ablation (see Scale.ablated)."""
 
     def listed(row: Row) -> bool:
         varied = {name: value for name, value in row.setting.options if name in scale.ablated}
@@ -231,22 +231,24 @@ def in_comparison(scale: Scale) -> Callable[[Row], bool]:
 
 @dataclass(frozen=True)
 class Ablation:
-    """One method's rows by the value of one option, all others equal, in ascending order."""
+    """DPRoPE's rows by the value of one option, in ascending order, with all other options equal."""
 
     option: str
     rows: dict[Any, Row]
 
     @property
     def first(self) -> Row:
-        """One of them, for what all have in common."""
+        """One of the rows, for what all have in common."""
         return next(iter(self.rows.values()))
 
 
 def ablation(results: Results, experiment: str, option: str, trained: bool, default: object = None) -> Ablation | None:
-    """DPRoPE's by one option: of the families of other options and factor, that with most values, two at least.
+    """DPRoPE's ablation of one option, with at least two values; None if there is none.
+
+    If several combinations of other options and factor have one, it is the one with the most values.
 
     Args:
-        default: the option's value where a record does not state it.
+        default: the option's value if a record does not state it.
     """
     families: dict[tuple, dict] = {}
     for row in compared(results, experiment, trained).rows:
@@ -258,13 +260,13 @@ def ablation(results: Results, experiment: str, option: str, trained: bool, defa
     family = max(families.values(), key=len, default={})
     if len(family) < 2:
         return None
-    # One value may have been trained with more seeds than the rest, for another table.
+    # Keep the seeds that all values have: for another table, one value may have been trained with more.
     seeds = set.intersection(*(set(row.seeds) for row in family.values()))
     return Ablation(option, {value: _of_seeds(family[value], seeds) for value in sorted(family)})
 
 
 def ablations(results: Results, experiment: str, option: str, default: object = None) -> Iterator[tuple[str, Ablation]]:
-    """Without training, then fine-tuned, as far as there are any: (state, ablation)."""
+    """The ablations that there are, as (state, ablation): without training, then fine-tuned."""
     for trained, state in STATES:
         if found := ablation(results, experiment, option, trained, default):
             yield state, found
@@ -282,13 +284,13 @@ def _of_seeds(row: Row, seeds: set[int]) -> Row:
 
 
 def agree(record: dict, other: dict) -> bool:
-    """Whether two records may be compared, whatever was fine-tuned."""
+    """Whether two records may be compared, fine-tuned or not."""
     names = {*record.get("comparable", ()), *other.get("comparable", ())}
     return all(record.get(name) == other.get(name) for name in names)
 
 
 def _key(record: dict) -> str:
-    """The values that must agree; of hand-made records without the list, nothing must."""
+    """The values that must agree; none for hand-made records without a list of them."""
     return json.dumps({name: record.get(name) for name in record.get("comparable", ())}, sort_keys=True)
 
 
@@ -307,12 +309,12 @@ def _short(value: object) -> str:
 
 
 def mean_of(row: Row, metrics: Metrics, metric: str) -> float:
-    """Of a metric, over the runs."""
+    """The mean of a metric over the runs."""
     return float(np.mean([stated(metrics(run), metric, run).mean for run in row.runs]))
 
 
 def stated(scores: Scores, metric: str, run: dict) -> Score:
-    """One of a record's scores, or InputError where it has none of that name."""
+    """One of a record's scores; InputError if it has none of that name."""
     if scores.get(metric) is None:
         raise InputError(f"the record {run.get('file')} has no score {metric!r}; measure it again.")
     return scores[metric]

@@ -1,4 +1,4 @@
-"""A score with its interval, and the statistics of several: over seeds, differences, sign tests."""
+"""A score with its interval, and statistics of several scores: over seeds, differences, sign tests."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Score:
 
     Attributes:
         mean, low, high: in the metric's unit; a published number has no interval.
-        n: of samples, or of seeds.
+        n: the number of samples or of seeds.
 
     Raises:
-        InputError: one of them is no finite number.
+        InputError: one of them is not a finite number.
     """
 
     mean: float
@@ -37,13 +37,13 @@ class Score:
 
     @classmethod
     def of(cls, record: Mapping, times: float = 1.0) -> Score:
-        """From a record's {"mean", "low", "high", "n"}, in another unit if need be."""
+        """From a record's {"mean", "low", "high", "n"}, multiplied by `times` to change the unit."""
         mean, low, high = (times * record[key] for key in ("mean", "low", "high"))
         return cls(mean, low, high, record.get("n"))
 
     @property
     def holds_zero(self) -> bool:
-        """Whether the interval does."""
+        """Whether the interval contains zero."""
         return self.low <= 0 <= self.high
 
 
@@ -51,26 +51,26 @@ Scores = Mapping[str, Score | None]  # by metric; None where there is nothing to
 
 
 def stacked(rows: Sequence) -> np.ndarray:
-    """Lists of numbers, of samples that stand in one order, as one array [rows, …].
+    """Lists of numbers for the same samples in the same order, as one array [rows, …].
 
     Raises:
-        InputError: they differ in length, so they cannot be of the same samples; or there is none.
+        InputError: their lengths differ, so they cannot belong to the same samples, or there are no numbers.
     """
     try:
         found = np.array(rows, dtype=np.float64)
     except ValueError as error:
-        raise InputError("the records that are compared hold unequally many samples; measure them again.") from error
+        raise InputError("two records that are compared hold different numbers of samples; measure again.") from error
     if not found.size:
         raise InputError("a record that is compared holds no samples; measure it again.")
     return found
 
 
 def over_seeds(runs: Sequence[Scores]) -> Scores:
-    """One run's scores as they are; of several seeds, their mean with a 95 % interval for seeds and samples together.
+    """One run's scores as they are; for several seeds, their mean with a 95 % interval over seeds and samples together.
 
-    Student's interval over the seeds alone would be a point where all seeds answer the same few samples alike. The two
-    errors are independent, so the half-widths add as squares: Student's, and the seeds' mean one over samples. No
-    score here is negative, and no interval's end either.
+    Student's interval over the seeds alone would be a single point if all seeds answered the same few samples alike.
+    The two errors are independent, so the squares of two half-widths add: Student's over seeds, and the seeds' mean
+    half-width over samples. Scores here are never negative, so the interval ends at 0 or above.
     """
     if len(runs) == 1:
         return runs[0]
@@ -89,9 +89,9 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
 
 
 def difference(ours: Mapping[int | None, Score], others: Mapping[int | None, Score]) -> Score:
-    """Ours minus the other's, by seed, with a 95 % interval: Student's over the seeds that both have, else of both.
+    """Our score minus the other's with a 95 % interval: Student's over the seeds that both have, if several.
 
-    Two intervals over samples combine as if independent, which is wider than a paired one would be.
+    Otherwise the two intervals over samples are combined as if independent, which is wider than a paired interval.
     """
     seeds = sorted(ours.keys() & others.keys(), key=str)
     if len(seeds) > 1:
@@ -107,7 +107,7 @@ def difference(ours: Mapping[int | None, Score], others: Mapping[int | None, Sco
 
 @dataclass(frozen=True)
 class SignTest:
-    """How many samples one setting answers better and worse than another, and how likely chance alone is."""
+    """How many samples one setting answers better and worse than another, and the p-value of that."""
 
     better: int
     worse: int
@@ -115,13 +115,13 @@ class SignTest:
 
 
 def sign_test(ours: np.ndarray, others: np.ndarray) -> SignTest:
-    """Two-sided, over the samples [n] on which the two differ; less than a millionth is no difference."""
+    """The two-sided sign test over the samples [n] that differ by more than a millionth."""
     gaps = np.asarray(ours) - np.asarray(others)
     better, worse = int((gaps > 1e-6).sum()), int((gaps < -1e-6).sum())
     return SignTest(better, worse, min(1.0, 2 * float(bdtr(min(better, worse), better + worse, 0.5))))
 
 
 def _students_half(values: np.ndarray) -> float:
-    """Half of Student's 95 % interval of the mean [n]."""
+    """Half the width of Student's 95 % interval of the mean of values [n]."""
     n = len(values)
     return float(stdtrit(n - 1, 0.975) * values.std(ddof=1) / np.sqrt(n))

@@ -1,4 +1,4 @@
-"""Which engine computes what was exported: records of experiments.served, and what was read in engines' sources."""
+"""Which engine computes what was exported, from the records of experiments.served and from the engines' sources."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from core import rope
 from core.errors import InputError
 
 SOURCES = Path(__file__).with_name("serving_sources.csv")
-# In nats: the mean |difference| over positions; of quantised weights, whose rounding moves every position, that of the
-# mean losses.
+# Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose rounding changes every
+# position, for the difference of mean losses.
 EXACT, QUANTISED = 1e-3, 1e-2
 _EXACT_WEIGHTS = {"checkpoint", "F32"}
 RIGHT, DROPPED, WRONG, UNKNOWN = "right", "dropped", "wrong", "not measured"
@@ -23,17 +23,17 @@ RIGHT, DROPPED, WRONG, UNKNOWN = "right", "dropped", "wrong", "not measured"
 
 @dataclass(frozen=True)
 class Served:
-    """A method by an engine.
+    """A method as served by an engine.
 
     Attributes:
-        engine, version: what served it.
-        weights: what it was given: a checkpoint, or a GGUF file's type.
+        engine, version: the engine.
+        weights: what the engine loaded: a checkpoint, or a GGUF file's type.
         setting: the method.
         losses: mean losses in nats by "engine", "transformers" and "unextended".
-        mean, largest: |difference| from transformers over positions, in nats.
-        verdict: RIGHT; DROPPED where the losses are the unextended model's; else WRONG.
+        mean, largest: the mean and the largest |difference| from transformers over positions, in nats.
+        verdict: RIGHT; DROPPED if the losses are those of the unextended model; else WRONG.
         tempered: whether the method has an attention factor.
-        length, scored: tokens read, and how many of the last were scored.
+        length, scored: the tokens read, and how many of the last ones were scored.
         trained: whether the model was fine-tuned.
     """
 
@@ -53,7 +53,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Engine:
-    """A line of the matrix; what there is to do about it is empty where there is nothing."""
+    """A line of the matrix; `remedy` is empty if there is nothing to do."""
 
     engine: str
     version: str
@@ -65,7 +65,7 @@ class Engine:
 
 
 def served(results: Results) -> list[Served]:
-    """What the records say, by engine and method."""
+    """The records' results, by engine and method."""
     found = [_served(results, record) for record in results.records("served") if "engine" in record]
     order = [entry.engine for entry in sources()]
     known = {name: place for place, name in enumerate(order)}
@@ -94,25 +94,25 @@ def _served(results: Results, record: dict) -> Served:
 
 
 def _verdict(apart: dict[str, dict], exact: bool) -> str:
-    """By the nearer model, position by position: means alone may agree where no position does."""
+    """The verdict, by the nearer of the two models. Positions count, because means may agree where no position does."""
     nearer = min(("transformers", "unextended"), key=lambda name: apart[name]["mean"])
     near = apart[nearer]["mean"] <= EXACT if exact else abs(apart[nearer]["of_means"]) <= QUANTISED
     return {"transformers": RIGHT, "unextended": DROPPED}[nearer] if near else WRONG
 
 
 def _tempered(results: Results, setting: Setting) -> bool:
-    """Whether a method has an attention factor other than 1; of one that is learned or unknown nobody says."""
+    """Whether a method has an attention factor other than 1; False for a learned or unknown method."""
     if setting.method not in rope.METHODS or rope.METHODS[setting.method].start:
         return False
     try:
         scaling = rope.scale(results.scale.geometry, setting.method, setting.factor, **dict(setting.options))
-    except InputError:  # recorded by a version that had other options
+    except InputError:  # the record is from another version with other options
         return False
     return scaling.attention_factor != 1
 
 
 def sources() -> list[Engine]:
-    """What was read in the sources (the file says in which), and of measured engines how to serve with them."""
+    """What the engines' sources say (with the file), and for measured engines, how to serve with them."""
     with open(SOURCES, encoding="utf-8", newline="") as file:
         return [
             Engine(
@@ -124,10 +124,10 @@ def sources() -> list[Engine]:
 
 
 def matrix(rows: Iterable[Served]) -> list[Engine]:
-    """Every engine; where there are records, they decide.
+    """Every engine; if there are records, they decide.
 
-    Frequencies are right where a method without an attention factor is served right; the factor, where one with it is.
-    Files that were named by hand are other ways into an engine, and have no line here.
+    Frequencies are right if methods without an attention factor are served right. The attention factor is right if
+    methods with one are. GGUF files that were given by hand are not part of the matrix.
     """
     by_engine: dict[str, list[Served]] = {}
     for row in rows:

@@ -1,7 +1,7 @@
-"""What a record holds: of what type each field is that tables, figures and pages read.
+"""The type of each field of a record that tables, figures and pages read.
 
-A record is checked when it is read, so that one that was cut or edited, or that another version wrote, is refused by
-the name of its file and field. A field that is missing is refused by whoever asks for it, see :class:`Stated`.
+A record is checked when it is read. If it was cut or edited, or another version wrote it, the error names its file and
+field. A missing field is an error only when it is read, see :class:`Stated`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from experiments.lab.records import SCALE
 LARGEST = 1e300  # a number beyond it would overflow in the first sum
 REMEDY = "another version or another hand wrote it; remove it and measure again"
 
-Check = Callable[[Any, str], None]  # a value and where it stands; raises ValueError with what is wrong
+Check = Callable[[Any, str], None]  # takes a value and its place; raises ValueError that says what is wrong
 
 
 class Stated(dict):
-    """An object of a record. A key that it lacks is an InputError that names the file."""
+    """An object in a record. Reading a missing key raises an InputError that names the file."""
 
     file: Path
 
@@ -36,17 +36,17 @@ class Stated(dict):
 
 
 def read(file: Path, experiment: str) -> Stated:
-    """A record of an experiment, each object in it :class:`Stated`.
+    """A record of an experiment; each object in it is a :class:`Stated`.
 
     Raises:
-        InputError: torn, or a field of another type than the experiment writes.
+        InputError: the file cannot be read, or a field has another type than the experiment writes.
     """
     plain = files.read_json(file, REMEDY)
     try:
         found = _stated(plain, file)
         for check in (_SHARED, _RECORDS.get(experiment, _OTHER)):
             check(found, "")
-        named = "file" in found.get("options", {})  # which may itself be called after a seed
+        named = "file" in found.get("options", {})  # the name of such a file may itself contain a seed
         if "_seed=" in file.stem and not named and not {"training", "seed"} & found.keys():
             raise ValueError("its name says that it is of a fine-tune, and it does not")
     except (ValueError, RecursionError) as error:
@@ -154,7 +154,7 @@ def every(each: Check, least: int = 1) -> Check:
 
 
 def named(each: Check, name: Callable[[str], object] = str) -> Check:
-    """An object of any names with values of a type; `name` raises ValueError of a name that cannot be."""
+    """An object of any names with values of one type; `name` raises ValueError for an impossible name."""
 
     def check(value: Any, at: str) -> None:
         """An object."""
@@ -171,7 +171,7 @@ def named(each: Check, name: Callable[[str], object] = str) -> Check:
 
 
 def fields(*bases: Check, **known: Check) -> Check:
-    """An object whose fields, where they are there, are of these types; others may be anything."""
+    """An object whose known fields, if present, have these types; other fields may be anything."""
 
     def check(value: Any, at: str) -> None:
         """An object."""
@@ -189,13 +189,13 @@ def fields(*bases: Check, **known: Check) -> Check:
 
 
 def _around_mean(value: dict, at: str) -> None:
-    """An interval without its mean would be drawn and printed as it is."""
+    """Refuse an interval that does not contain its mean, which would otherwise be drawn and printed."""
     if {"mean", "low", "high"} <= value.keys() and not value["low"] <= value["mean"] <= value["high"]:
         raise ValueError(f"the mean of {at} is not between low and high")
 
 
 def _options(value: Any, at: str) -> None:
-    """Of a method: those that are registered by their type, others of any plain one."""
+    """A method's options: registered ones have their own type, others any simple type."""
     named(anything)(value, at)
     known = _types(tuple(rope.METHODS)) if value else {}
     for name, one in value.items():
@@ -204,7 +204,7 @@ def _options(value: Any, at: str) -> None:
 
 @functools.cache
 def _types(_: tuple[str, ...]) -> dict[str, Check]:
-    """Of the options of the methods that there are."""
+    """The types of the options of all registered methods."""
     types = {int: whole, float: number, str: text, bool: flag}
     options = rope.all_options().items()
     return {name: every(types[option.type]) if option.several else types[option.type] for name, option in options}
@@ -223,7 +223,7 @@ def _window(key: str) -> None:
 
 
 def _scores(value: Any, at: str) -> None:
-    """Of an experiment that is not known here: entries with an interval are scores."""
+    """The scores of an experiment without an entry below: every entry with an interval is a score."""
     for key, one in value.items() if isinstance(value, dict) else ():
         if isinstance(one, dict) and "low" in one:
             SCORE(one, f"{at}.{key}")

@@ -1,4 +1,4 @@
-"""What extending costs on texts that fit in L: differences to the unextended model, paired."""
+"""What extending costs on texts that fit in L: paired differences from the unextended model."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ PERPLEXITY = "Perplexity"
 
 
 def differences(results: Results, factor: float, trained: bool) -> dict[Setting, Scores]:
-    """By setting, what was measured of it minus the same of the unextended model; equal selections stand there once.
+    """Each setting's scores minus the unextended model's; equal selections of pairs appear once.
 
-    Perplexity in per cent, at the positions below L; the Open LLM benchmarks in points. Settings whose benchmark
-    scores are recorded by document are listed. Of several seeds, the mean.
+    Perplexity is in per cent, at the positions below L; the Open LLM benchmarks are in points. Only settings whose
+    benchmark scores are recorded by document are listed. Several seeds are averaged.
     """
     return _differences(results.folder, results.scale.name, factor, trained)
 
 
-@functools.lru_cache(maxsize=64)  # a table and its page ask for the same
+@functools.lru_cache(maxsize=64)  # a table and its page need the same
 def _differences(folder: Path, scale: str, factor: float, trained: bool) -> dict[Setting, Scores]:
     results = Results.of(scale, folder)
     found: dict[Setting, dict] = {}
@@ -48,7 +48,7 @@ def _differences(folder: Path, scale: str, factor: float, trained: bool) -> dict
 
 
 def left_out(results: Results, factor: float, trained: bool) -> list[LeftOut]:
-    """What cannot stand beside the rest."""
+    """The records that are not comparable with the rest."""
     found = []
     for experiment in ("extension", "open_llm"):
         found += compared(results, experiment, trained, lambda run: float(run["factor"]) == factor).left_out
@@ -56,7 +56,7 @@ def left_out(results: Results, factor: float, trained: bool) -> list[LeftOut]:
 
 
 def _perplexity(row: Row, original: dict) -> Scores:
-    """In per cent, over the blocks below L."""
+    """The change of perplexity in per cent, over the blocks below L."""
     within = original["ranges"][0]["end"] // original["block"]
     losses = extension.blocks(original, *row.runs)[:, :, :within]
     change = mean_interval((losses[1:].mean(axis=0) - losses[0]).ravel())
@@ -64,7 +64,7 @@ def _perplexity(row: Row, original: dict) -> Scores:
 
 
 def _benchmarks(row: Row, original: dict) -> Scores:
-    """In points, for each benchmark and, where there are all, for their mean."""
+    """The change in points for each benchmark and, if all were measured, for their mean."""
     if not all("by_document" in run for run in [original, *row.runs]):
         return {}
     changes = {}

@@ -1,4 +1,4 @@
-"""Settings with an attention factor of their own, beside the same without: what of a difference is the temperature."""
+"""Settings with a given attention factor beside the same settings without: how much the temperature contributes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MEASURED = {"perplexity": (metrics.perplexity, "perplexity"), "passkey": (metri
 
 
 def rows(results: Results, trained: bool) -> tuple[dict[float, dict[Setting, Scores]], list[LeftOut]]:
-    """By factor and setting, perplexity and passkeys (in per cent) at L and L'; and what is not comparable."""
+    """Perplexity and passkeys (in per cent) at L and L', by factor and setting, and the records left out."""
     measured: dict[str, dict[Setting, Row]] = {}
     left_out: list[LeftOut] = []
     for experiment in _MEASURED:
@@ -43,7 +43,7 @@ def _scores(results: Results, setting: Setting, measured: dict[str, dict[Setting
         if setting in measured[experiment]:
             scores = measured[experiment][setting].scores(of)
             found |= {f"{title}, {end}": scores[end] for end in ends if end in scores}
-    # Over seeds, an interval may pass what there is to find.
+    # An interval over seeds may exceed 100 %.
     return {name: _at_most(score, 100.0) if name.startswith("passkeys") else score for name, score in found.items()}
 
 

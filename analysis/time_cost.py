@@ -1,4 +1,4 @@
-"""Times relative to one method's: the records of experiments.time_cost."""
+"""Times relative to PI's: the records of experiments.time_cost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from analysis.scores import Score, Scores
 
 
 def rows(record: dict) -> list[tuple[str, Scores]]:
-    """Each setting's name and, by phase, the median of its times relative to the reference's."""
+    """Each setting's name and, by phase, the median of its times relative to PI's."""
     found: dict[str, dict[str, Score]] = {}
     for row in record["scores"]:
         setting = Setting.of(row | {"factor": record["factor"]})

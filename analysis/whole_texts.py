@@ -1,4 +1,4 @@
-"""Loss by position over whole texts, in windows of L': the records of experiments.perplexity --by-position."""
+"""Loss by position over whole texts in windows of L': the records of experiments.perplexity --by-position."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from eval.intervals import resampled_interval, resampled_ratio
 
 
 def runs(results: Results, trained: bool, factor: float | None = None) -> Comparison:
-    """The records of whole texts by position, all of the same windows; each selection of pairs once.
+    """The records of whole texts by position, all with the same windows; each selection of pairs appears once.
 
     Args:
-        factor: of those at that scaling factor alone.
+        factor: only records at this scaling factor; None for all.
     """
 
     def wanted(run: dict) -> bool:
@@ -38,7 +38,7 @@ def _by_position(run: dict) -> bool:
 
 
 def scores(row: Row, reference: Row | None, context_length: int) -> Scores:
-    """Losses within and beyond L, their differences to the reference's, and what more context gives."""
+    """Losses within and beyond L, their differences from the reference, and the gain from more context."""
     own, edge = over_seeds(row), context_length // row.first["bucket"]
     gaps = None if reference is None or reference is row else differences(row, reference)
     parts = {"within L": slice(edge), "beyond L": slice(edge, None)}
@@ -46,7 +46,7 @@ def scores(row: Row, reference: Row | None, context_length: int) -> Scores:
     for title, part in parts.items():
         found[f"Δ {title}"] = None if gaps is None else average(gaps[:, part])
     more = [more_context(run) for run in row.runs]
-    alone = not all(map(len, more))  # no text is longer than a window
+    alone = not all(map(len, more))  # if no text is longer than a window
     found[f"{tokens(stride(row.first))} more before"] = None if alone else average(stacked(more).mean(axis=0)[:, 1:])
     return found
 
@@ -57,10 +57,10 @@ def gap_beyond(row: Row, reference: Row, context_length: int) -> Score:
 
 
 def by_span(row: Row, reference: Row, context_length: int) -> Scores:
-    """The difference to the reference by position, in spans that lie alike around L at every s.
+    """The difference from the reference by position, in spans whose edges relative to L are the same at every s.
 
-    Their edges are at 0, 1/8, 1/4, 1/2, 3/4, 1, 1.5, 2, 3, 4, 6, 8, … times L, up to a window's end; edges that fall
-    into one bucket are one.
+    The edges are at 0, 1/8, 1/4, 1/2, 3/4, 1, 1.5, 2, 3, 4, 6, 8, … times L, up to the window's end. Edges that fall
+    into the same bucket are merged.
     """
     gaps, bucket = differences(row, reference), row.first["bucket"]
     edges = [0, 1 / 8, 1 / 4, 1 / 2, 3 / 4]
@@ -71,13 +71,13 @@ def by_span(row: Row, reference: Row, context_length: int) -> Scores:
 
 
 def _next(edge: float) -> float:
-    """Of 1, 1.5, 2, 3, 4, 6, 8, …"""
+    """The next edge in 1, 1.5, 2, 3, 4, 6, 8, …"""
     power = 2.0 ** np.floor(np.log2(edge))
     return 1.5 * power if edge < 1.5 * power else 2 * power
 
 
 def over_seeds(row: Row) -> np.ndarray:
-    """A row's losses, of several seeds their mean: [windows, buckets]."""
+    """A row's losses, averaged over seeds: [windows, buckets]."""
     _check_same_windows(*row.runs)
     return stacked([losses(run) for run in row.runs]).mean(axis=0)
 
@@ -92,13 +92,13 @@ def differences(row: Row, reference: Row) -> np.ndarray:
 def _check_same_windows(first: dict, *others: dict) -> None:
     for other in others:
         if windows(first).keys() != windows(other).keys():
-            raise InputError(f"{first['file']} and {other['file']} are not of the same windows; measure one again.")
+            raise InputError(f"{first['file']} and {other['file']} have different windows; measure one again.")
 
 
 def windows(run: dict) -> dict[tuple[str, int], np.ndarray]:
-    """The loss by `bucket` positions [buckets] of every longest window, by its text and first position.
+    """The losses per bucket of positions [buckets] of every window of the longest length, by text and first position.
 
-    NaN past a text's end, and where the text's last positions do not fill a bucket.
+    They are NaN after a text's end, and where the text's last positions do not fill a bucket.
     """
     longest, found = max(run["lengths"]), {}
     for key, values in run["by_position"].items():
@@ -115,14 +115,14 @@ def windows(run: dict) -> dict[tuple[str, int], np.ndarray]:
 
 
 def losses(run: dict) -> np.ndarray:
-    """[windows, buckets], see :func:`windows`."""
+    """The losses of :func:`windows` as an array [windows, buckets]."""
     return np.array(list(windows(run).values()))
 
 
 def more_context(run: dict) -> np.ndarray:
-    """Of the tokens that two successive windows share, the earlier's loss minus the later's: [pairs, buckets].
+    """For the tokens that two successive windows share, the earlier's loss minus the later's: [pairs, buckets].
 
-    The earlier one has a stride's tokens more before them.
+    In the earlier window, one stride more of tokens precedes them.
     """
     found, step = windows(run), stride(run)
     shared = next(iter(found.values())).size - step // run["bucket"]
@@ -132,17 +132,17 @@ def more_context(run: dict) -> np.ndarray:
 
 
 def average(values: np.ndarray) -> Score:
-    """The mean over windows and buckets [windows, buckets], NaN aside, with a bootstrap interval over windows."""
+    """The mean over windows and buckets [windows, buckets], without NaN, with a bootstrap interval over windows."""
     sums, counts = np.nansum(values, axis=1), np.count_nonzero(~np.isnan(values), axis=1)
     sums, counts = sums[counts > 0], counts[counts > 0]
     if not len(sums):
-        raise InputError("a text was not scored at the positions that are compared; measure it in longer windows.")
+        raise InputError("no text was scored at the positions that are compared; measure in longer windows.")
     return Score.of(resampled_interval(sums.sum() / counts.sum(), resampled_ratio(sums, counts), len(sums)))
 
 
 def stride(run: dict) -> int:
-    """Tokens between two of the longest windows."""
+    """The number of tokens from one of the longest windows to the next."""
     strides = run["stride"] if isinstance(run["stride"], list) else [run["stride"]] * len(run["lengths"])
     if len(strides) != len(run["lengths"]):
-        raise InputError(f"{run['file']} has not one stride for each length; measure it again.")
+        raise InputError(f"{run['file']} does not have one stride for each length; measure it again.")
     return strides[int(np.argmax(run["lengths"]))]

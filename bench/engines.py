@@ -1,9 +1,9 @@
-"""The same benchmarks on both engines: how many answers are equal, the scores, and the ratio of their speeds.
+"""Run the same benchmarks on transformers and on vLLM: how many answers are equal, the scores, the ratio of speeds.
 
     python -m bench.engines [--scale tiny] [--longbench DIR] [--open-llm DIR]
 
-Each benchmark runs on transformers and then on vLLM, through its own command, on one extension of the scale's
-model. Seconds leave out loading the model and ending the engine, which are a row of their own. The rows are printed
+Each benchmark runs on transformers and then on vLLM, through its own command, on one extension of the scale's model.
+The seconds do not include loading the model and ending the engine, which have a row of their own. The rows are printed
 and added to bench/results/engines.csv.
 """
 
@@ -31,17 +31,36 @@ RETRIEVAL = ("niah_single_1", "niah_multikey_2", "vt")
 
 def main() -> None:
     parser = cli.parser(__doc__, prog="python -m bench.engines")
-    parser.add_argument("--scale", default="tiny", help=f"one of {', '.join(scales.SCALES)} (default tiny)")
+    parser.add_argument(
+        "--scale", default="tiny", help=f"use the model of this scale: {', '.join(scales.SCALES)} (default tiny)"
+    )
     parser.add_argument("--method", default=rope.OURS, help=f"one of {', '.join(rope.METHODS)} (default {rope.OURS})")
-    parser.add_argument("--dtype", default="float32", help="of the model (default float32)")
-    parser.add_argument("--factor", type=cli.factor, default=2, metavar="S", help="default 2")
-    parser.add_argument("--samples", type=cli.count, default=2, metavar="N", help="of each task and length (default 2)")
-    parser.add_argument("--benchmarks", nargs="+", default=list(BENCHMARKS), choices=BENCHMARKS, metavar="NAME")
-    parser.add_argument("--longbench", type=cli.existing_directory, metavar="DIR", help="of its JSONL files")
-    parser.add_argument("--tasks", nargs="+", metavar="TASK", help="of LongBench-E (default: all that DIR has)")
-    parser.add_argument("--open-llm", type=cli.existing_directory, metavar="DIR", help="of its parquet files")
-    parser.add_argument("--tensor-parallel", type=cli.count, default=1, metavar="N")
-    parser.add_argument("--output", type=Path, default=FILE, metavar="CSV")
+    parser.add_argument("--dtype", default="float32", help="dtype of the model (default float32)")
+    parser.add_argument("--factor", type=cli.factor, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
+    parser.add_argument(
+        "--samples", type=cli.count, default=2, metavar="N", help="samples per task and length (default 2)"
+    )
+    parser.add_argument(
+        "--benchmarks",
+        nargs="+",
+        default=list(BENCHMARKS),
+        choices=BENCHMARKS,
+        metavar="NAME",
+        help=f"among {', '.join(BENCHMARKS)} (default: all)",
+    )
+    parser.add_argument(
+        "--longbench", type=cli.existing_directory, metavar="DIR", help="LongBench-E's JSONL files; else it is left out"
+    )
+    parser.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks of LongBench-E (default: all in DIR)")
+    parser.add_argument(
+        "--open-llm", type=cli.existing_directory, metavar="DIR", help="Open LLM's parquet files; else it is left out"
+    )
+    parser.add_argument(
+        "--tensor-parallel", type=cli.count, default=1, metavar="N", help="GPUs that vLLM divides the model among"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=FILE, metavar="CSV", help="add rows here (default bench/results/engines.csv)"
+    )
     arguments = parser.parse_args()
 
     n_hat = scales.get(arguments.scale).n_hat.get(arguments.factor)
@@ -51,7 +70,7 @@ def main() -> None:
     for name in arguments.benchmarks:
         chosen = BENCHMARKS[name](arguments)
         if chosen is None:
-            print(f"note: {name} is left out, since no directory of its samples was given", file=sys.stderr)
+            print(f"note: {name} is left out, because no directory of its samples was given", file=sys.stderr)
             continue
         with tempfile.TemporaryDirectory() as folder:
             command = [name, *model, *chosen, "--results", f"{folder}/results"]
@@ -60,13 +79,13 @@ def main() -> None:
 
 
 def ruler(arguments: argparse.Namespace) -> list[str]:
-    """At the trained length, of 4,096 tokens at most: retrieval and tracing."""
+    """Retrieval and tracing at L, or at 4,096 tokens if L is longer."""
     length = models.geometry(arguments.scale).context_length
     return ["--lengths", str(min(length, 4096)), "--tasks", *RETRIEVAL, "--samples", str(arguments.samples)]
 
 
 def passkey(arguments: argparse.Namespace) -> list[str]:
-    """Half the trained length, and an eighth beyond it."""
+    """Passkeys at half of L and at 9/8 L."""
     length = models.geometry(arguments.scale).context_length
     lengths = (length // 2, length * 9 // 8)
     return ["--lengths", *map(str, lengths), "--depths", str(arguments.samples), "--keys", "1"]
@@ -92,7 +111,7 @@ BENCHMARKS = {"ruler": ruler, "passkey": passkey, "longbench_e": longbench_e, "o
 
 
 def measured(command: list[str], engine: str, folder: Path, arguments: argparse.Namespace) -> dict:
-    """The answers by key; the seconds to load the model and to end the engine, and those of all else."""
+    """The answers by key, the seconds to load the model and to end the engine, and the remaining seconds."""
     given = [] if engine == engines.DEFAULT else ["--tensor-parallel", str(arguments.tensor_parallel)]
     before, started = set(folder.rglob("*.jsonl")), time.perf_counter()
     line = [command[0], *command[1:], "--engine", engine, *given]
@@ -112,7 +131,7 @@ def measured(command: list[str], engine: str, folder: Path, arguments: argparse.
 
 @contextlib.contextmanager
 def timed(owner: object, name: str) -> Iterator[list[float]]:
-    """Within, the seconds of each call of `owner.name`."""
+    """Inside the context, a list collects the seconds of each call of `owner.name`."""
     plain, seconds = getattr(owner, name), []
 
     def call(*arguments, **options):
@@ -127,7 +146,7 @@ def timed(owner: object, name: str) -> Iterator[list[float]]:
 
 
 def compared(name: str, arguments: argparse.Namespace, found: dict[str, dict]) -> list[dict[str, str]]:
-    """Rows of a benchmark."""
+    """The rows of one benchmark."""
     made, model = [], f"{arguments.scale} {arguments.method} {arguments.dtype}"
 
     def add(what: str, engine: str, value: float | int | str, unit: str) -> None:

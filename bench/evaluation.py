@@ -1,10 +1,10 @@
-"""Evaluation against the plain way, on the same model and samples: seconds and peak memory, as ratios.
+"""Compare evaluation with a plain implementation on the same model and samples: seconds and peak memory, as ratios.
 
     python -m bench.evaluation perplexity|passkey|generation [--length 8192]
 
-Each way runs in a process of its own, so that peak memory is its own; scores must agree. Plain perplexity calls the
-model on each window and upcasts all logits; plain passkey and generation call transformers' `generate` prompt by
-prompt.
+Each way runs in its own process, so that its peak memory is measured alone. The scores must agree. Plain perplexity
+calls the model on each window and converts all logits to float32. Plain passkey and generation call transformers'
+`generate` for one prompt after another.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def one(what: str, way: str, length: int) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("perplexity", "passkey", "generation"))
+    parser.add_argument("what", choices=("perplexity", "passkey", "generation"), help="the evaluation to compare")
     parser.add_argument("--length", type=int, help="tokens (default: 8192, passkey 4096, generation 1024)")
     parser.add_argument("--way", choices=("ours", "plain"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()

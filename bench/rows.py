@@ -17,9 +17,10 @@ def row(what: str, model: str, engine: str, value: float | int | str, unit: str,
     """One measurement, on this machine, now.
 
     Args:
-        what: is measured, such as "ruler 4096, score".
-        model, engine: of what; value, unit: the result.
-        versions: of packages beside torch, transformers and numpy.
+        what: what is measured, such as "ruler 4096, score".
+        model, engine: what it is measured on.
+        value, unit: the result.
+        versions: versions of packages besides torch, transformers and numpy.
     """
     ran = environment()
     named = ran["packages"] | versions
@@ -29,7 +30,7 @@ def row(what: str, model: str, engine: str, value: float | int | str, unit: str,
 
 
 def append(file: Path, rows: list[dict[str, str]]) -> Path:
-    """Add rows to a CSV file, which is made where there is none, and print them."""
+    """Print rows and add them to a CSV file, which is created if needed."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     if not file.is_file():

@@ -1,9 +1,9 @@
-"""Selecting the strategy: exact counting by floor sums against counting one position at a time.
+"""Compare the selection of pairs by exact floor sums with counting one position at a time.
 
     python -m bench.selection
 
-Prints ratios measured in one run, on one thread. "Plain" is what the authors' released code does: a Python loop
-over every pair and position, here without its tensors, which makes it faster than theirs.
+It prints ratios measured in one run on one thread. "Plain" is what the authors' released code does: a Python loop over
+every pair and position. It uses no tensors here, so it is faster than theirs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INTERVALS = 360
 
 
 def plain_counts(inv_freq: np.ndarray, length: int) -> list[list[int]]:
-    """One position at a time, in float64."""
+    """Count one position at a time, in float64."""
     counts = [[0] * INTERVALS for _ in inv_freq]
     for row, theta in zip(counts, inv_freq.tolist()):
         for m in range(length):
@@ -33,7 +33,7 @@ def plain_counts(inv_freq: np.ndarray, length: int) -> list[list[int]]:
 
 
 def plain_selection() -> None:
-    """The histograms that s = 2 and s = 4 need, plainly."""
+    """The histograms that s = 2 and s = 4 need, in the plain way."""
     inv_freq = GEOMETRY.inv_freq
     for factor in (2, 4):
         plain_counts(inv_freq, GEOMETRY.context_length)
@@ -42,7 +42,7 @@ def plain_selection() -> None:
 
 
 def selection() -> None:
-    """The same by core.rope."""
+    """The selections for s = 2 and s = 4 by core.rope."""
     for factor in (2, 4):
         scale(GEOMETRY, OURS, factor)
 

@@ -1,10 +1,10 @@
-"""A training step against a bare Hugging Face Trainer's on the same model and data: seconds and peak memory.
+"""Compare a training step with that of a bare Hugging Face Trainer on the same model and data: seconds, peak memory.
 
     python -m bench.training [--lengths 1024 2048] [--steps 6]
 
-A small Llama with SmolLM2's vocabulary, in which the logits are what costs memory. Each way runs in a process of its
-own, so that peak memory is its own, and in turn, twice, so that a machine that slows down slows both. The losses must
-agree.
+The model is a small Llama with SmolLM2's vocabulary, so that the logits dominate memory. Each way runs in its own
+process, so that its peak memory is measured alone. The two ways take turns, twice, so that a slow phase of the machine
+affects both. The losses must agree.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VOCABULARY, BATCH = 49152, 4
 
 
 class RandomTokens(Dataset):
-    """Item i is always the same."""
+    """Random tokens; item i is the same every time."""
 
     def __init__(self, length: int, count: int) -> None:
         self.length, self.count = length, count
@@ -46,7 +46,7 @@ class RandomTokens(Dataset):
 
 
 class Clock(transformers.TrainerCallback):
-    """When each step ended, on the wall's clock and on the processor's."""
+    """Notes when each step ended, by wall-clock and by processor time."""
 
     def on_train_begin(self, *_, **__):
         self.times = [(time.perf_counter(), time.process_time())]
@@ -56,7 +56,7 @@ class Clock(transformers.TrainerCallback):
 
 
 class BareTrainer(transformers.Trainer):
-    """In the order of the data, as ours."""
+    """Hugging Face's Trainer, in the order of the data, as in ours."""
 
     def _get_train_sampler(self, train_dataset=None):
         return torch.utils.data.SequentialSampler(self.train_dataset)
@@ -98,9 +98,11 @@ def one(way: str, length: int, steps: int) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[1024, 2048], help="tokens of a sequence")
-    parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument(
+        "--lengths", type=int, nargs="+", default=[1024, 2048], help="tokens per sequence (default 1024 2048)"
+    )
+    parser.add_argument("--steps", type=int, default=6, help="training steps in each run (default 6)")
+    parser.add_argument("--rounds", type=int, default=2, help="runs of each way (default 2)")
     parser.add_argument("--way", choices=("ours", "bare"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.way:

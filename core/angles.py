@@ -90,7 +90,7 @@ def _check(inv_freq: np.ndarray, length: int, intervals: int) -> None:
     if not is_whole(length) or not 1 <= length <= MAX_LENGTH:
         raise InputError(f"the context length is {length}; give a whole number of positions from 1 to 2^60.")
     if not is_whole(intervals) or not 2 <= intervals <= MAX_INTERVALS:
-        raise InputError(f"the number of intervals b is {intervals}; give a whole number from 2 to {MAX_INTERVALS}.")
+        raise InputError(f"the number of intervals is {intervals}; give a whole number b ≥ 2, at most {MAX_INTERVALS}.")
 
 
 def _floor_equivalent(theta: float, length: int, intervals: int) -> tuple[int, int]:

@@ -110,7 +110,7 @@ def select_interpolated(
     if n_hat is None:
         return margin > threshold
     if threshold != 0.0:
-        raise InputError("n̂ and a threshold t were both given; give one of them.")
+        raise InputError("n̂ and a threshold t were both given; choose one.")
     if not is_whole(n_hat) or n_hat % 2 or not 0 <= n_hat <= 2 * margin.size:
         raise InputError(f"n̂ is {n_hat}; it counts dimensions, so give an even number from 0 to {2 * margin.size}.")
     by_margin = np.lexsort((-np.arange(margin.size), -margin))

@@ -49,7 +49,7 @@ def main() -> None:
     evaluation = harness.Evaluation(arguments, "exported")
     length = arguments.tokens or models.geometry(evaluation.name).context_length * 9 // 8
     if length <= SCORED:
-        raise InputError(f"the last {SCORED} tokens are scored; give --tokens above {SCORED}.")
+        raise InputError(f"the last {SCORED} tokens are scored; give more --tokens than that.")
     (book,) = texts.files([arguments.text]) if arguments.text else texts.books(1)
 
     for run, file in evaluation.runs({book.title: book.sha256}, tokens=length):

@@ -42,7 +42,7 @@ def main() -> None:
     window = loaded.model.config.get_text_config().max_position_embeddings
     length = inputs.input_ids.shape[1] + arguments.tokens
     if length > window:
-        print(f"note: {length:,} tokens exceed the model's context of {window:,}.", file=sys.stderr)
+        print(f"note: {length:,} tokens reach past the model's context of {window:,}.", file=sys.stderr)
     print(text[-300:], end="", flush=True)
     streamer = TextStreamer(loaded.tokenizer, skip_prompt=True, skip_special_tokens=True)
     loaded.model.generate(

@@ -43,9 +43,7 @@ def main() -> None:
         "--scale", default="tiny", help=f"write for the model of this scale: {', '.join(scales.SCALES)} (default tiny)"
     )
     parser.add_argument("--model", metavar="PATH_OR_NAME", help="write for this checkpoint instead")
-    parser.add_argument(
-        "--output", type=cli.directory, required=True, metavar="DIR", help="directory to write; must be new"
-    )
+    parser.add_argument("--output", type=cli.directory, required=True, metavar="DIR", help="the directory to write")
     parser.add_argument(
         "--samples", type=cli.count, default=4, metavar="N", help="samples per LongBench-E task and bucket (default 4)"
     )

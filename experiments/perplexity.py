@@ -57,7 +57,7 @@ def main() -> None:
     strides = arguments.stride * (len(lengths) if len(arguments.stride) == 1 else 1)
     if len(strides) != len(lengths):
         raise InputError(
-            f"there are {len(strides)} strides for {len(lengths)} lengths; give one for all or one for each."
+            f"there are {len(strides)} strides for {len(lengths)} windows; give one for all or one for each."
         )
     library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
     evaluation.refuse_training_text({book.sha256 for book in library})
@@ -79,7 +79,7 @@ def main() -> None:
             for title, ids in tokens.items():
                 if len(ids) <= length:
                     raise InputError(
-                        f"{title!r} has {len(ids)} tokens and a window {length}; give a longer text or shorter windows."
+                        f"{title!r} has {len(ids)} tokens, no more than the window of {length}; give a longer text."
                     )
                 for span in perplexity.windows(len(ids), length, step):
                     spans[f"{title}/{length}/{span[0]}"] = (title, span)

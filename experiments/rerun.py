@@ -125,7 +125,7 @@ def _parse() -> argparse.Namespace:
     )
     where = parser.add_argument_group("where and how")
     where.add_argument(
-        "--output", type=cli.directory, metavar="DIR", help="OUTPUT (default build/rerun/SCALE, or SCALE-quick)"
+        "--output", type=cli.directory, metavar="DIR", help="OUTPUT (default build/rerun/SCALE; with --quick …-quick)"
     )
     where.add_argument("--results", type=cli.directory, metavar="DIR", help="where records go (default OUTPUT/results)")
     where.add_argument(
@@ -151,7 +151,7 @@ def _of_scale(name: str, factors: list[float] | None) -> Scale:
     if preset.suite is None:
         raise InputError(f"the scale {name!r} has no suite; run its experiments one by one.")
     if factors:
-        raise InputError("a scale's suite decides its factors; give --factor only with --model.")
+        raise InputError("a scale's suite decides its factors; give --factor with --model only.")
     return preset
 
 
@@ -184,7 +184,7 @@ def _local(model: str) -> str:
 
 def _existing(folder: Path, option: str) -> Path:
     if not folder.is_dir():
-        raise InputError(f"{option} {folder} is not a directory; give one that exists.")
+        raise InputError(f"{option} {folder} is no directory; give one that exists.")
     return folder.absolute()
 
 
@@ -197,7 +197,7 @@ def _text_files(folder: Path | None) -> tuple[Path, ...]:
 
 def _benchmarks(folder: Path | None, preset: Scale) -> Path | None:
     if folder and not any((_existing(folder, "--benchmarks") / name).is_dir() for name in preset.suite.names):
-        raise InputError(f"{folder} has no folder named after a benchmark, such as open_llm; add one.")
+        raise InputError(f"{folder} has no folder by the name of a benchmark, such as open_llm; add one.")
     return folder and folder.absolute()
 
 

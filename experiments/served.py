@@ -240,7 +240,7 @@ def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Pat
             env=os.environ | {"HF_HUB_OFFLINE": "1"},
         )  # fmt: skip
     if not answer.is_file():  # do not check the exit status: vLLM may crash at its end, after the answer
-        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["it printed nothing"]
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["it says nothing"]
         raise InputError(f"{engine.environment} cannot serve the model: {lines[-1]}; see its output in {log}.")
     found = files.read_json(answer, f"see the output of {engine.environment} in {log}")
     if len(found["losses"]) != asked["scored"] or not np.isfinite(found["losses"]).all():

@@ -59,7 +59,7 @@ def main() -> None:
     evaluation = harness.Evaluation(arguments, "time_cost")
     comparison = evaluation.comparison()
     if rope.UNIT not in [method for method, _ in comparison]:
-        raise InputError(f"times are relative to {rope.UNIT}; add {rope.UNIT} to the methods.")
+        raise InputError(f"times are relative to {rope.UNIT}; put {rope.UNIT} among the methods.")
     run = {
         "scale": evaluation.scale,
         "experiment": "time_cost",

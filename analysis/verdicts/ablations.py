@@ -1,7 +1,7 @@
-"""DPRoPE at each value of one option: where it falls, and where it makes no difference.
+"""DPRoPE at each value of one option: where the score falls, and where the option makes no difference.
 
-That an option makes no difference is decided within a margin: the spread of the paper's own numbers over the values of
-which the paper says so.
+"No difference" is decided within a margin: the spread of the paper's own numbers over the values for which the paper
+claims that there is none.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from analysis.verdicts.shared import decided, told
 from core import rope
 
 INTERVALS = rope.method_options(rope.OURS)["intervals"]  # b, the paper's own
-EXCESS = 720.0  # the b at which the paper finds that LongBench-E falls
+EXCESS = 720.0  # the b at which LongBench-E falls in the paper
 
-Statement = tuple[Region, float | None]  # of a value: where its difference lies, and the paper's
+Statement = tuple[Region, float | None]  # for a value: the region of its difference, and the paper's difference
 
 
 def too_few_dimensions(results: Results) -> Iterator[Finding]:
@@ -35,17 +35,17 @@ def too_few_dimensions(results: Results) -> Iterator[Finding]:
 
 
 def n_hat_is_alike(results: Results) -> Iterator[Finding]:
-    """Open LLM at every n̂ of the paper's range is that at the greatest, within the margin."""
+    """Open LLM at every n̂ of the paper's range equals that at the greatest, within the margin."""
     yield from _ablated(results, "open_llm", open_llm, "n_hat", _alike)
 
 
 def intervals_are_alike(results: Results) -> Iterator[Finding]:
-    """Open LLM at every b is that at the paper's own, within the margin."""
+    """Open LLM at every b equals that at the paper's own b, within the margin."""
     yield from _ablated(results, "open_llm", open_llm, "intervals", _alike)
 
 
 def only_the_most_intervals_hurt(results: Results) -> Iterator[Finding]:
-    """LongBench-E at EXCESS is below that at the paper's own b; at every other b it is the same within the margin."""
+    """LongBench-E at b = EXCESS is below that at the paper's own b; at every other b it is equal, within the margin."""
 
     def state(values: list[float], printed: dict[float, float]) -> dict[float, Statement]:
         kept = _alike([v for v in values if v != EXCESS], {v: score for v, score in printed.items() if v != EXCESS})
@@ -56,7 +56,7 @@ def only_the_most_intervals_hurt(results: Results) -> Iterator[Finding]:
 
 
 def _alike(values: list[float], printed: dict[float, float]) -> dict[float, Statement]:
-    """No difference, within the spread of the paper's own."""
+    """The statement of no difference, within the spread of the paper's own numbers."""
     return {value: (within(effects.spread(list(printed.values()))), 0.0) for value in values}
 
 
@@ -67,10 +67,10 @@ def _ablated(
     option: str,
     state: Callable[[list[float], dict[float, float]], dict[float, Statement]],
 ) -> Iterator[Finding]:
-    """The last metric at each value against that at one of them: the paper's own b, or the greatest.
+    """The last metric at each value against that at a reference value: the paper's own b, or the greatest n̂.
 
     Args:
-        state: of the values [n] and the paper's scores, what is stated of which.
+        state: (the other values, the paper's scores by value) → the statement for each value that has one.
     """
     default = INTERVALS if option == "intervals" else None
     for label, found in list(ablations(results, experiment, option, default))[-1:]:
@@ -96,7 +96,7 @@ def _ablated(
 
 
 def _of_papers_range(results: Results, found: Ablation, option: str) -> dict[float, Row]:
-    """By value, those that the paper's table spans; n̂ as a share of the dimensions."""
+    """The rows, by value, within the range of the paper's table; n̂ counts as a share of the dimensions."""
     values = effects.ablated(f"{option}_open_llm", "Avg.")
     share = results.scale.geometry.head_dim / published.GEOMETRY.head_dim if option == "n_hat" else 1.0
     least, most = min(values) * share, max(values) * share

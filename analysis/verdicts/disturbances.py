@@ -1,4 +1,4 @@
-"""The disturbance: the published numbers, whose is least, and whether less of it means less loss."""
+"""Claims about the disturbance: the published numbers, which method has the least, and whether less means less loss."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def published_numbers(results: Results) -> Iterator[Finding]:
 
 
 def least(results: Results) -> Iterator[Finding]:
-    """DPRoPE's at t = 0 against the least of the methods that the paper compares with; nothing in it is random."""
+    """DPRoPE's disturbance at t = 0 against the least of the paper's rivals; nothing here is random."""
     facts = []
-    # The disturbance depends on the geometry alone, so the paper's own numbers are met at any size of its models.
+    # The disturbance depends only on the geometry, so every model of the paper's geometry must give its numbers.
     met = EXACT if results.scale.geometry == published.GEOMETRY else REPRODUCED
     for run in results.records("disturbance"):
         rows = {row["method"]: row for row in _of(run, "float64") if not row["options"]}
@@ -64,7 +64,7 @@ def least(results: Results) -> Iterator[Finding]:
 
 
 def _of(run: dict, precision: str) -> list[dict]:
-    """The averages of a record of experiments.disturbance, by the released code's convention."""
+    """The rows of a record of experiments.disturbance at a precision, by the released code's convention."""
     return [r for r in run["scores"] if (r["precision"], r["convention"]) == (precision, "released")]
 
 
@@ -75,7 +75,7 @@ def order_loss(results: Results) -> Iterator[Finding]:
         rows = extension.untrained(results, factor).only(in_comparison(results.scale)).rows
         moved = [(extension.disturbance(results, row), row) for row in rows]
         pairs = [(average, row.first["ranges"][-1]["mean"]) for average, row in moved if average is not None]
-        if len(pairs) < 4 or any(len(set(values)) == 1 for values in zip(*pairs)):  # nothing to order
+        if len(pairs) < 4 or any(len(set(values)) == 1 for values in zip(*pairs)):  # too little to order
             continue
         best = min(rows, key=lambda row: row.first["ranges"][-1]["mean"])
         loss = Quantity(f"least loss, {best.setting.name},", Score.of(best.first["ranges"][-1]), 3, "nats per token")
@@ -91,12 +91,12 @@ def order_loss(results: Results) -> Iterator[Finding]:
 
 
 def correlation(pairs: list[tuple[float, float]]) -> Estimate:
-    """Spearman's ρ of n pairs, its errors from the 95 % interval on Fisher's scale, atanh ρ.
+    """Spearman's ρ of n pairs, with errors from the 95 % interval on Fisher's scale, atanh ρ.
 
-    There the error is √((1 + ρ²/2) / (n - 3)) (Bonett and Wright, Psychometrika 2000). A perfect order is taken half a
-    step of ρ below 1, since the scale has no end.
+    There the error is √((1 + ρ²/2) / (n - 3)) (Bonett and Wright, Psychometrika 2000). For a perfect order, ρ is taken
+    half of its smallest step below 1, since atanh 1 is infinite.
     """
-    from scipy.stats import spearmanr  # a second to import, and nothing else needs it
+    from scipy.stats import spearmanr  # imported here, because it takes a second and nothing else needs it
 
     n = len(pairs)
     most = 1 - 6 / (n * (n**2 - 1))
@@ -106,7 +106,7 @@ def correlation(pairs: list[tuple[float, float]]) -> Estimate:
 
 
 def selections_order_loss(results: Results) -> Iterator[Finding]:
-    """The same over dozens of selections of pairs, by both conventions of the disturbance."""
+    """The central claim over dozens of selections of pairs, by both conventions of the disturbance."""
     orders = [
         (run, convention, Score.of(order))
         for run in results.records("selections")

@@ -1,4 +1,4 @@
-"""Within L and beyond it: what is kept of a score, and the passkeys found."""
+"""Claims about lengths within L and beyond it: how much of a score is kept, and the passkeys found."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from analysis.verdicts.shared import called, decided, factors, measured, papers_
 from core import rope
 from eval.intervals import accuracy_interval
 
-RESOLUTION = 0.5  # in per cent: the paper prints its "100 %" of passkeys in whole per cents
+RESOLUTION = 0.5  # in per cent: the paper's "100 %" of passkeys is rounded to whole per cents
 
 
 def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better: bool = False) -> Test:
     """Two statements at each factor: the unextended model loses from L to L', and DPRoPE keeps a greater share.
 
-    Of perplexities the share that is kept is L's of that at L'.
+    For perplexities, the share that is kept is the perplexity at L divided by that at L'.
 
     Args:
-        metrics: by length in tokens.
+        metrics: the scores by length in tokens.
     """
 
     def test(results: Results) -> Iterator[Finding]:
@@ -59,7 +59,7 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
 
 
 def _pairs(results: Results, experiment: str) -> Iterator[tuple[float, Row, Row]]:
-    """At each factor the unextended model and DPRoPE, fine-tuned where there are such."""
+    """At each factor, the unextended model and DPRoPE, fine-tuned if there are such records."""
     originals = compared(results, experiment, False).only(lambda row: row.setting.method == rope.ORIGINAL).rows
     for _, rows in measured(results, experiment)[:1]:
         for factor in factors(rows):
@@ -70,7 +70,7 @@ def _pairs(results: Results, experiment: str) -> Iterator[tuple[float, Row, Row]
 
 
 def share(scores: Scores, whole: str, part: str, samples: int | None) -> Estimate:
-    """One score in per cent of another, their errors independent (delta method); of so many samples."""
+    """One score in per cent of another, with independent errors (delta method)."""
     of, kept = scores[whole], scores[part]
     times, (below, above) = 100 / of.mean, Estimate.of(kept).errors
     less, more = Estimate.of(of).errors  # a larger whole makes a smaller share
@@ -80,13 +80,13 @@ def share(scores: Scores, whole: str, part: str, samples: int | None) -> Estimat
 
 
 def minus(ours: Estimate, other: Estimate) -> Estimate:
-    """A difference of two independent numbers."""
+    """The difference of two independent numbers."""
     below, above = math.hypot(ours.below, other.above), math.hypot(ours.above, other.below)
     return Estimate(ours.mean - other.mean, below, above, ours.samples)
 
 
 def finds_all_passkeys(results: Results) -> Iterator[Finding]:
-    """Those within L': none is missed, as far as a number that is printed in whole per cents says so."""
+    """No passkey within L' is missed, to the precision of whole per cents."""
     found: list[tuple[Row, Score]] = []
     for _, rows in measured(results, "passkey")[:1]:
         for factor in factors(rows):
@@ -103,7 +103,7 @@ def finds_all_passkeys(results: Results) -> Iterator[Finding]:
     for (row, score), decision in zip(found, decide([(Estimate.of(score), region, 100.0) for _, score in found])):
         interval = replace(decision.interval, high=min(decision.interval.high, 100.0))
         quantity = Quantity(called(row), interval, 0, f"% of {score.n}")
-        # Wilson's interval of n that are all found ends at n / (n + z²).
+        # If all n are found, Wilson's interval begins at n / (n + z²).
         z = ndtri(1 - decision.level / 2)
         enough = Needed(samples=math.ceil(z**2 * (100 / RESOLUTION - 1)))
         facts.append(Fact((quantity,), row.setting.factor, "", decision, counted="prompts", needs=enough))
@@ -112,7 +112,7 @@ def finds_all_passkeys(results: Results) -> Iterator[Finding]:
 
 
 def _found(run: dict, longest: int) -> Score:
-    """Of the keys up to a length, in per cent."""
+    """The per cent of keys found up to a length."""
     spans = [span for span in run["scores"]["by_length"] if span["length"] <= longest]
     found, asked = round(sum(span["mean"] * span["n"] for span in spans)), sum(span["n"] for span in spans)
     return Score.of(accuracy_interval(np.arange(asked) < found), 100)

@@ -18,7 +18,7 @@ from core.errors import InputError
 
 
 def ahead(experiment: str, metrics: Metrics) -> Test:
-    """In a benchmark's average, of every rival at every factor: fine-tuned, or without training where nothing is."""
+    """DPRoPE is ahead of every rival at every factor in a benchmark's average: fine-tuned, else without training."""
 
     def effect(rival: str, factor: float, metric: str) -> float | None:
         return effects.advantage(experiment, rival, factor, metric)
@@ -33,7 +33,7 @@ def ahead(experiment: str, metrics: Metrics) -> Test:
 
 
 def less_perplexity(results: Results) -> Iterator[Finding]:
-    """At L', as the logarithm: the loss in nats per token, in which models of any perplexity compare."""
+    """DPRoPE has less perplexity than every rival at L'; its logarithm is compared, the loss in nats per token."""
 
     def effect(rival: str, factor: float, metric: str) -> float | None:
         return effects.perplexity_advantage(rival, factor)
@@ -51,10 +51,10 @@ def less_perplexity(results: Results) -> Iterator[Finding]:
 
 
 def log_perplexity(record: dict) -> Scores:
-    """Of a record of experiments.perplexity, the logarithms.
+    """The logarithms of the perplexities in a record of experiments.perplexity.
 
     Raises:
-        InputError: an interval that reaches 0, which no perplexity does.
+        InputError: an interval reaches 0, which no perplexity does.
     """
     if any(score.low <= 0 for score in perplexity(record).values()):
         raise InputError(f"the record {record.get('file')} has a perplexity of 0 or less; measure it again.")
@@ -65,7 +65,7 @@ def log_perplexity(record: dict) -> Scores:
 
 
 def _average(results: Results, names: list[str], factor: float) -> str:
-    """The last of the averages, or of all metrics where there is none."""
+    """The last average, or the last metric if there is no average."""
     return ([name for name in names if name.startswith("Avg")] or names)[-1]
 
 
@@ -104,7 +104,7 @@ def _against_all(
 
 
 def _pairs(results: Results, experiment: str, rows: Comparison) -> Iterator[tuple[Row, Row]]:
-    """DPRoPE as the paper uses it and each of the paper's rivals, factor by factor."""
+    """(DPRoPE as the paper uses it, a rival) for each of the paper's rivals at each factor."""
     for factor in factors(rows):
         ours = papers_own(results, rows, factor)
         for method in effects.rivals(experiment):

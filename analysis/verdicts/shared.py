@@ -1,4 +1,4 @@
-"""What several kinds of claims need: which rows are meant, and how they are called."""
+"""What several kinds of claims share: choosing rows, and naming them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ TRAINED = dict(STATES)[True]
 
 
 def papers_own(results: Results, rows: Comparison, factor: float) -> Row | None:
-    """The method as the paper uses it: at the scale's n̂; where that was not measured, at t = 0."""
+    """DPRoPE as the paper uses it: at the scale's n̂, or at t = 0 if that was not measured."""
     n_hat = results.scale.n_hat.get(factor)
     return rows.find(rope.OURS, {"n_hat": n_hat}, factor) or rows.find(rope.OURS, {}, factor)
 
 
 def measured(results: Results, experiment: str) -> list[tuple[str, Comparison]]:
-    """The states that there are records of, fine-tuned first."""
+    """The states that have records, with their rows: fine-tuned first, then without training."""
     found = ((state, compared(results, experiment, trained)) for trained, state in reversed(STATES))
     return [(state, rows) for state, rows in found if rows]
 
 
 def factors(rows: Comparison) -> list[float]:
-    """Those of the method's rows."""
+    """The scaling factors of DPRoPE's rows."""
     return sorted({row.setting.factor for row in rows.rows if row.setting.method == rope.OURS})
 
 
@@ -34,7 +34,7 @@ def decided(name: str, decision: Decision, digits: int = 2, unit: str = "") -> Q
 
 
 def called(row: Row) -> str:
-    """A row's name, and whether and how often it was fine-tuned."""
+    """A row's name, and whether it was fine-tuned and with how many seeds."""
     if row.setting.method == rope.ORIGINAL:
         return row.setting.name
     seeds = len(row.runs)
@@ -43,7 +43,7 @@ def called(row: Row) -> str:
 
 
 def told(state: str, decisions: list[Decision]) -> str:
-    """A state, with how many training seeds, and what the intervals leave out."""
+    """A state in words, with its number of training seeds and what the intervals do not cover."""
     estimates = [decision.estimate for decision in decisions]
     seeds = min((estimate.seeds for estimate in estimates), default=1)
     if state != TRAINED:

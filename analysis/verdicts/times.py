@@ -1,4 +1,4 @@
-"""What the method costs in time."""
+"""The claim that the method costs no time."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MARGIN = "half a unit of the last digit of the paper's times"
 
 
 def costs_nothing(results: Results) -> Iterator[Finding]:
-    """DPRoPE's time of a training step and of a forward pass, relative to PI's: no more, within the margin.
+    """DPRoPE's times of a training step and of a forward pass are no more than PI's, within the margin.
 
-    The paper prints no difference at all, so the margin is half a unit of the last digit of its times.
+    The paper's times show no difference, so the margin is half a unit of their last digit.
     """
     rows = [
         (float(record["factor"]), row)

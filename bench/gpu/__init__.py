@@ -1,1 +1,1 @@
-"""What one GPU in thirty minutes says of the paper's scale: bench/gpu.sh runs the parts, each a module here."""
+"""Benchmarks for the paper's scale that take one GPU thirty minutes; bench/gpu.sh runs each module here."""

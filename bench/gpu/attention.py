@@ -16,12 +16,12 @@ from experiments.lab.training import budget
 from experiments.lab.training.loss import HeadLoss
 
 LAYERS = 4
-# Dense bfloat16 FLOP/s by what a GPU's name holds, the first that does (NVIDIA's data sheets).
+# Dense bfloat16 FLOP/s (NVIDIA's data sheets) by a part of the GPU's name; the first match counts.
 PEAKS = {"H100 PCIe": 756e12, "H100 NVL": 835e12, "H100": 989e12, "H200": 989e12, "A100": budget.PEAK}
 
 
 def peak() -> float | None:
-    """This GPU's; None of others."""
+    """This GPU's peak FLOP/s; None if it is not in the list."""
     name = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
     return next((flops for known, flops in PEAKS.items() if known in name), None)
 
@@ -38,10 +38,10 @@ def main() -> None:
     model = part.build(LAYERS, torch.bfloat16).train()
     model.activation_checkpointing_enable({"use_reentrant": False})
     optimizer, loss = torch.optim.AdamW(model.parameters(), 1e-5, fused=True), HeadLoss(model)
-    step(model, loss, optimizer, part.tokens(1, 64).to(model.device))  # so that AdamW has its moments
+    step(model, loss, optimizer, part.tokens(1, 64).to(model.device))  # allocates AdamW's moments
     for length in (64, 128) if part.toy else (8192, 16384):
         tokens = part.tokens(1, length).to(model.device)
-        # As the dry run counts them: 6 for each weight and token, and attention's; without what is recomputed.
+        # FLOPs as the dry run counts them: 6 per weight and token plus attention's, without recomputation.
         one_step = budget.Plan(length, 1, Training(batch=1), gpus=1, mfu=1)
         flops = budget.hours(model.config, one_step) * 3600 * budget.PEAK
         for attention in ("sdpa", "flash_attention_2"):

@@ -1,4 +1,4 @@
-"""RULER and passkey on SmolLM2 by transformers and by vLLM (bench.engines), where vLLM is installed."""
+"""RULER and passkey on SmolLM2 by transformers and by vLLM (bench.engines), if vLLM is installed."""
 
 from __future__ import annotations
 

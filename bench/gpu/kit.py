@@ -1,4 +1,4 @@
-"""What the parts share: the command line, a model of LLaMA2-7B's widths with random weights, and the clock."""
+"""What these benchmarks share: the command line, a model of LLaMA2-7B's widths with random weights, and the clock."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TOY = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "v
 
 @dataclass(frozen=True)
 class Part:
-    """One part's run.
+    """One run of a benchmark.
 
     Attributes:
-        toy: tiny sizes, on whatever there is: it shows that the code runs, and its numbers mean nothing.
+        toy: use tiny sizes on any machine, to show that the code runs; the numbers mean nothing.
         output: the CSV file that rows are added to.
     """
 
@@ -35,24 +35,24 @@ class Part:
 
     @property
     def model(self) -> str:
-        """What the random model is called in a row."""
+        """The random model's name in a row."""
         return "toy" if self.toy else f"{WIDTHS}, random weights"
 
     def config(self, layers: int) -> LlamaConfig:
-        """LLaMA2-7B's, with so many layers."""
+        """LLaMA2-7B's configuration with `layers` layers."""
         sizes = models.architecture(WIDTHS).to_dict() | {"num_hidden_layers": layers}
         toy = TOY | {"num_hidden_layers": min(layers, 2), "num_key_value_heads": 4, "head_dim": 16}
         return LlamaConfig(**sizes | (toy if self.toy else {}))
 
     def build(self, layers: int, dtype: torch.dtype) -> LlamaForCausalLM:
-        """Such a model with random weights, drawn where it computes; on a CPU it is float32 whatever was asked."""
+        """A model with random weights, made on the device where it runs; on a CPU it is always float32."""
         torch.manual_seed(0)
         with torch.device(models.device()):
             model = LlamaForCausalLM._from_config(self.config(layers), dtype=self.dtype(dtype))
         return model.eval()
 
     def dtype(self, wanted: torch.dtype) -> torch.dtype:
-        """float32 on a CPU, which may multiply bfloat16 a hundred times slower."""
+        """The wanted dtype, but float32 on a CPU, which may multiply bfloat16 a hundred times slower."""
         return wanted if torch.cuda.is_available() else torch.float32
 
     def tokens(self, *shape: int, seed: int = 0) -> torch.Tensor:
@@ -66,14 +66,19 @@ class Part:
 
 
 def start(doc: str) -> tuple[Part, argparse.Namespace]:
-    """The command line of a part.
+    """Read the command line of a benchmark.
 
     Raises:
         InputError: there is no GPU, and --toy was not given.
     """
     parser = cli.parser(doc)
-    parser.add_argument("--toy", action="store_true", help="tiny sizes, also without a GPU; the numbers mean nothing")
-    parser.add_argument("--output", type=Path, metavar="CSV", help="default bench/results/gpu.csv; build/gpu-toy.csv")
+    parser.add_argument("--toy", action="store_true", help="use tiny sizes, even without a GPU; numbers mean nothing")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="CSV",
+        help="add rows here (default bench/results/gpu.csv; with --toy build/gpu-toy.csv)",
+    )
     parser.add_argument("--work", type=Path, metavar="DIR", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if not (arguments.toy or torch.cuda.is_available()):
@@ -83,7 +88,7 @@ def start(doc: str) -> tuple[Part, argparse.Namespace]:
 
 
 def timed(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]:
-    """(median seconds, GB at the peak beyond what was held before) of `work`, once more than is timed.
+    """(median seconds of `work`, GB at its peak beyond what was held before); one more run warms up.
 
     Without a GPU the peak is that of the whole process so far.
     """
@@ -100,7 +105,7 @@ def timed(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]:
 
 
 def clock() -> float:
-    """Seconds, once the GPU has done what it was given."""
+    """The time in seconds, after the GPU has finished its work."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()

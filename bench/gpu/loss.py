@@ -1,4 +1,4 @@
-"""The loss of LLaMA2-7B's head and its gradients, by Liger, in chunks and plainly: seconds, GB, and how far apart."""
+"""The loss of LLaMA2-7B's head and its gradients, by Liger, in chunks and plainly: seconds, GB, differences."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from experiments.lab.training import loss
 
 
 def plain(hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """All logits at once, in float32."""
+    """The loss from all logits at once, in float32."""
     logits = torch.nn.functional.linear(hidden, weight).float()
     return torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
 
 
 def chunked(hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Ours."""
+    """Our loss in chunks of tokens."""
     chunk = max(1, loss.CHUNK_LOGITS // len(weight))
     return loss.ChunkedLoss.apply(hidden, weight, None, labels, chunk, True)
 

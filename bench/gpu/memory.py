@@ -1,7 +1,7 @@
-"""Out of memory: batches that are too large are halved, and the answers are those of batches that fit.
+"""Check that batches too large for memory are halved, with the same answers as batches that fit.
 
-This process may take so much of the GPU's memory that one batch of all prompts does not fit. Without a GPU a batch of
-more than two rows fails as a GPU would.
+This process may use so little of the GPU's memory that one batch of all prompts does not fit. Without a GPU, a batch of
+more than two rows fails as it would on a GPU.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from eval.shared_prefix import SharedPrefixLM
 from experiments.lab import cli, models
 
 LAYERS = 4
-ROOM = 6e9  # bytes beside the weights
+ROOM = 6e9  # bytes allowed besides the weights
 ROWS = 2
 
 
 @contextlib.contextmanager
 def scarce(model: LlamaForCausalLM) -> Iterator[list[str]]:
-    """Within, memory is too little for a large batch; the list is what failed for want of it."""
+    """Inside the context, memory is too small for a large batch; the list collects the failures."""
     failed: list[str] = []
 
     def full(module, args, kwargs) -> None:
@@ -56,7 +56,7 @@ def scarce(model: LlamaForCausalLM) -> Iterator[list[str]]:
 def main() -> None:
     part, _ = kit.start(__doc__)
     length, count, new = (24, 7, 5) if part.toy else (2048, 48, 16)
-    # float32, so that rounding decides no token.
+    # float32, so that rounding does not change a token.
     model = part.build(LAYERS, torch.float32)
     prompts = [tuple(row[: length - index % 5]) for index, row in enumerate(part.tokens(count, length).tolist())]
     requests = [Request(str(index), prompt, new) for index, prompt in enumerate(prompts)]
@@ -71,7 +71,7 @@ def main() -> None:
     context = list(prompts[0])
     answers = [(("", ""), context, part.tokens(4, seed=index).tolist()) for index in range(count)]
     make = partial(SharedPrefixLM, model, tokenizer=models.byte_tokenizer(), device=models.device())
-    logging.getLogger("lm_eval").setLevel(logging.ERROR)  # warns of a model that was loaded by someone else
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)  # it warns of a model that it did not load itself
     small = make(batch_size=1)._loglikelihood_tokens(answers)
     with scarce(model) as failed:
         large = make(batch_size=count)._loglikelihood_tokens(answers)

@@ -1,8 +1,8 @@
-"""ZeRO-3 by one process: a fine-tune that is killed after a checkpoint and given again ends with the same losses.
+"""ZeRO-3 with one process: a fine-tune that is killed after a checkpoint and resumed ends with the same losses.
 
-Several processes train so by themselves; here DeepSpeed is asked for by name, and torchrun starts one process, which on
-a GPU means NCCL. The model is read from disk in bfloat16, as LLaMA2 is, and extended: once by a fixed scaling, once by
-one that is learned.
+With several processes, training uses ZeRO-3 anyway. Here DeepSpeed is requested explicitly, and torchrun starts one
+process, which on a GPU means NCCL. The model is read from disk in bfloat16, as LLaMA2 is, and extended once by a fixed
+scaling and once by a learned one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEARNED = next(name for name, method in rope.METHODS.items() if method.start)
 
 
 class Killed(TrainerCallback):
-    """Ends the process as a power cut would, once a checkpoint is whole."""
+    """Kills the process, as a power cut would, once a checkpoint is complete."""
 
     def on_save(self, *_, **__):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def compare(part: kit.Part, folder: Path) -> None:
-    """Train straight through, and with a kill; both start at `folder`'s model."""
+    """Train once without and once with a kill, from the same model."""
     started = time.perf_counter()
     whole = launched(part, folder / "whole")
     assert launched(part, folder / "killed") is None, "it was to be killed"
@@ -68,7 +68,7 @@ def compare(part: kit.Part, folder: Path) -> None:
 
 
 def launched(part: kit.Part, work: Path) -> dict | None:
-    """What a run found; None where it was killed once a checkpoint was whole."""
+    """The results of a run; None if it was killed after a checkpoint."""
     said = spawn(["--work", str(work), *(["--toy"] if part.toy else [])])
     found = work / "found.json"
     if found.is_file():
@@ -79,14 +79,14 @@ def launched(part: kit.Part, work: Path) -> dict | None:
 
 
 def spawn(options: list[str]) -> str:
-    """One process under torchrun; what it said."""
+    """Run one process under torchrun, and return its standard error."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1"]
     command += ["-m", "bench.gpu.zero3", *options]
     return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True).stderr
 
 
 def train(part: kit.Part, work: Path) -> None:
-    """One run, in this process; the first in a directory called killed dies after its checkpoint."""
+    """Train in this process; the first run in a directory named "killed" dies after its checkpoint."""
     dies = work.name == "killed" and not work.exists()
     settings = Training(batch=2, device_batch=1, learning_rate=1e-4, save_every=KILLED_AFTER)
     changes = {"deepspeed": str(DEEPSPEED), "optim": "adamw_torch"}
@@ -96,7 +96,7 @@ def train(part: kit.Part, work: Path) -> None:
     arguments = training_arguments(settings, STEPS, 0, work, **changes)
     model = models.load(str(work.parent.parent / "model"), "bfloat16" if arguments.bf16 else "float32").model
     start, method = rope.get(work.parent.name).start, work.parent.name
-    torch.manual_seed(0)  # of what is learned from nothing
+    torch.manual_seed(0)  # for newly initialised matrices
     model = start(model, rope_geometry(model), 2) if start else extend(model, method, 2)
     if arguments.bf16:
         clex.narrow(model, torch.bfloat16)

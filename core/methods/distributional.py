@@ -38,7 +38,7 @@ def dprope(
     """The paper's method: interpolate the pairs that interpolation disturbs less than extrapolation (equation 8).
 
     Args:
-        threshold: t; interpolate where D_E > D_I + t.
+        threshold: t, in nats; a pair is interpolated if extrapolation disturbs it by more than t more (D_E > D_I + t).
         n_hat: n̂, the number of dimensions to interpolate; cannot be combined with a threshold.
         intervals: b, the number of intervals of the histogram.
         convention: "released" or "equation", the direction of the divergence; see :mod:`core.disturbance`.
@@ -48,7 +48,7 @@ def dprope(
     """
     if candidates:
         if threshold != 0.0 or n_hat is not None:
-            raise InputError("candidates were given together with t or n̂; give one of them.")
+            raise InputError("candidates were given along with t or n̂; give one of them.")
         return _least_disturbing(geometry, factor, candidates, intervals, convention, attention_factor)
     interpolation, extrapolation = strategy_disturbance(
         geometry.inv_freq, geometry.context_length, factor, intervals, convention
@@ -67,7 +67,7 @@ def _least_disturbing(
 ) -> RopeScaling:
     """For each pair, the inverse frequency of the candidate method that disturbs its angle distribution least."""
     if needy := [name for name in candidates if not get(name).ready]:
-        raise InputError(f"the candidate {needy[0]!r} needs options or training; choose other methods.")
+        raise InputError(f"the candidate {needy[0]!r} needs more than its name (options or training); choose others.")
     pretrained = angle_distribution(geometry.inv_freq, geometry.context_length, intervals)
     longer = round(geometry.context_length * factor)
     offered = np.stack([scale(geometry, name, factor).inv_freq for name in candidates])  # [candidates, pairs]
@@ -118,8 +118,8 @@ def dprope_covered(
     the disturbance exceed its noise by orders of magnitude. The attention factor is YaRN's.
 
     Args:
-        covered_length: the length that pre-training really covered; None for L.
-        attention_factor: None for YaRN's 0.1·ln s + 1.
+        covered_length: the length that pre-training really covered; by default L.
+        attention_factor: by default YaRN's 0.1·ln s + 1.
     """
     length = geometry.context_length if covered_length is None else covered_length
     if not 1 <= length <= geometry.context_length:
@@ -146,8 +146,8 @@ def dprope_relative(
     :mod:`core.relative`.
 
     Args:
-        profile: a record of experiments.attention_distance; None for attention that falls as 1/Δ with distance Δ.
-        attention_factor: None for YaRN's 0.1·ln s + 1.
+        profile: a record of experiments.attention_distance; by default attention that falls as 1/Δ with distance Δ.
+        attention_factor: by default YaRN's 0.1·ln s + 1.
     """
     by = least_disturbing(geometry, factor, None if profile is None else Profile.read(Path(profile)))
     return divide(geometry, factor, by, yarn_temperature(factor) if attention_factor is None else attention_factor)

@@ -70,11 +70,12 @@ def yarn(
     The number of rotations is r_i = L/λ_i.
 
     Args:
-        beta_fast: β; pairs with r_i > β are kept.
-        beta_slow: α; pairs with r_i < α are interpolated.
-        ramp: "index", the official code's blend, linear in the pair index between whole-number limits; or
-            "rotations", linear in r_i as the paper under reproduction prints it (equation 4).
-        attention_factor: √(1/t), which multiplies both queries and keys; None for 0.1·ln s + 1.
+        beta_fast: β; pairs with more than β rotations within L are kept.
+        beta_slow: α; pairs with fewer than α rotations within L are interpolated.
+        ramp: "index" blends linearly in the pair index between whole-number limits, as the official code does;
+            "rotations" blends linearly in r_i, the number of rotations, as the reproduced paper prints it (equation 4).
+        attention_factor: √(1/t), which multiplies both queries and keys; each method has its own default, YaRN's is
+            0.1·ln s + 1.
     """
     if not 0 < beta_slow < beta_fast:
         raise InputError(f"YaRN needs 0 < beta_slow < beta_fast, but they are {beta_slow} and {beta_fast}.")
@@ -114,8 +115,8 @@ def llama3(
     The thresholds are L/`high_freq_factor` and L/`low_freq_factor`. Transformers calls this type ``llama3``.
 
     Args:
-        low_freq_factor: pairs with L/λ_i below it are interpolated.
-        high_freq_factor: pairs with L/λ_i above it are kept.
+        low_freq_factor: pairs with fewer rotations within L, L/λ_i, are interpolated.
+        high_freq_factor: pairs with more rotations within L, L/λ_i, are kept.
     """
     if not 0 < low_freq_factor < high_freq_factor:
         given = f"{low_freq_factor} and {high_freq_factor}"
@@ -177,7 +178,7 @@ def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | Non
     are the smallest that its constraint λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln s/ln L).
 
     Args:
-        critical_pair: c; None for the theoretical one.
+        critical_pair: c, the first pair that is divided by s; by default the theoretical one.
     """
     if critical_pair is None:
         turns = np.log(max(geometry.context_length / (2 * np.pi), 1)) / np.log(geometry.base)
@@ -202,7 +203,7 @@ def given_factors(
     Args:
         file: a JSON list of d/2 factors; or an object with such a list as `factors` or `long_factor`, and optionally an
             `attention_factor`.
-        attention_factor: √(1/t), which multiplies both queries and keys; None for the file's, or if the file states
+        attention_factor: √(1/t), which multiplies both queries and keys; by default the file's, or if the file states
             none, LongRoPE's √(1 + ln s/ln L).
     """
     by, stated = _read(Path(file), geometry)

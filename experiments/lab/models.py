@@ -253,7 +253,7 @@ def facts(name: str, scale: str, factor: float) -> dict:
     if scale in SCALES:
         weights = provenance(scale)["sha256"]  # empty if they are on the hub
         if SCALES[scale].geometry != geometry(name) or weights not in ({}, provenance(name)["sha256"]):
-            raise InputError(f"{name} has the name of the scale {scale!r} but is another model; rename it.")
+            raise InputError(f"{name} is not the model of the scale {scale!r} but bears its name; rename it.")
         return SCALES[scale].facts()
     found = provenance(name)
     return {

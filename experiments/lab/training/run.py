@@ -122,7 +122,7 @@ class Run:
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             kept = checkpoint.last(self.folder)
             raise InputError(
-                f"{said} ({reason}); {mend}, which resumes from {kept.name if kept else 'the beginning'}."
+                f"{said} ({reason}); {mend}, which goes on from {kept.name if kept else 'the beginning'}."
             ) from error
 
     def finish(self, trainer: Trainer, tokenizer, facts: dict) -> None:
