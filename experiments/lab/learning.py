@@ -1,8 +1,7 @@
-"""Learning the factors of a frozen model by gradient descent: the loop, its stop rule, and where it stands on disk.
+"""Learn the factors of a frozen model by gradient descent: the loop, its stop rule, and its journal.
 
-Every step and every evaluation is one line of a journal. A step's line holds the parameters and the optimizer's state
-after it, so a run that was killed replays the lines that there are and goes on, to the same bits on the same number of
-threads.
+Every step and every evaluation is one line of the journal. A step's line holds the parameters and the optimizer's state
+after the step. So a killed run replays its lines and continues, to the last bit on the same number of threads.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from experiments.lab.positions import divisions
 from experiments.lab.training.loss import HeadLoss
 from experiments.lab.training.packing import PackedSequences
 
-PATIENCE = 5  # evaluations over which the held-out loss has to improve
-LEAST = 0.001  # by this many nats
+PATIENCE = 5  # the held-out loss must improve within so many evaluations,
+LEAST = 0.001  # by more than so many nats
 BETAS = (0.9, 0.99)
-MOST_ACTIVATIONS = 2e9  # bytes that are kept rather than computed again
+MOST_ACTIVATIONS = 2e9  # bytes; more activations than this are recomputed
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,9 @@ class Learning:
     """How factors are learned.
 
     Attributes:
-        steps: at most.
-        batch: sequences of a step.
-        learning_rate: Adam's, until the loss is flat, in the moves of :class:`core.learned.Factors`.
+        steps: the most steps.
+        batch: sequences per step.
+        learning_rate: Adam's learning rate until the loss is flat, in moves of :class:`core.learned.Factors`.
         evaluate_every: steps between evaluations.
     """
 
@@ -59,21 +58,21 @@ class Learning:
 
     @property
     def falling(self) -> int:
-        """Steps in which the learning rate falls to zero."""
+        """The number of steps over which the learning rate falls to zero."""
         return min(PATIENCE * self.evaluate_every, self.steps)
 
     def stated(self) -> dict:
-        """What a record says of them."""
+        """The settings as a record states them."""
         return asdict(self) | {"betas": list(BETAS), "patience": PATIENCE, "least_improvement": LEAST}
 
 
 def is_flat(losses: list[float]) -> bool:
-    """Whether the least of the last PATIENCE losses is not more than LEAST below the least of those before."""
+    """Whether the least of the last PATIENCE losses is at most LEAST below the least of the earlier ones."""
     return len(losses) > PATIENCE and min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) <= LEAST
 
 
 def held_out(tokenizer, library: list[texts.Book], count: int, length: int) -> list[tuple[str, torch.Tensor]]:
-    """From the second half of each text, `count` sequences of length + 1 tokens, evenly spaced, with its title.
+    """`count` evenly spaced sequences of length + 1 tokens from the second half of each text, each with its title.
 
     Raises:
         InputError: a text is too short.
@@ -93,19 +92,19 @@ def held_out(tokenizer, library: list[texts.Book], count: int, length: int) -> l
 
 
 def code() -> str:
-    """A hash of the code of this loop, beyond what `records.scored_by` knows."""
+    """A hash of this loop's code, as far as `records.scored_by` does not cover it."""
     names = "lab/learning", "lab/training/loss", "lab/training/packing", "lab/positions"
     sources = {name: files.sha256(records.ROOT / "experiments" / f"{name}.py") for name in names}
     return records.identity(**sources)
 
 
 class Learner:
-    """The factors of one model on their way.
+    """Learns the factors of one model.
 
     Args:
-        model: its weights are frozen.
-        start: where the factors begin.
-        checkpointing: whether activations are computed again in the backward pass; None for where they are many.
+        model: the model; its weights are frozen.
+        start: the scaling at which the factors start.
+        checkpointing: whether to recompute activations in the backward pass; None to do so if they are many.
     """
 
     def __init__(
@@ -122,15 +121,15 @@ class Learner:
         self._optimizer = torch.optim.Adam([self._factors.moves], betas=BETAS)
 
     def learn(self, data: PackedSequences, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
-        """Learn to the end, and what a record says of it; `losses` and `gradient_norms` (of the moves) by step.
+        """Learn to the end, and return the results for a record, with `losses` and `gradient_norms` by step.
 
         Args:
-            data: to train on, of `length` tokens each.
-            sequences: held out, of length + 1 tokens each, with titles.
+            data: training sequences of `length` tokens.
+            sequences: held-out sequences of length + 1 tokens, with titles.
         """
         settings, curve, losses, norms, seconds = self.settings, [], [], [], 0.0
         step, falls_from, converged = 0, None, False
-        # Of a model that is its own scaling, whatever its configuration said before.
+        # Start from a model without scaling, whatever its configuration said before.
         extend(self.model, ORIGINAL, length / self.geometry.context_length)
         with learning(self.model, self._factors), tqdm(total=settings.steps, desc="learning", unit="step") as bar:
             head = HeadLoss(self.model)
@@ -169,7 +168,7 @@ class Learner:
         }
 
     def _kept(self, key: str, make: Callable[[], dict]) -> dict:
-        """What the journal holds under a key, else what is made and then journalled, with the seconds that it took."""
+        """The journal's entry under a key; if there is none, make it and journal it with the seconds that it took."""
         if key not in self._journal:
             started = time.perf_counter()
             made = make()
@@ -179,7 +178,7 @@ class Learner:
     def _step(self, head: HeadLoss, data: PackedSequences, step: int, rate: float) -> dict:
         moves, total, batch = self._factors.moves, 0.0, self.settings.batch
         moves.grad = None
-        for index in range(step * batch, (step + 1) * batch):  # one at a time, for the memory's sake
+        for index in range(step * batch, (step + 1) * batch):  # one at a time, to save memory
             tokens = data[index]["input_ids"][None].to(self.model.device)
             with _recomputing(self.model, self._recomputes(tokens.shape[1])):
                 loss = head(self.model, {"input_ids": tokens}, tokens) / (batch * (tokens.shape[1] - 1))
@@ -194,14 +193,14 @@ class Learner:
         return {"loss": total, "gradient_norm": norm} | {name: state[name].tolist() for name in _STATE}
 
     def _restore(self, made: dict, steps: int) -> None:
-        """Stand where a step ended."""
+        """Restore the state at the end of a step."""
         state = {name: torch.tensor(made[name]) for name in _STATE}
         with torch.no_grad():
             self._factors.moves.copy_(state.pop("moves"))
         self._optimizer.state[self._factors.moves] = {"step": torch.tensor(float(steps)), **state}
 
     def _evaluate(self, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
-        """The held-out loss in nats per token within L, beyond it and in all, with intervals over blocks of tokens."""
+        """The held-out loss in nats per token within L, beyond L and overall, with intervals over blocks of tokens."""
         block, _ = divisions(self.geometry.context_length, length)
         losses = np.array([position_losses(self.model, tokens).reshape(-1, block).mean(1) for _, tokens in sequences])
         first = self.geometry.context_length // block
@@ -213,21 +212,21 @@ class Learner:
             return self._checkpointing
         config = self.model.config.get_text_config(decoder=True)
         inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
-        # Of a layer: its normalised inputs, queries, keys and values before and after rotation, and three of its MLP.
+        # Per layer: normalised inputs, queries, keys and values before and after rotation, and three arrays of the MLP.
         numbers = config.num_hidden_layers * length * (12 * config.hidden_size + 4 * inner)
         return numbers * self.model.dtype.itemsize > MOST_ACTIVATIONS
 
 
-_STATE = "moves", "exp_avg", "exp_avg_sq"  # the parameters, and Adam's of them
+_STATE = "moves", "exp_avg", "exp_avg_sq"  # the parameters and their moments in Adam
 
 
 @contextlib.contextmanager
 def _recomputing(model: PreTrainedModel, wanted: bool) -> Iterator[None]:
-    """Within, each layer's activations are computed again in the backward pass."""
+    """Inside the context, each layer's activations are recomputed in the backward pass."""
     layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)] if wanted else []
     if layers:
         model.activation_checkpointing_enable({"use_reentrant": False})
-    # transformers recomputes in training alone; the modules within stay in evaluation, which drops nothing out.
+    # transformers recomputes only in training mode. The modules inside stay in evaluation mode, without dropout.
     for layer in layers:
         layer.training = True
     try:

@@ -1,4 +1,4 @@
-"""What there is to do for a scale: its suite (experiments/lab/suite.py) as chains of command lines."""
+"""A scale's suite (experiments/lab/suite.py) as chains of command lines."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Setting = tuple[str, dict]  # a method and its options
 
 @dataclass
 class Chain:
-    """Commands that follow each other: a model, and all that is measured of it.
+    """Commands that run one after the other: they make a model and measure it.
 
     Attributes:
-        name: of the log, and of the records as far as they are of one run.
-        commands: module and arguments of each.
-        twins: settings that are this very model, as (experiment, setting): its records hold for them too.
-        trains: how many of the commands, the first ones, train.
-        method: of the model, where there is one.
+        name: the name of the log, and the beginning of the records' names if they belong to one run.
+        commands: the module and the arguments of each command.
+        twins: settings that give this same model, as (experiment, setting); its records hold for them too.
+        trains: how many of the first commands train.
+        method: the model's method, or None.
     """
 
     name: str
@@ -36,24 +36,24 @@ class Chain:
 
 @dataclass(frozen=True)
 class Plan:
-    """What there is to do for a scale.
+    """The commands that a scale's suite needs, given the options of experiments.rerun.
 
     Attributes:
-        scale: its name.
-        preset: what it is, and its suite.
-        output: for checkpoints, the miniature and logs.
-        results: for records.
-        quick: few samples, one seed.
+        scale: the scale's name.
+        preset: the scale, with its suite.
+        output: the folder for checkpoints, the miniature and logs.
+        results: the folder for records.
+        quick: run with few samples and one seed.
         model: a checkpoint to measure instead of the scale's own model.
-        books: texts to score.
-        benchmarks: a folder for each benchmark, by its experiment's name.
-        corpus: what to train on.
-        experiments: of the suite's, these alone.
-        methods: these alone, and nothing that goes through methods of its own.
-        replace: records of other settings may give way.
-        engine: the arguments that choose what generates, for steps that leave a choice.
-        brief: one model of each kind: whose scaling is learned or not, fine-tuned or not; of one that is not fine-tuned
-            no more than its first evaluation.
+        books: the texts to score.
+        benchmarks: a folder that holds one folder per benchmark, named after its experiment.
+        corpus: the data to train on.
+        experiments: run only these experiments of the suite.
+        methods: measure only these methods, and leave out experiments that choose their methods themselves.
+        replace: records of the same name with other settings are replaced.
+        engine: the arguments that choose an engine, for steps that have --engine.
+        brief: run one model of each kind: with a learned scaling or not, fine-tuned or not. A model that is not
+            fine-tuned runs only its first evaluation.
     """
 
     scale: str
@@ -80,7 +80,7 @@ class Plan:
         return self.suite.factors or self.preset.factors
 
     def miniature(self) -> list[Chain]:
-        """The generated benchmarks, where the suite has any."""
+        """The chain that writes the generated benchmarks, if the suite has any."""
         step = self.suite.miniature
         if not step:
             return []
@@ -88,7 +88,7 @@ class Plan:
         return [Chain(step.experiment, [[f"experiments.{step.experiment}", *made]])]
 
     def timing(self) -> list[Chain]:
-        """What each method costs, measured with nothing beside it; a learned one with the weights trained before."""
+        """The chain that times every method and runs alone; a learned method uses the weights trained before."""
         step = self.suite.timing
         if not step or not self.suite.seeds:
             return []
@@ -102,11 +102,11 @@ class Plan:
         return [Chain(step.experiment, [self._command(step, [*self._base(), *command_line(timed)])])]
 
     def alone(self) -> Chain:
-        """What goes through methods of its own."""
+        """The chain of experiments that choose their methods themselves."""
         return Chain("alone", self._commands(self._base(), self.suite.alone))
 
     def chains(self, only: str | None = None) -> list[Chain]:
-        """Each model once, in the part that measures most of it, which comes first."""
+        """One chain per model. A model in several parts is in the first of them, which measures most of it."""
         parts = {
             "trained": self._trained,
             "untrained": self._untrained,
@@ -158,7 +158,7 @@ class Plan:
             yield self._attention(self.suite.attention)
 
     def _attention(self, step: Step) -> Chain:
-        """How far attention looks, and what further steps measure of the method that takes it."""
+        """The chain that measures how far back attention looks, and Suite.further on the method that uses it."""
         profile = records.path(self.results, self.scale, step.experiment, f"L={self.preset.geometry.context_length}")
         commands = self._commands(self._base(), [step])
         for factor, steps in self.suite.further.items() if commands else ():
@@ -167,7 +167,7 @@ class Plan:
         return Chain(step.experiment, commands)
 
     def _is_compared(self, setting: Setting) -> bool:
-        """Whether all is measured of a setting, and not only what Suite.further says."""
+        """Whether a setting goes through the whole suite, not only through Suite.further."""
         method, options = setting
         compared = self.preset.compared
         return compared is None or (method in compared and options not in rope.METHODS[method].variants)
@@ -178,7 +178,7 @@ class Plan:
             yield from self._ablated(own, trained)
 
     def _ablated(self, ablations: list[Ablation], trained: bool) -> Iterator[Chain]:
-        """One chain for each model, however many settings lead to it."""
+        """One chain per model, however many settings give it."""
         factor = self.factors[0]
         known = self.preset.trained(factor) if trained else self.preset.comparison(factor)
         first: dict[tuple, Setting] = {}  # by the frequencies that a setting leads to
@@ -207,7 +207,7 @@ class Plan:
                 yield chain
 
     def _frequencies(self, setting: Setting) -> tuple[bytes, float]:
-        """What tells models apart: the inverse frequencies at the first factor, and the temperature."""
+        """What identifies a model: its inverse frequencies at the first factor, and its attention factor."""
         scaling = rope.scale(self.preset.geometry, setting[0], self.factors[0], **setting[1])
         return scaling.inv_freq.tobytes(), scaling.attention_factor
 
@@ -221,7 +221,7 @@ class Plan:
                 yield self._as_it_is(setting, factor, steps)
 
     def _learned(self) -> Iterator[Chain]:
-        """Learning from each start by each seed, and what is measured with the factors of each."""
+        """The chains that learn factors, one per start and seed, and evaluate with them."""
         learned = self.suite.learned
         if not learned or self.methods is not None:
             return
@@ -237,7 +237,7 @@ class Plan:
                         yield Chain(name, [*made, *measured], trains=len(made))
 
     def _steps(self, experiments: Collection[str], factor: float | None = None) -> list[Step]:
-        """The suite's, or at a factor those of Suite.further too."""
+        """The suite's evaluations of these names; with a factor, also those of Suite.further."""
         steps = {step.experiment: step for step in (*self.suite.further.get(factor, ()), *self.suite.evaluations)}
         return [step for name, step in steps.items() if name in experiments]
 
@@ -247,11 +247,11 @@ class Plan:
         return Chain(name, commands if self._is_asked(setting) else [], method=setting[0])
 
     def _fine_tuned(self, setting: Setting, factor: float, seed: int, steps: Iterable[Step]) -> Chain:
-        """A fine-tune and what is measured of it; nothing where nothing is."""
+        """A fine-tune and its evaluations; no commands if there are no evaluations."""
         name = records.run_name(setting[0], factor, setting[1], seed)
         checkpoint = str(self._checkpoint(name))
         how = [*self._method(setting, factor), *command_line({"seed": seed, "output": checkpoint})]
-        # What is learned follows the input's length, which other engines than transformers cannot.
+        # A learned scaling follows the input's length, which only transformers supports.
         engine = () if rope.get(setting[0]).start else self.engine
         measured = self._commands(["--model", checkpoint], steps, engine) if self._is_asked(setting) else []
         commands = [self._command(self.suite.training, how), *measured] if measured else []
@@ -290,7 +290,7 @@ class Plan:
         return [f"experiments.{step.experiment}", *model, *arguments]
 
     def _data(self, step: Step) -> list[str]:
-        """The arguments that say where a step's data lie."""
+        """The arguments that say where a step's data are."""
         match step.data:
             case Data.BOOKS if self.books:
                 return ["--text", *map(str, self.books[:1] if self.quick else self.books)]
@@ -305,6 +305,6 @@ class Plan:
         return []
 
     def _given_items(self, step: Step) -> Path | None:
-        """A benchmark's folder, where one was given."""
+        """A benchmark's folder, if one was given."""
         folder = self.benchmarks / step.experiment if self.benchmarks else None
         return folder if folder and folder.is_dir() else None

@@ -1,4 +1,4 @@
-"""What there is to measure of a scale: steps, each an experiment with its options, and the suite that they make."""
+"""What to measure at a scale: steps, each an experiment with its options, and the suite that they form."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Options = Mapping[str, object]
 
 
 class Data(enum.Enum):
-    """What a step reads. Where it lies depends on the call of experiments.rerun, so that a suite names no place."""
+    """What a step reads. The options of experiments.rerun say where that is, so a suite names no paths."""
 
-    BOOKS = "texts to score: those of --books, else the registry's first ones"
-    BENCHMARKS = "a benchmark's items: of --benchmarks where it has them, else the hub's"
-    BENCHMARKS_GIVEN = "the same of --benchmarks alone: without them the step is left out"
+    BOOKS = "texts to score: those of --books, else the first packaged ones"
+    BENCHMARKS = "a benchmark's items: those of --benchmarks if it has them, else the hub's"
+    BENCHMARKS_GIVEN = "a benchmark's items from --benchmarks only; without them the step is left out"
     MINIATURE = "the generated benchmark of the experiment's name"
     CORPUS = "texts to train on: those of --corpus, else the scale's"
 
@@ -26,9 +26,9 @@ class Step:
     Attributes:
         experiment: the script's name under experiments/.
         options: its command-line options; True stands for a flag, a tuple for several values.
-        quick: the options that differ under --quick; None leaves the step out there.
+        quick: the options that differ under --quick; None leaves the step out then.
         data: what it reads.
-        any_engine: whether it leaves a choice of what generates.
+        any_engine: whether it has the option --engine.
     """
 
     experiment: str
@@ -53,13 +53,13 @@ def command_line(options: Options) -> list[str]:
 
 @dataclass(frozen=True)
 class Ablation:
-    """The paper's own method by the value of one option, at the first factor, one model each.
+    """The paper's own method at several values of one option, one model each, at the first factor.
 
     Attributes:
-        option, values: what is varied.
-        experiments: those of the suite's evaluations that are run.
+        option, values: the option and its values.
+        experiments: which of the suite's evaluations are run.
         trained: whether each model is fine-tuned first.
-        fixed: options that all of them share.
+        fixed: other options that all the models share.
     """
 
     option: str
@@ -71,11 +71,11 @@ class Ablation:
 
 @dataclass(frozen=True)
 class Temperature:
-    """The rival without its temperature and the paper's own method with it: see Scale.temperature_swapped.
+    """The rival without its attention temperature, and the paper's own method with it (Scale.temperature_swapped).
 
     Attributes:
-        experiments: those of the suite's evaluations that are run.
-        trained: the scaling factors at which they are fine-tuned as well, with the suite's seeds.
+        experiments: which of the suite's evaluations are run.
+        trained: the scaling factors at which both are also fine-tuned, with the suite's seeds.
     """
 
     experiments: tuple[str, ...]
@@ -84,12 +84,12 @@ class Temperature:
 
 @dataclass(frozen=True)
 class Trained:
-    """Methods that the paper's tables do not have, fine-tuned like those that they have, at the first factor.
+    """Methods that are not in the paper's tables, fine-tuned in the same way at the first factor.
 
     Attributes:
         methods: their names.
-        experiments: those of the suite's evaluations that are run.
-        seeds: fine-tunes of each.
+        experiments: which of the suite's evaluations are run.
+        seeds: how many fine-tunes each method gets.
     """
 
     methods: tuple[str, ...]
@@ -99,14 +99,14 @@ class Trained:
 
 @dataclass(frozen=True)
 class Learned:
-    """The factors that the model itself asks for: see experiments/learned.py.
+    """Factors λ_i that are learned from the model itself: see experiments/learned.py.
 
     Attributes:
-        step: how they are learned.
+        step: the step that learns them.
         starts: the methods whose factors they start from.
-        seeds: runs from each.
-        experiments: those of the suite that are run with what was learned.
-        factors: of the scale's, those at which it is done; None for the suite's.
+        seeds: how many runs from each start.
+        experiments: which of the suite's evaluations are run with the learned factors.
+        factors: the scaling factors at which factors are learned; None for the suite's.
     """
 
     step: Step
@@ -118,23 +118,23 @@ class Learned:
 
 @dataclass(frozen=True)
 class Suite:
-    """What experiments/rerun.py measures of a scale.
+    """What experiments/rerun.py measures at a scale.
 
     Attributes:
-        evaluations: of every model: each method without training, and fine-tuned.
-        alone: of experiments that go through methods of their own, once.
-        factors: which of the scale's factors are measured; None for all.
-        further: by further factors, what is measured there of each method without training.
-        books: how many of the registry's are scored where no others are given; quickly, one.
-        miniature: writes the generated benchmarks; None where there are none.
-        seeds: fine-tunes of each method in the comparison; with none, all is measured without training.
-        training: how they are made, where that is not as the scale says.
-        timing: measures what each method costs, after the fine-tunes.
-        ablations: over an option each.
-        temperature: what is measured with temperatures exchanged; None for nothing.
-        newer: methods published since the paper's rivals that are fine-tuned as well; None for none.
-        learned: whether, and how, factors are learned; None for not at all.
-        attention: measures how far attention looks, for the method that takes it; None for not at all.
+        evaluations: run on every model: each method untrained, and each fine-tune.
+        alone: experiments that choose their methods themselves; each runs once.
+        factors: the scale's scaling factors that are measured; None for all.
+        further: extra scaling factors, each with the steps that are run on every untrained method.
+        books: how many packaged books are scored if no others are given; under --quick, one.
+        miniature: the step that writes the generated benchmarks; None if there are none.
+        seeds: how many fine-tunes each compared method gets; with 0 everything is measured untrained.
+        training: the step that fine-tunes.
+        timing: the step that measures what each method costs, after the fine-tunes; None for no timing.
+        ablations: the ablations, each over one option.
+        temperature: the runs with exchanged attention temperatures; None for none.
+        newer: methods published since the paper's rivals that are fine-tuned too; None for none.
+        learned: how factors are learned; None if they are not.
+        attention: the step that measures how far back attention looks, for the method that uses it; None for none.
     """
 
     evaluations: tuple[Step, ...] = ()
@@ -154,7 +154,7 @@ class Suite:
 
     @property
     def names(self) -> list[str]:
-        """Of the experiments that evaluate, each once."""
+        """The names of the experiments that evaluate, each once."""
         steps = [*self.evaluations, *self.alone, *(step for own in self.further.values() for step in own)]
         steps += [step for step in (self.learned and self.learned.step, self.attention) if step]
         return list(dict.fromkeys(step.experiment for step in steps))
