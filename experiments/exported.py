@@ -3,7 +3,7 @@
     python -m experiments.exported --scale smollm2 --method dprope --factor 2
 
 Both score the last 1,024 of --tokens tokens of the first book. The second process uses nothing of this repository, only
-``AutoModelForCausalLM.from_pretrained`` and cross entropy. Without --method, DPRoPE is compared.
+``AutoModelForCausalLM.from_pretrained`` and cross entropy.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ print(torch.nn.functional.cross_entropy(logits, tokens[0, -scored:]).exp().item(
 
 
 def main() -> None:
-    parser = harness.parser(__doc__, "exported")
+    parser = harness.parser(__doc__, "exported", rope.OURS)
     parser.add_argument("--tokens", type=cli.count, metavar="N", help="tokens of the text to read (default: 9/8 L)")
     parser.add_argument("--text", type=Path, metavar="FILE", help="read this file instead of the first book")
     arguments = parser.parse_args()

@@ -7,7 +7,7 @@
 Both read the same token ids and score the last of --tokens, at most 1,024. The model without extension is scored too,
 because an engine that silently drops the scaling computes that. Each engine runs in its own environment, which
 `make env-serving` creates from requirements-serving/. llama.cpp serves the scale's own GGUF file as it is, and
-llama.cpp-f32 serves it in float32. Without --method and --model, DPRoPE and YaRN are compared.
+llama.cpp-f32 serves it in float32.
 """
 
 from __future__ import annotations
@@ -77,9 +77,13 @@ ENGINES = {
 
 
 def main() -> None:
-    parser = harness.parser(__doc__, "served")
+    parser = harness.parser(__doc__, "served", f"{rope.OURS} and {rope.RIVAL}; with --model, the checkpoint as it is")
     parser.add_argument(
-        "--engine", nargs="+", choices=tuple(ENGINES), help="engines to check (default: all that are installed)"
+        "--engine",
+        nargs="+",
+        choices=tuple(ENGINES),
+        metavar="NAME",
+        help=f"engines to check: {', '.join(ENGINES)} (default: all that are installed)",
     )
     parser.add_argument(
         "--environments",

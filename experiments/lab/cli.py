@@ -100,12 +100,17 @@ def directory(text: str) -> Path:
     return Path(text)
 
 
-def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: bool = False) -> None:
-    """Add --method, --factor and every method's own options, as the registry's signatures have them."""
+def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: str = "") -> None:
+    """Add --method, --factor and every method's own options, as the registry's signatures have them.
+
+    Args:
+        method: the default where one method is taken.
+        several: where several methods are taken, the words for the default.
+    """
+    to.usage = "%(prog)s [options]"  # all of them would fill half a page
     names = ", ".join(rope.METHODS)
     if several:
-        default = "all that need no training; with --model, the checkpoint as it is"
-        to.add_argument("--method", nargs="+", help=f"one or more of {names} (default: {default})")
+        to.add_argument("--method", nargs="+", metavar="NAME", help=f"one or more of {names} (default: {several})")
     else:
         to.add_argument("--method", default=method, help=f"one of {names}" + (f" (default {method})" if method else ""))
     to.add_argument("--factor", type=factor, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")

@@ -28,8 +28,15 @@ from experiments.lab.placing import rank
 Evaluate = Callable[[list[str]], Iterator[tuple[str, object]]]
 
 
-def parser(module_doc: str, experiment: str) -> argparse.ArgumentParser:
-    """A parser with the options that choose model, methods and records."""
+ALL = "all that need no training; with --model, the checkpoint as it is"
+
+
+def parser(module_doc: str, experiment: str, methods: str = ALL) -> argparse.ArgumentParser:
+    """A parser with the options that choose model, methods and records.
+
+    Args:
+        methods: the words for the methods that are measured where none are given.
+    """
     made = cli.parser(module_doc, prog=f"python -m experiments.{experiment}")
     made.add_argument(
         "--scale",
@@ -42,7 +49,7 @@ def parser(module_doc: str, experiment: str) -> argparse.ArgumentParser:
         help="evaluate this checkpoint instead: a directory (such as experiments.finetune writes) or a name on the hub",
     )
     cli.add_dtype_argument(made)
-    cli.add_method_arguments(made, several=True)
+    cli.add_method_arguments(made, several=methods)
     cli.add_records_arguments(made)
     return made
 
