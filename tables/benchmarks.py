@@ -7,9 +7,9 @@ from analysis.results import NotMeasured, Results
 from tables.kit.model import Block, Cell, Table, score_cell
 
 CAPTION = (
-    "The model as it is, without extension, on every benchmark that it was measured on; perplexity is "
-    "token-weighted, or the mean over windows. In brackets: 95 % intervals, bootstrap over items or windows, "
-    "Wilson's for passkeys and RULER."
+    "The model without extension, on every benchmark that was run on it. Perplexity is weighted by tokens, or the "
+    "mean over windows. Brackets hold 95 % intervals: by bootstrap over items or windows, for passkeys and RULER "
+    "Wilson's."
 )
 
 

@@ -48,8 +48,9 @@ def _caption(results: Results, factors: list[float]) -> str:
         f"{scale.n_hat[s]} at {tokens(extended_length(results, s))}" for s in factors if s in scale.n_hat
     )
     return (
-        f"Disturbance (10⁻³ nat) of rotary angle distributions, averaged over pairs, {scale.title} geometry "
-        f"(d = {scale.geometry.head_dim}, L = {scale.context_length}, b = 360). rel.: KL(P_L ‖ P_L') as in the "
-        "released code, in its float32 arithmetic and counted exactly (f64); Eq. (7): KL(P_L' ‖ P_L) with ε = 10⁻⁸. In "
-        "parentheses: interpolated dimensions n̂." + (f" n̂ by hand: {by_hand}." if by_hand else "")
+        f"Disturbance (10⁻³ nat) of the distribution of a pair's angles, averaged over pairs, for {scale.title}'s "
+        f"geometry (d = {scale.geometry.head_dim}, L = {scale.context_length}, b = 360). “rel.” is KL(P_L ‖ P_L'), as "
+        "the released code has it: in its float32 arithmetic, and counted exactly (f64). “Eq. (7)” is KL(P_L' ‖ P_L) "
+        "with ε = 10⁻⁸. Parentheses hold the number of interpolated dimensions n̂."
+        + (f" n̂ by hand: {by_hand}." if by_hand else "")
     )

@@ -15,9 +15,10 @@ from tables.kit.model import Block, Table, noted, score_block
 RIVAL = rope.METHODS[rope.RIVAL].title
 DISTURBANCE, DIFFERENCE = "disturbance", f"Δ to {RIVAL} beyond L"
 CAPTION = (
-    "Mean loss (nats per token) by position on the beginnings of books. In brackets: bootstrap 95 % intervals over "
-    "blocks of tokens; Δ is paired by block. Disturbance: averaged over pairs (10⁻³ nat, released convention). Best "
-    f"in bold, without training and fine-tuned, each of which has its own {RIVAL} for Δ."
+    f"Mean loss (nats per token) by position, on the beginnings of books. Δ is the difference to {RIVAL}'s loss: "
+    f"untrained methods to untrained {RIVAL}, fine-tuned ones to fine-tuned. Brackets hold bootstrap 95 % intervals "
+    "over blocks of tokens; Δ is paired by block. Disturbance is the mean over pairs in 10⁻³ nat, in the released "
+    "code's convention. The best is bold."
 )
 
 

@@ -7,7 +7,7 @@ from analysis.results import Results
 from tables.kit.blocks import ablation
 from tables.kit.model import Table
 
-CAPTION = "Influence of the number of intervals b on LongBench-E. Measured rows: with 95 % intervals. Best in bold."
+CAPTION = "Influence of the number of intervals b on LongBench-E. Measured rows have 95 % intervals. The best is bold."
 
 
 def build(results: Results) -> Table:

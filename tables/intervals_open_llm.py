@@ -8,8 +8,8 @@ from tables.kit.blocks import ablation
 from tables.kit.model import Table
 
 CAPTION = (
-    "Influence of the number of intervals b on the Open LLM benchmarks. Measured rows: with 95 % intervals. "
-    "Best in bold."
+    "Influence of the number of intervals b on the Open LLM benchmarks. Measured rows have 95 % intervals. "
+    "The best is bold."
 )
 
 

@@ -13,9 +13,9 @@ from tables.kit.model import Block, Table, score_block
 
 _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
 CAPTION = (
-    "Loss within and beyond L (nats per token) without training, and its difference to the factors that were learned "
-    "with all weights frozen: what a choice of frequencies can reach, as far as learning reached it. In brackets: "
-    "bootstrap 95 % intervals, Δ paired by block of tokens, seeds averaged."
+    "Loss (nats per token) within and beyond L without training, and its difference Δ to learned factors. Those "
+    "were learned with all weights frozen, so they show how far a choice of frequencies can get. Brackets hold "
+    "bootstrap 95 % intervals. Δ is paired by block of tokens, and seeds are averaged."
 )
 
 

@@ -9,9 +9,9 @@ from tables.kit.blocks import titled
 from tables.kit.model import NO_RECORD, Block, Cell, Table, interval, noted, sentence_case
 
 CAPTION = (
-    "Passkeys found of those asked, by the text's length in tokens, of all training seeds together. In brackets: "
-    "the share in per cent, a 95 % interval for prompts (Wilson's) and, where there are several, training seeds "
-    "(Student's). The paper shows them as its Figure 4."
+    "Passkeys found, out of those asked for, by the length of the text in tokens. Training seeds are pooled. Brackets "
+    "hold a 95 % interval of the share in per cent: for prompts (Wilson's) and, where there are several, for training "
+    "seeds (Student's). The paper shows this as its Figure 4."
 )
 
 

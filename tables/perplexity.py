@@ -8,9 +8,9 @@ from tables.kit.blocks import INTERVALS, Part, benchmark
 from tables.kit.model import Table
 
 CAPTION = (
-    "Sliding-window perplexity by evaluation length in tokens (stride S = 256 unless stated), on PG19 in the "
-    "published rows and on the public-domain books named in the records in the measured ones. Measured: "
-    f"token-weighted, {INTERVALS}; samples are windows. Best in bold."
+    "Sliding-window perplexity by evaluation length in tokens, at a stride of S = 256 unless stated. Published rows "
+    "are on PG19, measured rows on the public-domain books that the records name. Measured perplexity is weighted "
+    f"by tokens, {INTERVALS}; a sample is a window. The best is bold."
 )
 
 

@@ -14,8 +14,8 @@ from tables.whole_texts import extent
 
 RIVAL = rope.METHODS[rope.RIVAL].title
 CAPTION = (
-    f"Loss minus that of {RIVAL} (nats per token) by position in tokens, in windows of L' over the whole of the "
-    "texts named in the records. In brackets: bootstrap 95 % intervals, paired by window."
+    f"Loss minus {RIVAL}'s (nats per token) by position in tokens, in windows of L' over the whole of the texts that "
+    "the records name. Brackets hold bootstrap 95 % intervals, paired by window."
 )
 
 

@@ -11,9 +11,9 @@ from tables.kit.blocks import INTERVALS, Part, benchmark
 from tables.kit.model import Table
 
 CAPTION = (
-    "Attention, in per cent, of the heads that in the base model give a third of it or more to the token k places "
-    "back (k = 1…8): what lies k places back under each method, and what lies s·k back, on text within L; mean over "
-    f"heads, {INTERVALS}; samples are blocks of 128 queries."
+    "Attention in per cent of the heads that look k tokens back: in the base model they give a third of it or more "
+    "to that token (k = 1…8). Shown is the attention k and s·k tokens back under each method, on text within L, as "
+    f"the mean over heads, {INTERVALS}; a sample is a block of 128 queries."
 )
 
 

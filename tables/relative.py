@@ -18,9 +18,9 @@ _NAMES = {
 }
 _POSITIONS = {relative.BEYOND: "beyond L", relative.ALL: "all positions"}
 CAPTION = (
-    "Spearman's rank correlation ρ of a measure of disturbance, averaged over pairs, with the loss without training, "
-    "over selections of pairs to interpolate. A measure that is to be minimised needs ρ > 0. In brackets: bootstrap "
-    "95 % intervals over selections and blocks of tokens."
+    "Spearman's rank correlation ρ between a disturbance, averaged over pairs, and the loss without training, over "
+    "selections of pairs to interpolate. To lower the disturbance lowers the loss only if ρ > 0. Brackets hold "
+    "bootstrap 95 % intervals over selections and blocks of tokens."
 )
 
 

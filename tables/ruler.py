@@ -8,9 +8,9 @@ from tables.kit.blocks import Part, benchmark
 from tables.kit.model import Table
 
 CAPTION = (
-    "RULER, mean score (%) of its tasks by evaluation length in tokens. Measured rows: with 95 % intervals for "
-    "samples (Wilson's over all tasks, wide rather than narrow) and, where there are several, training seeds "
-    "(Student's). Best in bold."
+    "RULER: the mean score (%) of its tasks, by evaluation length in tokens. Measured rows have 95 % intervals for "
+    "samples (Wilson's over all tasks, wide rather than narrow) and, where there are several, for training seeds "
+    "(Student's). The best is bold."
 )
 
 

@@ -14,10 +14,10 @@ from tables.kit.model import NONE, Block, Cell, Table, interval, noted, number, 
 
 RIVAL = rope.METHODS[rope.RIVAL].title
 CAPTION = (
-    f"RULER's score (points) minus that of {RIVAL} and, fine-tuned, of the same untrained, over its tasks at every "
-    "length, of several prompts or seeds the mean of each. In brackets: bootstrap 95 % intervals. Better : worse: "
-    "how many tasks and lengths score more and less, with p of a two-sided sign test, not corrected for how many "
-    "are compared."
+    f"RULER's score minus {RIVAL}'s and, for a fine-tuned model, minus its own before training (points), over all "
+    "tasks and lengths. Prompts and seeds are averaged first. Brackets hold bootstrap 95 % intervals. “Better : "
+    "worse” counts the tasks and lengths that score more and less; p is of a two-sided sign test, without "
+    "correction for the number of comparisons."
 )
 _PAIR = ("Δ", "better : worse", "p")
 

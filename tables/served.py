@@ -9,10 +9,10 @@ from analysis.serving import EXACT, QUANTISED, Served
 from tables.kit.model import Block, Cell, Table, number, probability, sentence_case
 
 CAPTION = (
-    "Mean loss, in nats, of the same tokens beyond L by an engine, by transformers 5, and by transformers 5 without "
-    "extension; |Δ| is the difference of engine and transformers at a position. Right: |Δ| is "
-    f"{EXACT:g} at most in the mean, or, of quantised weights, the mean losses differ by {QUANTISED:g} at most; "
-    "dropped: the same holds of the model without extension, which is nearer."
+    "Mean loss (nats) of the same tokens beyond L, by an engine, by transformers 5, and by transformers 5 without "
+    "extension. |Δ| is the difference between engine and transformers at a position. An engine is right if |Δ| is "
+    f"at most {EXACT:g} on average or, for quantised weights, if the mean losses differ by at most {QUANTISED:g}. It "
+    "dropped the scaling if the same holds for the model without extension, and that is nearer."
 )
 HEADER = ("Method", "Engine", "Weights", "Engine's", "transformers", "Without", "Mean |Δ|", "Largest |Δ|", "Verdict")
 

@@ -8,8 +8,9 @@ from analysis.serving import Engine
 from tables.kit.model import NONE, Block, Cell, Table
 
 CAPTION = (
-    "What engines make of an exported model: its inverse frequencies, and the attention factor of a method that has "
-    "one. “Right” and “dropped” are those of the records where there are some, else of the engine's source."
+    "What engines make of an exported model: of its inverse frequencies, and of the attention factor of a method "
+    "that has one. “Right” and “dropped” were measured where there is a record; elsewhere they follow from the "
+    "engine's source."
 )
 HEADER = ("Engine", "What it computes", "To serve L'", "Evidence, and what to do")
 

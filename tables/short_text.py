@@ -8,9 +8,10 @@ from analysis.rows import STATES, factors
 from tables.kit.model import Table, noted, score_block
 
 CAPTION = (
-    "What extending costs on texts that fit in L, as the difference to the unextended model on the same texts. "
-    "Perplexity: at the positions below L of the books whose loss is measured by position, in per cent. The Open LLM "
-    "benchmarks: in points. In brackets: bootstrap 95 % intervals, paired by block of tokens and by document."
+    "What extending costs on texts that fit in L: the difference to the unextended model on the same texts. The "
+    "difference in perplexity is in per cent, at the positions below L of the books whose loss is measured by "
+    "position; that on the Open LLM benchmarks is in points. Brackets hold bootstrap 95 % intervals, paired by "
+    "block of tokens and by document."
 )
 
 

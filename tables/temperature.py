@@ -13,9 +13,9 @@ from tables.kit.blocks import INTERVALS
 from tables.kit.model import Table, noted, score_block
 
 CAPTION = (
-    f"{rope.METHODS[rope.RIVAL].title} without its temperature (attention × 1.00) and other settings with one. "
-    f"Sliding-window perplexity at L and L', and passkeys found at both, in per cent, {INTERVALS}; samples are "
-    "windows and prompts."
+    f"{rope.METHODS[rope.RIVAL].title} without its temperature (attention × 1.00), and other settings with one: "
+    f"sliding-window perplexity at L and L', and passkeys found at both in per cent, {INTERVALS}; a sample is a "
+    "window or a prompt."
 )
 
 

@@ -13,9 +13,9 @@ from tables.kit.model import Table, score_block
 
 UNIT = rope.METHODS[rope.UNIT].title
 CAPTION = (
-    f"Time of a training step and of a forward pass relative to {UNIT}. Measured rows: median over rounds that time "
-    f"every method once, in an order of their own, with its 95 % interval in brackets. “{UNIT}, again” is {UNIT} "
-    "timed a second time in every round: what the clock makes of no difference."
+    f"Time of a training step and of a forward pass, relative to {UNIT}. Measured rows are the median over rounds, "
+    f"with a 95 % interval in brackets; every round times every method once, in an order of its own. “{UNIT}, again” "
+    f"is {UNIT} timed a second time in every round, so it shows the error of the clock."
 )
 
 

@@ -10,8 +10,8 @@ from tables.kit.model import Table, noted, score_block
 CAPTION = (
     "What fine-tuning changes, fine-tuned minus untrained: the loss beyond L (nats per token) on the beginnings of "
     "books, paired by block, and on whole texts, paired by window; the average of the Open LLM benchmarks (points), "
-    "paired by item. In brackets: bootstrap 95 % intervals; of several training seeds, the mean of each sample is "
-    "taken first."
+    "paired by item. Brackets hold bootstrap 95 % intervals. With several training seeds, each sample is averaged "
+    "over them first."
 )
 
 

@@ -13,10 +13,10 @@ from tables.kit.model import Table, noted, score_block
 
 RIVAL = rope.METHODS[rope.RIVAL].title
 CAPTION = (
-    "Mean loss (nats per token) by position, in overlapping windows of L' tokens over the whole of the texts named "
-    f"in the records. In brackets: bootstrap 95 % intervals over windows; Δ to {RIVAL} is paired by window. Last: "
-    "what more text before them changes of the loss of those tokens that are in two windows, without the first "
-    "positions of the later one."
+    "Mean loss (nats per token) by position, in overlapping windows of L' tokens over the whole of the texts that "
+    f"the records name. Brackets hold bootstrap 95 % intervals over windows; Δ to {RIVAL} is paired by window. The "
+    "last column compares the loss of tokens that are in two windows: in the earlier one, where more text precedes "
+    "them, and in the later one, without its first positions."
 )
 
 
