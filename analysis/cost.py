@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from analysis import shapes
 from analysis.results import Results, scales
 from experiments.lab.records import RESULTS
@@ -44,6 +46,11 @@ class Compute:
 def compute(folder: Path = RESULTS) -> dict[str, Compute]:
     """The time of all records under `folder`, by scale, including repeated runs in subfolders."""
     return {name: _sum(Path(folder) / name) for name in scales(folder)}
+
+
+def commands(file: Path = RESULTS / "commands.csv") -> dict[str, str]:
+    """How long the main commands took, to be read, by command: measured by hand, on the machine that the file names."""
+    return {row.command: words(row.seconds) for row in pd.read_csv(file).itertuples()}
 
 
 def words(duration: float) -> str:

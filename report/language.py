@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis import cost, extension, metrics, published, serving, shapes, short_text, whole_texts
+from analysis import cost, extension, learned, metrics, published, serving, shapes, short_text, whole_texts
 from analysis.results import NotMeasured, Results, root
 from analysis.rows import Comparison, Row, Setting, compared, gap, in_comparison, tokens
 from analysis.scores import Score, Scores, SignTest, sign_test, stacked
@@ -150,6 +150,13 @@ class View:
         names = [row.setting.name for row in rows if not row.setting.learned]
         found = [(name, self.loss(name, trained=trained, factor=factor)) for name in names]
         return sorted(found, key=lambda entry: entry[1].mean)
+
+    def to_learned(self, name: str, factor: float) -> Score:
+        """A method's loss beyond L without training minus that of the best learned factors, paired by block."""
+        found = learned.scored(self.results, factor)
+        if not (found and found.bound):
+            raise InputError(f"no learned factors of s = {factor:g} were scored; see table_learned.")
+        return extension.gap(found.rows[name], found.rows[found.bound])
 
     def pairs(self, name: str, factor: float | None = None) -> set[int]:
         """Those that a row without training interpolates."""

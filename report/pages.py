@@ -69,6 +69,7 @@ def overall_pages() -> dict[Path, str]:
     names = {
         "cost": took,
         "compute": cost.compute(),
+        "minutes": cost.commands(),
         "glance": glance.lines(RESULTS),
         "differences": markdown.render(DIFFERENCES, caption=False),
         "planned": planned,

@@ -41,3 +41,10 @@ def test_the_committed_records_say_on_what_they_ran():
     """So that the sum leaves none out."""
     for one in cost.compute().values():
         assert one.records and 0 < one.seconds <= one.cpu_seconds + one.gpu_seconds
+
+
+def test_how_long_a_command_took(tmp_path):
+    file = tmp_path / "commands.csv"
+    file.write_text("command,seconds,measured on\nmake a,50,a laptop\nmake b,400,a laptop\nmake c,9000,a laptop\n")
+    assert cost.commands(file) == {"make a": "50 s", "make b": "7 min", "make c": "2.5 h"}
+    assert {"make env", "make reproduce", "make test"} <= set(cost.commands())

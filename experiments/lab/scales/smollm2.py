@@ -46,7 +46,12 @@ SCALE = Scale(
         further={2: (Step("extension", data=Data.BOOKS),), 4: (Step("extension", {"books": 1}, quick=None),)},
         # Three hours of a core: too few steps to converge.
         learned=Learned(
-            Step("learned", {"steps": 8, "evaluate_every": 4, "sequences": 1}, quick=None, data=Data.CORPUS),
+            Step(
+                "learned",
+                {"steps": 8, "evaluate_every": 4, "sequences": 1, "length": 12288},
+                quick=None,
+                data=Data.CORPUS,
+            ),
             (rope.RIVAL,),
             seeds=1,
         ),
