@@ -10,6 +10,7 @@ from analysis.findings import VERDICTS
 from analysis.results import Results, root
 from analysis.rows import in_comparison
 from experiments.lab import cli
+from report import verdict_table
 from report.claims import CLAIMS
 from report.phrases import fact_line
 from tables.kit.model import interval, number
@@ -28,11 +29,9 @@ def build(folder: Path) -> str:
         lines += [f"  {fact_line(fact)}" for fact in finding.facts]
     for measured in results.every(folder):
         lines += _losses(measured)
-    verdicts = [finding.verdict for claim in CLAIMS for finding in claim.findings(folder)]
-    counts = (f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
-    return "\n".join(
-        [*lines, "", f"The paper's claims, model by model: {', '.join(counts)}. `make report` shows each."]
-    )
+    found = verdict_table.counts(verdict_table.tested(folder))
+    counts = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
+    return "\n".join([*lines, "", f"The paper's claims, model by model: {counts}. `make report` shows each."])
 
 
 def _made(measured: Results) -> Iterator[str]:
