@@ -8,7 +8,7 @@ from analysis.results import Results
 from analysis.rows import extended_length, tokens
 from tables.kit.model import NO_RECORD, NONE, Block, Cell, Table, number, sentence_case
 
-_TITLES = dict(zip(WAYS, ("rel. f32", "rel. f64", "Eq. (7)")))
+_TITLES = dict(zip(WAYS, ("code, f32", "code, f64", "Eq. (7)")))
 
 
 def build(results: Results) -> Table:
@@ -49,8 +49,8 @@ def _caption(results: Results, factors: list[float]) -> str:
     )
     return (
         f"Disturbance (10⁻³ nat) of the distribution of a pair's angles, averaged over pairs, for {scale.title}'s "
-        f"geometry (d = {scale.geometry.head_dim}, L = {scale.context_length}, b = 360). “rel.” is KL(P_L ‖ P_L'), as "
-        "the released code has it: in its float32 arithmetic, and counted exactly (f64). “Eq. (7)” is KL(P_L' ‖ P_L) "
-        "with ε = 10⁻⁸. Parentheses hold the number of interpolated dimensions n̂."
+        f"geometry (d = {scale.geometry.head_dim}, L = {scale.context_length}, b = 360). “code” is KL(P_L ‖ P_L'), as "
+        "the released code has it: in its float32 arithmetic (f32), and counted exactly (f64). “Eq. (7)” is "
+        "KL(P_L' ‖ P_L) with ε = 10⁻⁸. Parentheses hold the number of interpolated dimensions, if DPRoPE chooses them."
         + (f" n̂ by hand: {by_hand}." if by_hand else "")
     )

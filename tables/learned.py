@@ -13,9 +13,9 @@ from tables.kit.model import Block, Table, score_block
 
 _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
 CAPTION = (
-    "Loss (nats per token) within and beyond L without training, and its difference Δ to learned factors. Those "
-    "were learned with all weights frozen, so they show how far a choice of frequencies can get. Brackets hold "
-    "bootstrap 95 % intervals. Δ is paired by block of tokens, and seeds are averaged."
+    "Loss (nats per token) within and beyond L without training, and its difference Δ to learned factors. Factors "
+    "and temperature were learned with all weights frozen, so they show how far a choice of both can get. Brackets "
+    "hold bootstrap 95 % intervals. Δ is paired by block of tokens, and seeds are averaged."
 )
 
 
@@ -28,9 +28,11 @@ def build(results: Results) -> Table:
         if found and found.bound:
             blocks.append(_block(results, found, factor))
     for group in groups:
-        end = "the held-out loss was flat" if group.converged else "the held-out loss was not flat yet: no bound"
+        end = "had stopped falling" if group.converged else "was still falling, so this is no bound"
         steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in group.runs))
-        notes.append(f"{group.name}, s = {group.factor:g}, seeds: {len(group.runs)}, steps: {steps}; {end}.")
+        notes.append(
+            f"{group.name}, s = {group.factor:g}: {len(group.runs)} seeds, {steps} steps. The held-out loss {end}."
+        )
     if not blocks:
         raise NotMeasured(
             f"no learned factors were scored under {results.folder / results.scale.name}; score them with "

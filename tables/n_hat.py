@@ -10,9 +10,9 @@ from analysis.results import NotMeasured, Results
 from tables.kit.model import Table, score_block
 
 CAPTION = (
-    "Influence of n̂ without training on the mean loss beyond L (nats per token), sliding-window perplexity, passkeys "
-    "of all lengths (%), RULER (%) and the mean of the Open LLM benchmarks (%). Brackets hold 95 % intervals over "
-    "blocks of tokens, windows, prompts and items. The best is bold."
+    "Influence of n̂ without training on the mean loss beyond L (nats per token), sliding-window perplexity, "
+    "passkeys of all lengths (%), RULER (%) and the mean of the Open LLM benchmarks (%). Brackets hold 95 % "
+    "intervals over blocks of tokens, windows, prompts and items. The best is bold."
 )
 
 

@@ -8,8 +8,9 @@ from tables.kit.blocks import ablation
 from tables.kit.model import Table
 
 CAPTION = (
-    "Influence of the number of interpolated dimensions n̂ on LongBench-E. Measured rows have 95 % intervals. "
-    "The best is bold."
+    "Influence of the number of interpolated dimensions n̂ on LongBench-E. Measured rows have 95 % intervals, and "
+    "of the fine-tuned ones only the seeds that every row has, so they can differ from the main table. The best is "
+    "bold."
 )
 
 

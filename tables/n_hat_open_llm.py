@@ -9,7 +9,8 @@ from tables.kit.model import Table
 
 CAPTION = (
     "Influence of the number of interpolated dimensions n̂ on the Open LLM benchmarks. Measured rows have 95 % "
-    "intervals. The best is bold."
+    "intervals, and of the fine-tuned ones only the seeds that every row has, so they can differ from the main "
+    "table. The best is bold."
 )
 
 

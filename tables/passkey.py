@@ -9,9 +9,9 @@ from tables.kit.blocks import titled
 from tables.kit.model import NO_RECORD, Block, Cell, Table, interval, noted, sentence_case
 
 CAPTION = (
-    "Passkeys found, out of those asked for, by the length of the text in tokens. Training seeds are pooled. Brackets "
-    "hold a 95 % interval of the share in per cent: for prompts (Wilson's) and, where there are several, for training "
-    "seeds (Student's). The paper shows this as its Figure 4."
+    "Passkeys found, out of those asked for, by the length of the text in tokens. Counts add up all training seeds, "
+    "which get the same prompts. So the 95 % interval of the share in brackets (per cent) counts each prompt once "
+    "(Wilson's) and adds the spread of the seeds (Student's)."
 )
 
 
@@ -25,7 +25,7 @@ def build(results: Results) -> Table:
         if rows:
             found = [(name, passkey.by_length(row)) for name, row in titled(rows, metrics.passkey)]
             blocks.append(_block(f"{results.scale.title}, measured {state}", found))
-    return noted(Table("passkey", CAPTION, tuple(blocks)), left_out)
+    return noted(Table("passkey", CAPTION, tuple(blocks), "Figure 4"), left_out)
 
 
 def _block(title: str, rows: list[tuple[str, dict[str, passkey.Found]]]) -> Block:

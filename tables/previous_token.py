@@ -11,9 +11,10 @@ from tables.kit.blocks import INTERVALS, Part, benchmark
 from tables.kit.model import Table
 
 CAPTION = (
-    "Attention in per cent of the heads that look k tokens back: in the base model they give a third of it or more "
-    "to that token (k = 1…8). Shown is the attention k and s·k tokens back under each method, on text within L, as "
-    f"the mean over heads, {INTERVALS}; a sample is a block of 128 queries."
+    "Heads that look a fixed number of tokens back: in the base model they give at least a third of their attention "
+    "to the token k places back, for a k from 1 to 8. Shown is the per cent of their attention that goes k and s·k "
+    f"places back under each method, on text within L, as the mean over heads, {INTERVALS}; a sample is a block of "
+    "128 queries."
 )
 
 

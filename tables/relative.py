@@ -18,9 +18,10 @@ _NAMES = {
 }
 _POSITIONS = {relative.BEYOND: "beyond L", relative.ALL: "all positions"}
 CAPTION = (
-    "Spearman's rank correlation ρ between a disturbance, averaged over pairs, and the loss without training, over "
-    "selections of pairs to interpolate. To lower the disturbance lowers the loss only if ρ > 0. Brackets hold "
-    "bootstrap 95 % intervals over selections and blocks of tokens."
+    "A selection is a set of pairs to interpolate, such as that of each n̂; each was scored without training. ρ is "
+    "Spearman's rank correlation of its disturbance, averaged over pairs, with its loss. That less disturbance "
+    "means less loss needs ρ > 0. “Relative” is a disturbance of the rotation between two tokens, weighted by the "
+    "attention at their distance. Brackets hold bootstrap 95 % intervals over selections and blocks of tokens."
 )
 
 

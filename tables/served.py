@@ -11,8 +11,8 @@ from tables.kit.model import Block, Cell, Table, number, probability, sentence_c
 CAPTION = (
     "Mean loss (nats) of the same tokens beyond L, by an engine, by transformers 5, and by transformers 5 without "
     "extension. |Δ| is the difference between engine and transformers at a position. An engine is right if |Δ| is "
-    f"at most {EXACT:g} on average or, for quantised weights, if the mean losses differ by at most {QUANTISED:g}. It "
-    "dropped the scaling if the same holds for the model without extension, and that is nearer."
+    f"at most {EXACT:g} on average or, for quantised weights, if the mean losses differ by at most {QUANTISED:g}. "
+    "“Dropped” means that by the same measure the engine agrees with the model without extension, and more closely."
 )
 HEADER = ("Method", "Engine", "Weights", "Engine's", "transformers", "Without", "Mean |Δ|", "Largest |Δ|", "Verdict")
 

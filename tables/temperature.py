@@ -13,8 +13,9 @@ from tables.kit.blocks import INTERVALS
 from tables.kit.model import Table, noted, score_block
 
 CAPTION = (
-    f"{rope.METHODS[rope.RIVAL].title} without its temperature (attention × 1.00), and other settings with one: "
-    f"sliding-window perplexity at L and L', and passkeys found at both in per cent, {INTERVALS}; a sample is a "
+    f"{rope.METHODS[rope.RIVAL].title}'s temperature on and off, for {rope.METHODS[rope.RIVAL].title} and for the "
+    "paper's method. “Attention × 1.07” means that queries and keys are multiplied by 1.07; 1.00 is no temperature. "
+    f"Sliding-window perplexity at L and L', and the per cent of passkeys found at both, {INTERVALS}; a sample is a "
     "window or a prompt."
 )
 

@@ -13,10 +13,11 @@ from tables.kit.model import Table, noted, score_block
 
 RIVAL = rope.METHODS[rope.RIVAL].title
 CAPTION = (
-    "Mean loss (nats per token) by position, in overlapping windows of L' tokens over the whole of the texts that "
-    f"the records name. Brackets hold bootstrap 95 % intervals over windows; Δ to {RIVAL} is paired by window. The "
-    "last column compares the loss of tokens that are in two windows: in the earlier one, where more text precedes "
-    "them, and in the later one, without its first positions."
+    "Mean loss (nats per token) by position, in windows of L' tokens over the whole of the texts that the records "
+    f"name. Brackets hold bootstrap 95 % intervals over windows; Δ to {RIVAL} is paired by window. Windows overlap, "
+    "so most tokens are scored twice: late in one window and early in the next. The last column is the loss in the "
+    "earlier window, where more text precedes them, minus that in the later one; the first positions of the later "
+    "window are left out."
 )
 
 
