@@ -30,9 +30,8 @@ def build(results: Results) -> Table:
     for group in groups:
         end = "had stopped falling" if group.converged else "was still falling, so this is no bound"
         steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in group.runs))
-        notes.append(
-            f"{group.name}, s = {group.factor:g}: {len(group.runs)} seeds, {steps} steps. The held-out loss {end}."
-        )
+        seeds = "one seed" if len(group.runs) == 1 else f"{len(group.runs)} seeds"
+        notes.append(f"{group.name}, s = {group.factor:g}: {seeds}, {steps} steps. The held-out loss {end}.")
     if not blocks:
         raise NotMeasured(
             f"no learned factors were scored under {results.folder / results.scale.name}; score them with "

@@ -108,7 +108,7 @@ def test_every_table_of_the_paper_has_one_here():
                 found.add(command.build(name, Results.of(scale)).paper)
             except NotMeasured:
                 continue
-    assert found - {""} == {f"Table {number}" for number in range(1, 11)}
+    assert {name for name in found if name.startswith("Table")} == {f"Table {number}" for number in range(1, 11)}
 
 
 def test_disturbance_marks_the_least_and_counts_dimensions_of_methods_that_choose(made):
