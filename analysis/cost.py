@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import pandas as pd
 
 from analysis import shapes
 from analysis.results import Results, scales
+from core.errors import InputError
 from experiments.lab.records import RESULTS
 
 
@@ -49,8 +51,20 @@ def compute(folder: Path = RESULTS) -> dict[str, Compute]:
 
 
 def commands(file: Path = RESULTS / "commands.csv") -> dict[str, str]:
-    """How long the main commands took, to be read, by command: measured by hand, on the machine that the file names."""
-    return {row.command: words(row.seconds) for row in pd.read_csv(file).itertuples()}
+    """How long the main commands took, in words, by command: measured by hand, on the machine that the file names.
+
+    Raises:
+        InputError: the file does not give each command a number of seconds above 0.
+    """
+    try:
+        rows = pd.read_csv(file)
+        found = dict(zip(rows["command"], map(float, rows["seconds"])))
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"cannot read {file} ({error}); give it the columns command and seconds.") from error
+    for command, seconds in found.items():
+        if not 0 < seconds < math.inf:
+            raise InputError(f"{file} gives {command!r} {seconds:g} seconds; give a number above 0.")
+    return {command: words(seconds) for command, seconds in found.items()}
 
 
 def words(duration: float) -> str:

@@ -2,7 +2,10 @@
 
 from dataclasses import astuple
 
+import pytest
+
 from analysis import cost
+from core.errors import InputError
 
 ON_TWO = {"environment": {"device": "2 × AMD EPYC"}}
 ON_EIGHT = {"environment": {"device": "NVIDIA A100-SXM4-80GB", "gpus": 8}}
@@ -48,3 +51,13 @@ def test_how_long_a_command_took(tmp_path):
     file.write_text("command,seconds,measured on\nmake a,50,a laptop\nmake b,400,a laptop\nmake c,9000,a laptop\n")
     assert cost.commands(file) == {"make a": "50 s", "make b": "7 min", "make c": "2.5 h"}
     assert {"make env", "make reproduce", "make test"} <= set(cost.commands())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "command,minutes\nmake a,3\n", *(f"command,seconds\nmake a,{value}\n" for value in ("", "x", "-5", "inf"))],
+)
+def test_a_duration_that_is_none_is_refused(text, tmp_path):
+    (tmp_path / "commands.csv").write_text(text)
+    with pytest.raises(InputError, match="commands.csv"):
+        cost.commands(tmp_path / "commands.csv")
