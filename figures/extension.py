@@ -2,7 +2,7 @@
 
 Beyond the paper. Right of the dotted line are positions that the model never saw in pre-training. A method that extends
 the model keeps its line low there. Bands are 95 % intervals. In panels of differences, a line above zero has more loss
-than YaRN, and a line below zero has less.
+than YaRN, and a line below zero has less; their axis is compressed away from zero.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ def build(results: Results) -> Figure:
     width = style.PAGE if len(shown) > 1 else style.COLUMN
     figure = plt.figure(figsize=(width, 2.8 * len(parts)))
     for place, part in zip(np.atleast_1d(figure.subfigures(len(parts), 1)), parts):
-        panels = place.subplots(1, len(shown), squeeze=False)[0]
-        for axes in panels[len(part) :]:
-            axes.set_visible(False)
+        panels = place.subplots(1, len(part), squeeze=False)[0]
         for axes, (title, rows) in zip(panels, part.items()):
             if part is shown:
                 _draw(axes, rows.only(_in_paper), drawn)
@@ -78,6 +76,7 @@ def _draw_differences(axes: Axes, rows: Comparison, rival: Row, drawn: dict) -> 
     for row in rows.rows:
         gap = extension.buckets(row.first)[1]["mean"] - reference["mean"]
         axes.plot(position / 1024, gap, label=row.setting.name, **style.line(drawn[row.setting]))
+    style.compress(axes)  # some fail altogether
 
 
 def positions(axes: Axes, trained: int, length: int) -> None:

@@ -11,7 +11,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator
 
 from analysis import whole_texts
 from analysis.results import NotMeasured, Results
@@ -19,8 +18,6 @@ from analysis.rows import STATES, in_comparison
 from core import rope
 from figures.extension import positions
 from figures.kit import style
-
-TICKS = (-0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)  # linear to 0.1, then logarithmic
 
 
 def build(results: Results) -> Figure:
@@ -52,9 +49,7 @@ def build(results: Results) -> Figure:
             _draw(line[0], losses, row, drawn)
             if rival:
                 _draw(line[1], whole_texts.differences(row, rival), row, drawn)
-        line[1].set_yscale("symlog", linthresh=0.1)
-        line[1].yaxis.set_major_locator(FixedLocator(TICKS))
-        line[1].yaxis.set_major_formatter("{x:g}")
+        style.compress(line[1])
         for axes in line:
             axes.set_title(title, loc="left")
             positions(axes, results.scale.context_length, max(rows.first["lengths"]))

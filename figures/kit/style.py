@@ -10,6 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator
 
 from analysis.rows import Setting
 from core import rope
@@ -94,6 +95,13 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
     axes.axvline(position, color="black", linewidth=0.8, linestyle=":")
     place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
     axes.annotate(name, (position, 1), xytext=(2, -2), va="top", fontsize=7, **place)
+
+
+def compress(axes: Axes) -> None:
+    """Draw differences of losses linearly up to 0.1 nat and logarithmically beyond."""
+    axes.set_yscale("symlog", linthresh=0.1)
+    axes.yaxis.set_major_locator(FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
 
 
 def one_legend(figure, panels: Iterable[Axes], columns: int) -> None:

@@ -59,6 +59,7 @@ def test_the_record_says_what_was_learned(inputs, whole, call):
     assert found["curve"][-1]["tokens"] == found["steps_made"] * 2 * L
     assert found["curve"][0]["all"]["mean"] > found["curve"][-1]["all"]["mean"]
     assert {book["title"] for book in found["data_facts"]["books"]} <= {"one", "two"}
+    assert str(inputs / "data") not in json.dumps(found)  # what the texts are, not where they lie
     assert len(found["losses"]) == len(found["gradient_norms"]) == found["steps_made"] == 12
     before = {file: file.read_bytes() for file in whole.rglob("*.json*")}
     status, out, _ = call("learned", *line(inputs, whole))

@@ -52,6 +52,11 @@ class Corpus:
         """The number of books, if they are so few that each should give an equal share; else None."""
         return texts.AVAILABLE - texts.SCORED if self.source == "books" else None
 
+    @property
+    def name(self) -> str:
+        """The source as a record names it: a directory without its path, which says nothing of its contents."""
+        return self.source if self.source in ("hub", "books") else "directory"
+
     @functools.cached_property
     def fingerprint(self) -> list:
         """What identifies this source's contents: the name and SHA-256 of each file or book.

@@ -167,7 +167,7 @@ def _write(folder: Path, *, corpus: Corpus, tokenizer, length: int, batch: int, 
             "text."
         )
     facts = {
-        "source": corpus.source,
+        "source": corpus.name,
         "length": length,
         "sequences": count,
         "dtype": dtype.name,
