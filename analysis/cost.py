@@ -15,9 +15,15 @@ from core.errors import InputError
 from experiments.lab.records import RESULTS
 
 
-def seconds(results: Results, *experiments: str) -> float:
-    """The seconds of all records of some experiments; copies for settings of the same pairs count as 0."""
-    return sum(_spent(run) for name in experiments for run in results.records(name))
+def took(results: Results, *experiments: str) -> str:
+    """How long all records of some experiments took, in words, on CPUs and on GPUs apart.
+
+    Copies for settings of the same pairs count as 0.
+    """
+    spent = {"": 0.0, " on GPUs": 0.0}
+    for run in (run for name in experiments for run in results.records(name)):
+        spent[" on GPUs" if _gpus(run) else ""] += _spent(run)
+    return " and ".join(words(time) + where for where, time in spent.items() if time) or words(0)
 
 
 @dataclass(frozen=True)
@@ -82,10 +88,14 @@ def _sum(scale: Path) -> Compute:
 
 
 def _of(run: dict) -> Compute:
-    spent, ran_on = _spent(run), run.get("environment", {})
-    processors = re.match(r"(\d+) × ", ran_on.get("device", ""))  # a GPU's device is only its name
+    spent = _spent(run)
+    processors = re.match(r"(\d+) × ", run.get("environment", {}).get("device", ""))  # a GPU's device is only its name
     on_cpu = int(processors[1]) * spent if processors else 0.0
-    return Compute(1, spent, on_cpu, spent * ran_on.get("gpus", 0))
+    return Compute(1, spent, on_cpu, spent * _gpus(run))
+
+
+def _gpus(run: dict) -> int:
+    return run.get("environment", {}).get("gpus", 0)
 
 
 def _spent(run: dict) -> float:

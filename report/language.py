@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -195,17 +196,36 @@ class View:
     def repeated(self, folder: str) -> dict[bool, float]:
         """How far fine-tunes that were run again part in their losses, the most and as a share: {learned: share}."""
         found: dict[bool, float] = {}
-        for file in (self.results.folder / self.scale.name / folder / "finetune").glob("*.json"):
-            again, first = shapes.read(file, "finetune"), self.record("finetune", file.stem)
+        for again, first in self._repeated(folder, "finetune"):
             learned = rope.get(again["method"]).start is not None
             losses = stacked([again["losses"], first["losses"]])
             change = float(np.abs(losses[0] / losses[1] - 1).max())
             found[learned] = max(change, found.get(learned, 0.0))
         return found
 
+    def remeasured(self, folder: str) -> float:
+        """How far losses by position that were measured again part, the most over all blocks, in nats per token."""
+        pairs = self._repeated(folder, "extension")
+        return max(float(np.abs(extension.blocks(again) - extension.blocks(first)).max()) for again, first in pairs)
+
+    def wavelength(self, pair: int) -> float:
+        """Of a pair in pre-training, in tokens."""
+        return float(self.scale.geometry.wavelength[pair])
+
+    def relearned(self, folder: str) -> float:
+        """How far factors that were learned again part, the most over pairs whose wavelength is below L, as a share."""
+        seen = self.scale.geometry.wavelength < self.scale.geometry.context_length
+        ratios = (np.divide(again["factors"], first["factors"]) for again, first in self._repeated(folder, "learned"))
+        return max(float(np.abs(ratio[seen] - 1).max()) for ratio in ratios)
+
+    def _repeated(self, folder: str, experiment: str) -> Iterator[tuple[dict, dict]]:
+        """The records of an experiment that a subfolder repeats, each with the first one."""
+        for file in sorted((self.results.folder / self.scale.name / folder / experiment).glob("*.json")):
+            yield shapes.read(file, experiment), self.record(experiment, file.stem)
+
     def took(self, *experiments: str) -> str:
         """What the records of some experiments, or of all, took to measure, to be read."""
-        return cost.words(cost.seconds(self.results, *(experiments or self.results.experiments())))
+        return cost.took(self.results, *(experiments or self.results.experiments()))
 
     def costs(self) -> list[tuple[str, int, str]]:
         """By experiment, how many records there are of it and what they took to measure."""

@@ -134,9 +134,9 @@ def _model(model: Gallery) -> str:
     tables = "".join(map(model.table, model.tables))
     length = f"L = {geometry.context_length:,} tokens"
     facts = f"Head dimension d = {geometry.head_dim}, base {geometry.base:,g}, trained on {length}"
-    spent = cost.seconds(model.measured, *model.measured.experiments())
+    took = cost.took(model.measured, *model.measured.experiments())
     return (
-        f"<p>{facts}. Its records took {cost.words(spent)} to measure.</p>"
+        f"<p>{facts}. Its records took {took} to measure.</p>"
         + (f"<h3>Figures</h3><div class=plots>{figures}</div>" if figures else "")
         + (f"<h3>Tables</h3><div class=tables>{tables}</div>" if tables else "")
     )

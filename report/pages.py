@@ -68,7 +68,7 @@ def overall_pages() -> dict[Path, str]:
 
     names = {
         "cost": took,
-        "compute": cost.compute(),
+        "all": sum(cost.compute().values(), cost.Compute()),
         "minutes": cost.commands(),
         "glance": glance.lines(RESULTS),
         "differences": markdown.render(DIFFERENCES, caption=False),

@@ -36,8 +36,19 @@ def test_a_record_that_repeats_anothers_selection_cost_nothing(made):
     made.add("extension", "pi", seconds=60.0, **ON_TWO)
     made.add("extension", "ntk", seconds=60.0, same_selection_as="pi", **ON_TWO)
     results = made.results()
-    assert cost.seconds(results, "extension") == 60.0
+    assert cost.took(results, "extension") == "60 s"
     assert astuple(cost.compute(results.folder)["mine"]) == (2, 60.0, 120.0, 0)
+
+
+def test_time_on_cpus_and_on_gpus_is_told_apart(made):
+    made.add("passkey", "pi", seconds=60.0, **ON_TWO)
+    made.add("passkey", "yarn", seconds=20.0, **ON_TWO)
+    made.add("ruler", "yarn", seconds=7200.0, **ON_EIGHT)
+    results = made.results()
+    assert cost.took(results, "passkey") == "80 s"
+    assert cost.took(results, "ruler") == "2.0 h on GPUs"
+    assert cost.took(results, "passkey", "ruler") == "80 s and 2.0 h on GPUs"
+    assert cost.took(results, "perplexity") == "–"
 
 
 def test_the_committed_records_say_on_what_they_ran():
