@@ -140,7 +140,8 @@ class Rounds:
                     for which in (name, self.reference)
                 )
                 method, options = self.settings[name]
-                row = {"run": name, "method": method, "options": options, "again": name == self.again}
+                stated = harness.stated(method, options)  # without paths of this machine
+                row = {"run": name, "method": method, "options": stated, "again": name == self.again}
                 row |= {"phase": phase, "seconds": float(np.median(taken)), "rounds": rounds}
                 found.append(row | _median_ratio(taken / of_pi))
         return found

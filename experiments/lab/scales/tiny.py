@@ -48,9 +48,9 @@ SCALE = Scale(
         alone=(Step("disturbance"), Step("selections")),
         further=_POSITIONS,
         attention=Step("attention_distance"),
-        # Within 48 steps the loss from the original factors is flat, at s = 2 and at s = 4.
+        # The loss is flat within 90 steps at s = 2 and within 180 at s = 4.
         learned=Learned(
-            Step("learned", {"steps": 96, "evaluate_every": 4}, {"steps": 2, "sequences": 1}),
+            Step("learned", {"steps": 200, "evaluate_every": 4}, {"steps": 2, "sequences": 1}),
             (rope.RIVAL, rope.ORIGINAL),
             seeds=3,
         ),
