@@ -156,6 +156,15 @@ def test_perplexity_of_clex_reads_each_window_at_the_scale_of_its_length(call, t
     assert scores["16", "48"] == pytest.approx(scores[("16",)] + scores[("48",)], rel=1e-6)
 
 
+def test_time_cost_names_weights_without_where_they_lie(call, tmp_path):
+    base = checkpoint(tmp_path / "base", max_position_embeddings=16)
+    weights = clex.save(clex_model(max_position_embeddings=16), tmp_path / "weights").parent
+    command = ["time_cost", "--model", base, "--method", "pi", "clex", "--factor", "4", "--weights", weights]
+    assert call(*command, "--length", "8", "--repeats", "1", "--results", tmp_path / "results")[0] == 0
+    (file,) = (tmp_path / "results" / "base" / "time_cost").glob("*.json")
+    assert {"weights": "weights"} in [row["options"] for row in json.loads(file.read_text())["scores"]]
+
+
 def test_passkey(measure, tmp_path):
     record = measure("passkey", "--lengths", "512", "--depths", "2", "--keys", "2")
     assert [row["n"] for row in record["scores"]["by_depth"]] == [2, 2]

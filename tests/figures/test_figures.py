@@ -120,7 +120,8 @@ def test_a_method_registered_later_is_drawn_pair_by_pair(tmp_path, monkeypatch):
 def test_extension_draws_one_line_per_method_and_marks_the_training_length():
     results = of("smollm2")
     listed = in_comparison(results.scale)
-    parts = [rows.only(lambda row: listed(row) and not row.setting.learned) for factor in losses.measured_factors(results) for rows in losses.parts(results, factor)]
+    found = [rows for factor in losses.measured_factors(results) for rows in losses.parts(results, factor)]
+    parts = [rows.only(lambda row: listed(row) and not row.setting.learned) for rows in found]
     shown = {}
     for axes in extension.build(results).axes:
         own = shown.setdefault(axes.get_title(loc="left"), {})

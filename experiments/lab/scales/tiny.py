@@ -48,7 +48,7 @@ SCALE = Scale(
         alone=(Step("disturbance"), Step("selections")),
         further=_POSITIONS,
         attention=Step("attention_distance"),
-        # The loss is flat within 90 steps at s = 2 and within 180 at s = 4.
+        # The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
         learned=Learned(
             Step("learned", {"steps": 200, "evaluate_every": 4}, {"steps": 2, "sequences": 1}),
             (rope.RIVAL, rope.ORIGINAL),
