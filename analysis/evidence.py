@@ -95,8 +95,8 @@ def _paired(ours: Row, other: Row, experiment: str, metric: str) -> tuple[Score 
     for group, cells in own[0].items():
         shared = [cell for cell in cells if all(cell in run.get(group, ()) for run in (*own, *others))]
         if shared:
-            mine, theirs = (stacked([np.concatenate([run[group][cell].scores for cell in shared]) for run in runs])
-                            for runs in (own, others))  # fmt: skip
+            rows = stacked([np.concatenate([run[group][cell].scores for cell in shared]) for run in (*own, *others)])
+            mine, theirs = rows[: len(own)], rows[len(own) :]
             gaps.append(mine.mean(axis=0) - theirs.mean(axis=0))
             samples += sum(cells[cell].samples for cell in shared)
             chance += _interaction(mine - theirs) if mine.shape == theirs.shape else 0.0

@@ -7,6 +7,7 @@ from analysis import evidence
 from analysis.metrics import open_llm, ruler
 from analysis.rows import compared
 from analysis.verdicts.rivals import log_perplexity
+from core.errors import InputError
 from tests.analysis.made import TASKS, paired_bootstrap, score
 
 RNG = np.random.default_rng(3)
@@ -35,6 +36,13 @@ def test_documents_are_paired(made):
     assert (found.interval().low, found.interval().high) == pytest.approx((low, high), abs=1.5)
     whole = difference(made, "open_llm", open_llm, "Avg.")  # four benchmarks of the same: half the error
     assert whole.samples == 200 and whole.below == pytest.approx(found.below / 2, rel=0.15)
+
+
+def test_records_of_different_numbers_of_documents_are_refused(made):
+    documents(made, "pi", [1] * 20)
+    documents(made, "yarn", [1] * 19)
+    with pytest.raises(InputError, match="different numbers of samples"):
+        difference(made, "open_llm", open_llm, "TruthfulQA")
 
 
 def test_seeds_and_documents_are_two_errors(made):
