@@ -40,20 +40,22 @@ class Learned:
         return np.array([run["factors"] for run in self.runs], dtype=np.float64)
 
     @property
-    def attention_factors(self) -> np.ndarray:
-        """The attention factors, float64 [seeds]."""
-        return np.array([run["attention_factor"] for run in self.runs], dtype=np.float64)
-
-    @property
     def converged(self) -> bool:
         """Whether the held-out loss of every run was flat at the end."""
         return all(run["converged"] for run in self.runs)
 
 
 def groups(results: Results) -> list[Learned]:
-    """All that was learned, by factor, then in the order of the registry."""
+    """All that was learned, by factor, then in the order of the registry.
+
+    Raises:
+        InputError: a record has not one factor for each pair.
+    """
     found: dict[tuple, list[dict]] = {}
+    pairs = results.scale.geometry.pairs
     for run in results.require("learned"):
+        if len(run["factors"]) != pairs:
+            raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
         found.setdefault((float(run["factor"]), run["method"]), []).append(run)
     known = [*rope.METHODS]
 

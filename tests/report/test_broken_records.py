@@ -25,6 +25,7 @@ OF = {  # the records that are broken here: of which scale, and which of its fil
     "angle_distribution": ("llama2-7b", "*"),
     "disturbance": ("tiny", "s=2"),
     "extension": ("tiny", "*_s=2*"),
+    "learned": ("tiny", "*s=2*"),
     "longbench_e": ("tiny", "dprope_*s=4*"),
     "open_llm": ("tiny", "*_s=2_seed=[01]"),
     "passkey": ("tiny", "[py]*_s=2*"),

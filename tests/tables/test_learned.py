@@ -50,6 +50,13 @@ def test_a_seed_has_a_name_of_its_own_in_other_tables(made):
     assert {"Learned, from YaRN, seed 0", "Learned, from YaRN, seed 1"} < shown.keys()
 
 
+def test_a_record_needs_a_factor_for_each_pair(made):
+    made.learned("yarn")
+    made.records["learned/from=yarn_s=2_seed=1.json"]["factors"].pop()
+    with pytest.raises(InputError, match="from=yarn_s=2_seed=1 has 31 factors for 32 pairs"):
+        learned.build(made.results())
+
+
 def test_losses_that_were_not_learned_are_no_bound(made):
     made.everything("yarn")
     made.learned("yarn")
