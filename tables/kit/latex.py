@@ -34,7 +34,7 @@ def render(table: Table) -> str:
     if not table.words and characters > _OVERFULL:
         small = r"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{value}\\{{\tiny {small}}}\end{{tabular}}"
     elif not table.words and characters > _FULL:
-        size, small = r"\scriptsize\setlength{\tabcolsep}{2pt}", r"{value} {{\tiny {small}}}"
+        size, small = r"\scriptsize\setlength{\tabcolsep}{1.2pt}", r"{value} {{\tiny {small}}}"
     lines = [line for block in table.blocks for line in _block(block, columns, block is table.blocks[-1], small)]
     layout = "l" + (_WORDS if table.words else "r") * (columns - 1)
     return "\n".join(
