@@ -11,8 +11,6 @@ BOOKS   ?=
 BENCHMARKS ?=
 CORPUS  ?=
 REPLACE ?=
-ENGINE  ?=
-TENSOR_PARALLEL ?=
 RESULTS ?= results
 PY      := $(VENV)/bin/python
 # One word to the shell, whatever a value holds.
@@ -32,7 +30,7 @@ MEASURED = $(if $(MODEL),$(call option,--model,$(MODEL)) --factor $(call quote,$
 NAMED    = $(if $(MODEL),$(notdir $(MODEL:/=)),$(or $(SCALE),tiny))
 RERUN    = $(if $(filter command,$(word 1,$(origin RESULTS))),$(RESULTS),build/rerun/$(NAMED)$(if $(QUICK),-quick)/results)
 GIVEN    = $(if $(QUICK),--quick) $(if $(REPLACE),--replace) $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) \
-  $(call option,--corpus,$(CORPUS)) $(call option,--engine,$(ENGINE)) $(call option,--tensor-parallel,$(TENSOR_PARALLEL)) $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) \
+  $(call option,--corpus,$(CORPUS)) $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) \
   --results $(call quote,$(RERUN))
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
@@ -118,7 +116,6 @@ rerun: env ## Measure a scale's whole suite under build/rerun/, and render it
 ##   QUICK=1                     one seed and few samples
 ##   REPLACE=1                   replace records that have other settings
 ##   BOOKS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
-##   ENGINE=vllm TENSOR_PARALLEL=2          generate with vLLM, on two GPUs
 	$(PY) -m experiments.rerun $(MEASURED) $(GIVEN)
 	@$(RENDER)
 ablations: env ## The part of `rerun` that varies n̂ and b; same options
@@ -139,24 +136,18 @@ train: env ## Fine-tune a scale's model, on a CPU or on all GPUs (ZeRO-3)
 ##   SCALE=tiny METHOD=dprope FACTOR=2
 	$(PY) -m experiments.finetune --scale $(call quote,$(or $(SCALE),tiny)) --method $(call quote,$(METHOD)) --factor $(call quote,$(FACTOR))
 # An environment for each lock: the engines' packages contradict each other and this project's own.
-ENGINES := $(filter-out vllm-cuda,$(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock)))
+ENGINES := $(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock))
 
 ##@ Serve
 env-serving: $(ENGINES:%=build/engines/%/.installed) ## Install the inference engines into build/engines/
 ##   ENGINES=vllm for one of them
-define INSTALL
+build/engines/%/.installed: requirements-serving/%.lock
 	@echo "installing $(<:requirements-serving/%.lock=%) into $(@D) (llama.cpp is compiled: ten minutes) ..."
 	@$(PYTHON) -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
-	@# What vLLM on a CPU wants of these is built for another torch, and importing it fails.
-	@$(if $(findstring cuda,$<),true,$(@D)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec)
+	@# What vLLM wants of these is built for another torch, and importing it fails.
+	@$(@D)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $@
-endef
-# vLLM has a package for CPUs and one for GPUs.
-build/engines/vllm/.installed: requirements-serving/vllm$(if $(wildcard /proc/driver/nvidia/version),-cuda).lock
-	$(INSTALL)
-build/engines/%/.installed: requirements-serving/%.lock
-	$(INSTALL)
 serving: env ## Compare exported models in every installed engine (an hour)
 ##   SCALE=smollm2
 	$(PY) -m experiments.served --scale $(call quote,$(or $(SCALE),smollm2)) --results $(call quote,$(RESULTS))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Thirty minutes of one H100 (or A100, 80 GB): what a CPU cannot show of the paper's scale.
+# Up to 24 minutes of one H100 (or A100, 80 GB): what a CPU cannot show of the paper's scale.
 #
 #   bench/gpu.sh [PART ...] [--toy] [--output CSV]
 #
@@ -10,7 +10,6 @@
 #   serve 5       prefill and decode of a 7B-shaped model, at 4k, 8k and 16k
 #   memory 3      out of memory: batches are halved, answers stay
 #   dtype 3       SmolLM2's perplexity in float32 and bfloat16
-#   engines 6     transformers against vLLM, where vLLM is installed
 #
 # Rows, each with the device and the versions, are added to bench/results/gpu.csv. A failed part does not stop the
 # others. --toy takes tiny sizes and any machine; its rows go to build/gpu-toy.csv and mean nothing.

@@ -30,7 +30,6 @@ import pyarrow.parquet
 from datasets import Dataset
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.defaults import DEFAULT_OTHER_SEED
-from lm_eval.models.huggingface import HFLM
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, NonFiniteError
@@ -214,7 +213,7 @@ def documents(name: str, data: Path | None = None, limit: int | None = None, see
 
 
 def evaluate(
-    model: PreTrainedModel | None,
+    model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     name: str,
     keys: Iterable[str],
@@ -222,7 +221,6 @@ def evaluate(
     batch_size: int = 8,
     shots: int | None = None,
     progress: Callable[[int], object] = lambda documents: None,
-    lm: HFLM | None = None,
 ) -> Iterator[tuple[str, dict]]:
     """Score documents one by one, in the benchmark's order.
 
@@ -239,7 +237,6 @@ def evaluate(
         data, shots: see :func:`load`.
         batch_size: how many answers to one document are read side by side; changes memory, not scores.
         progress: called with the number of documents scored, after each chunk of 16.
-        lm: a model class of lm-eval to use instead of the model.
 
     Yields:
         (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt before any cut}).
@@ -249,7 +246,7 @@ def evaluate(
         NonFiniteError: a log-likelihood is not finite; the message names the document.
     """
     # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices would tie.
-    lm = lm or SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
+    lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
     rows = _rows(load(name, data, shots))
     wanted = set(keys)
     if unknown := wanted - {key for key, _, _ in rows}:

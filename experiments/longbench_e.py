@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from core.errors import InputError
 from eval import hub, longbench
 from eval.generation import Request
-from experiments.lab import cli, engines, harness, records
+from experiments.lab import cli, harness, records
 
 
 def main() -> None:
@@ -44,7 +44,6 @@ def main() -> None:
     parser.add_argument(
         "--new-tokens", type=cli.count, metavar="N", help="generate at most N (default: the task's number)"
     )
-    engines.add_arguments(parser)
     arguments = parser.parse_args()
 
     evaluation = harness.Evaluation(arguments, "longbench_e")
@@ -61,20 +60,19 @@ def main() -> None:
     settings = {"tasks": arguments.tasks, "window": arguments.window} | records.benchmark(arguments.data)
     if arguments.margin != longbench.MARGIN or arguments.new_tokens:  # these differ from the benchmark's
         settings |= {"margin": arguments.margin, "new_tokens": arguments.new_tokens}
-    settings |= engines.facts(evaluation)
 
-    for run, file in evaluation.runs(data, engines.suffix(arguments), **settings):
+    for run, file in evaluation.runs(data, **settings):
 
         def evaluate(keys: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            with engines.serve(evaluation, run) as engine:
-                window = arguments.window or engine.context_length
-                room, most = window - arguments.margin, arguments.new_tokens
-                requests = [_request(engine.tokenizer, key, *samples[key], room, most) for key in keys]
-                for key, tokens in engine.generate(requests):
-                    task, sample = samples[key]
-                    prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
-                    value = longbench.score(task, prediction, sample["answers"], sample["all_classes"])
-                    yield key, {"score": value, "prediction": prediction}
+            engine = evaluation.engine(run)
+            window = arguments.window or engine.context_length
+            room, most = window - arguments.margin, arguments.new_tokens
+            requests = [_request(engine.tokenizer, key, *samples[key], room, most) for key in keys]
+            for key, tokens in engine.generate(requests):
+                task, sample = samples[key]
+                prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
+                value = longbench.score(task, prediction, sample["answers"], sample["all_classes"])
+                yield key, {"score": value, "prediction": prediction}
 
         parts = harness.measure(run, file, list(samples), evaluate)
         if parts is not None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from core.errors import InputError
 from eval import hub, open_llm
-from experiments.lab import cli, engines, harness, records
+from experiments.lab import cli, harness, records
 
 
 def main() -> None:
@@ -37,7 +37,6 @@ def main() -> None:
         metavar="N",
         help="answers read side by side; changes memory, not scores (default 8)",
     )
-    engines.add_arguments(parser)
     arguments = parser.parse_args()
     for task in arguments.tasks:
         if task not in open_llm.TASKS:
@@ -54,18 +53,17 @@ def main() -> None:
         for task, facts in data.items():
             facts["revision"] = hub.REVISIONS[open_llm.TASKS[task].hub]
 
-    settings = records.benchmark(arguments.data) | fewer | engines.facts(evaluation)
-    for run, file in evaluation.runs(data, engines.suffix(arguments), **settings):
+    settings = records.benchmark(arguments.data) | fewer
+    for run, file in evaluation.runs(data, **settings):
 
         def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            with engines.serve(evaluation, run) as engine:
-                for task, all_of_it in keys.items():
-                    own = set(all_of_it).intersection(todo)
-                    shots = min(arguments.shots, open_llm.TASKS[task].shots) if fewer else None
-                    if own:
-                        by = (engine.model, engine.tokenizer)
-                        limits = {"batch_size": arguments.batch_size, "shots": shots}
-                        yield from open_llm.evaluate(*by, task, own, arguments.data, **limits, lm=engine.lm)
+            loaded = evaluation.extended(run)
+            for task, all_of_it in keys.items():
+                own = set(all_of_it).intersection(todo)
+                shots = min(arguments.shots, open_llm.TASKS[task].shots) if fewer else None
+                if own:
+                    limits = {"batch_size": arguments.batch_size, "shots": shots}
+                    yield from open_llm.evaluate(loaded.model, loaded.tokenizer, task, own, arguments.data, **limits)
 
         parts = harness.measure(run, file, flat, evaluate)
         if parts is not None:

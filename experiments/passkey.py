@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from eval import passkey
 from eval.generation import Request
 from eval.intervals import accuracy_interval
-from experiments.lab import cli, engines, harness, models
+from experiments.lab import cli, harness, models
 
 
 def main() -> None:
@@ -35,7 +35,6 @@ def main() -> None:
     parser.add_argument(
         "--keys", type=cli.count, default=3, metavar="N", help="prompts per length and depth (default 3)"
     )
-    engines.add_arguments(parser)
     arguments = parser.parse_args()
 
     evaluation = harness.Evaluation(arguments, "passkey")
@@ -43,30 +42,23 @@ def main() -> None:
     lengths = arguments.lengths or [round(longest * share / 4) for share in range(1, 6)]
     depths = [i / max(arguments.depths - 1, 1) for i in range(arguments.depths)]
     keys = [f"{n}/{depth:g}/{seed}" for n in lengths for depth in depths for seed in range(arguments.keys)]
-    settings = {"lengths": lengths, "depths": depths, "keys": arguments.keys} | engines.facts(evaluation)
+    settings = {"lengths": lengths, "depths": depths, "keys": arguments.keys}
 
-    for run, file in evaluation.runs({}, engines.suffix(arguments), **settings):
+    for run, file in evaluation.runs({}, **settings):
 
         def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            with engines.serve(evaluation, run, max(lengths) + passkey.MAX_NEW_TOKENS) as engine:
-                samples = {}
-                for key in todo:
-                    length, depth, seed = key.split("/")
-                    samples[key] = passkey.sample(engine.tokenizer, int(length), float(depth), int(seed))
-                requests = [
-                    Request(key, tuple(engine.tokenizer(sample.prompt).input_ids), passkey.MAX_NEW_TOKENS)
-                    for key, sample in samples.items()
-                ]
-                for key, tokens in engine.generate(requests):
-                    prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
-                    yield (
-                        key,
-                        {
-                            "score": passkey.score(prediction, samples[key].answer),
-                            "tokens": samples[key].tokens,
-                            "prediction": prediction,
-                        },
-                    )
+            engine, samples = evaluation.engine(run), {}
+            for key in todo:
+                length, depth, seed = key.split("/")
+                samples[key] = passkey.sample(engine.tokenizer, int(length), float(depth), int(seed))
+            requests = [
+                Request(key, tuple(engine.tokenizer(sample.prompt).input_ids), passkey.MAX_NEW_TOKENS)
+                for key, sample in samples.items()
+            ]
+            for key, tokens in engine.generate(requests):
+                sample, prediction = samples[key], engine.tokenizer.decode(tokens, skip_special_tokens=True)
+                score = passkey.score(prediction, sample.answer)
+                yield key, {"score": score, "tokens": sample.tokens, "prediction": prediction}
 
         parts = harness.measure(run, file, keys, evaluate)
         if parts is not None:

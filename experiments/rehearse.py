@@ -158,7 +158,6 @@ def missing(plan: Plan, resumed: bool) -> Iterator[str]:
     if not gpus:
         yield "Liger's fused loss: the chunked loss was used instead"
     yield "the hub: the real weights, tokenizer, PG19 and benchmarks"
-    yield "vLLM (--engine vllm of each evaluation)"
     if plan.brief:
         counts = f"of {_count(plan)} commands, {_count(plan, True)} ran"
         yield f"the suite's other models, which differ only in numbers ({counts})"

@@ -24,7 +24,6 @@ from core.errors import InputError
 from experiments.lab import cli, machine, own, records, scales, source
 from experiments.lab.plan import Plan
 from experiments.lab.scale import Scale
-from experiments.lab.suite import command_line
 
 
 def main() -> None:
@@ -47,7 +46,6 @@ def main() -> None:
         _experiments(arguments.experiments, name, preset),
         arguments.methods and [rope.get(method).name for method in arguments.methods],
         arguments.replace,
-        _engine(arguments),
     )
     miniature, chains = plan.miniature(), plan.chains(arguments.only)
     timing = [] if arguments.only or arguments.experiments or arguments.methods else plan.timing()
@@ -67,7 +65,7 @@ def main() -> None:
     files.check_writable(results)
     if model is not None:
         _state(plan)
-    logs, here = plan.output / "logs", machine.Machine.found(arguments.workers, arguments.tensor_parallel or 1)
+    logs, here = plan.output / "logs", machine.Machine.found(arguments.workers)
     with files.lock(plan.output):
         machine.run(miniature, here.single, logs)
         skipped = machine.run(chains, here, logs, lenient=model is not None)
@@ -137,12 +135,6 @@ def _parse() -> argparse.Namespace:
         metavar="N",
         help="commands to run at a time (default: one per core; with GPUs, one per GPU)",
     )
-    where.add_argument(
-        "--engine", metavar="NAME", help="engine that generates text, in the experiments that have --engine"
-    )
-    where.add_argument(
-        "--tensor-parallel", type=cli.count, metavar="N", help="with --engine: divide one model among N GPUs"
-    )
     return parser.parse_args()
 
 
@@ -211,18 +203,6 @@ def _experiments(names: list[str] | None, scale: str, preset: Scale) -> list[str
             known = ", ".join(preset.suite.names)
             raise InputError(f"the suite of {scale!r} has no experiment {name!r}; choose among {known}.")
     return names
-
-
-def _engine(arguments: argparse.Namespace) -> tuple[str, ...]:
-    if arguments.tensor_parallel and not arguments.engine:
-        raise InputError("--tensor-parallel needs an engine that divides a model among GPUs; name one with --engine.")
-    if arguments.engine:
-        from experiments.lab import engines
-
-        if arguments.engine not in engines.NAMES:
-            raise InputError(f"unknown engine {arguments.engine!r}; choose among {', '.join(engines.NAMES)}.")
-    given = {"engine": arguments.engine, "tensor_parallel": arguments.tensor_parallel}
-    return tuple(command_line({name: value for name, value in given.items() if value}))
 
 
 if __name__ == "__main__":

@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from core.errors import InputError
 from eval import ruler
 from eval.generation import Request
-from experiments.lab import cli, engines, harness, models
-
-SPECIAL = 8  # room for special tokens, which RULER does not count
+from experiments.lab import cli, harness, models
 
 
 def main() -> None:
@@ -34,7 +32,6 @@ def main() -> None:
         "--samples", type=cli.count, default=500, metavar="N", help="samples per task and length (default 500)"
     )
     parser.add_argument("--seed", type=cli.seed, default=42, help="seed of the generator (default 42)")
-    engines.add_arguments(parser)
     arguments = parser.parse_args()
     for task in arguments.tasks:
         if task not in ruler.TASKS:
@@ -44,7 +41,6 @@ def main() -> None:
     trained = models.geometry(evaluation.name).context_length
     lengths = arguments.lengths or [trained, 2 * trained, 4 * trained]
     settings = {"lengths": lengths, "tasks": arguments.tasks, "samples": arguments.samples, "seed": arguments.seed}
-    settings |= engines.facts(evaluation)
     keys = [
         f"{length}/{task}/{index}"
         for length in lengths
@@ -53,20 +49,20 @@ def main() -> None:
     ]
     made: dict[str, dict] = {}  # samples by key; every method gets the same ones
 
-    for run, file in evaluation.runs({}, engines.suffix(arguments), **settings):
+    for run, file in evaluation.runs({}, **settings):
 
         def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            with engines.serve(evaluation, run, max(lengths) + SPECIAL) as engine:
-                for length, task in dict.fromkeys(tuple(key.split("/")[:2]) for key in todo):
-                    own = [key for key in todo if key.startswith(f"{length}/{task}/")]
-                    if not made.keys() >= set(own):
-                        drawn = ruler.samples(task, int(length), engine.tokenizer, arguments.samples, arguments.seed)
-                        made.update({f"{length}/{task}/{sample['index']}": sample for sample in drawn})
-                    requests = [_request(engine.tokenizer, key, task, made[key]) for key in own]
-                    for key, tokens in engine.generate(requests):
-                        prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
-                        score = ruler.score(task, prediction, made[key]["references"])
-                        yield key, {"score": score, "tokens": made[key]["length"], "prediction": prediction}
+            engine = evaluation.engine(run)
+            for length, task in dict.fromkeys(tuple(key.split("/")[:2]) for key in todo):
+                own = [key for key in todo if key.startswith(f"{length}/{task}/")]
+                if not made.keys() >= set(own):
+                    drawn = ruler.samples(task, int(length), engine.tokenizer, arguments.samples, arguments.seed)
+                    made.update({f"{length}/{task}/{sample['index']}": sample for sample in drawn})
+                requests = [_request(engine.tokenizer, key, task, made[key]) for key in own]
+                for key, tokens in engine.generate(requests):
+                    prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
+                    score = ruler.score(task, prediction, made[key]["references"])
+                    yield key, {"score": score, "tokens": made[key]["length"], "prediction": prediction}
 
         parts = harness.measure(run, file, keys, evaluate)
         if parts is not None:

@@ -10,9 +10,8 @@ import subprocess
 
 import pytest
 
-from bench import engines as both
 from bench.gpu import attention, kit, zero3
-from experiments.lab import cli, engines
+from experiments.lab import cli
 from experiments.lab.records import ROOT
 from tests import processes
 
@@ -107,25 +106,6 @@ def test_zero3_goes_on_after_a_kill_to_the_same_losses(tmp_path, monkeypatch):
     (first,) = (value for what, value in added.items() if "first loss" in what)
     assert apart == 0 and first == pytest.approx(math.log(256), rel=0.02)  # random weights know nothing
     assert all("ZeRO-3 on gloo" in what for what in added)
-
-
-def test_engines(ran, tmp_path, monkeypatch):
-    """Without vLLM it says so; with it, both engines are asked what bench.engines asks."""
-    monkeypatch.setattr(engines, "ENVIRONMENTS", tmp_path / "engines")
-    assert len(ran("engines")) == 1
-    python = tmp_path / "engines" / engines.OTHER / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.touch()
-    asked = []
-
-    def measured(command, engine, *_):
-        asked.append((command[0], engine))
-        return {"answers": {"a": {"prediction": "x", "score": 1.0}}, "around": 1.0, "seconds": 1.0}
-
-    monkeypatch.setattr(both, "measured", measured)
-    found = ran("engines")
-    assert asked == [(name, engine) for name in ("ruler", "passkey") for engine in engines.NAMES]
-    assert found["ruler, equal predictions", " and ".join(engines.NAMES)] == ["1"]
 
 
 def script(*arguments, python, **environment):

@@ -22,6 +22,7 @@ from core import files, rope
 from core.errors import InputError
 from core.extend import extend
 from core.rope import scale
+from eval.engine import InProcess
 from experiments.lab import cli, journal, models, placing, records, scales, source
 from experiments.lab.placing import rank
 
@@ -125,6 +126,11 @@ class Evaluation:
         if run["method"] is not None and not self.training:
             extend(self.loaded.model, run["method"], run["factor"], **self.options(run))
         return self.loaded
+
+    def engine(self, run: dict) -> InProcess:
+        """What continues prompts with the run's model."""
+        loaded = self.extended(run)
+        return InProcess(loaded.model, loaded.tokenizer)
 
     def options(self, run: dict) -> dict:
         """The options of a run as given on the command line, with full paths."""

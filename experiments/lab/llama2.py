@@ -16,9 +16,9 @@ _LENGTHS = (4096, 8192, 16384)
 
 # Under --quick, just enough to show that each one runs.
 EVALUATIONS = (
-    Step("longbench_e", quick={"limit": 1}, data=Data.BENCHMARKS, any_engine=True),
-    Step("open_llm", quick={"limit": 10}, data=Data.BENCHMARKS, any_engine=True),
-    Step("ruler", {"lengths": _LENGTHS, "samples": 500}, {"lengths": _LENGTHS[:2], "samples": 1}, any_engine=True),
+    Step("longbench_e", quick={"limit": 1}, data=Data.BENCHMARKS),
+    Step("open_llm", quick={"limit": 10}, data=Data.BENCHMARKS),
+    Step("ruler", {"lengths": _LENGTHS, "samples": 500}, {"lengths": _LENGTHS[:2], "samples": 1}),
     Step(
         "perplexity",  # the paper's texts are PG19's; give them by --books
         {"lengths": _LENGTHS, "stride": 256},
@@ -29,7 +29,6 @@ EVALUATIONS = (
         "passkey",
         {"lengths": (2048, 4096, 8192, 12288, 16384, 20480), "keys": 10},
         {"lengths": _LENGTHS[:2], "depths": 3, "keys": 1},
-        any_engine=True,
     ),
 )
 # The paper's tables 4 to 7, fine-tuned at s = 2; b is varied at the n̂ of the main comparison.

@@ -51,7 +51,6 @@ class Plan:
         experiments: run only these experiments of the suite.
         methods: measure only these methods, and leave out experiments that choose their methods themselves.
         replace: records of the same name with other settings are replaced.
-        engine: the arguments that choose an engine, for steps that have --engine.
         brief: run one model of each kind: with a learned scaling or not, fine-tuned or not. A model that is not
             fine-tuned runs only its first evaluation.
     """
@@ -68,7 +67,6 @@ class Plan:
     experiments: Collection[str] | None = None
     methods: Collection[str] | None = None
     replace: bool = False
-    engine: tuple[str, ...] = ()
     brief: bool = False
 
     @property
@@ -243,7 +241,7 @@ class Plan:
 
     def _as_it_is(self, setting: Setting, factor: float, steps: Iterable[Step]) -> Chain:
         name = records.run_name(setting[0], factor, setting[1])
-        commands = self._commands(self._method(setting, factor), steps, self.engine)
+        commands = self._commands(self._method(setting, factor), steps)
         return Chain(name, commands if self._is_asked(setting) else [], method=setting[0])
 
     def _fine_tuned(self, setting: Setting, factor: float, seed: int, steps: Iterable[Step]) -> Chain:
@@ -251,9 +249,7 @@ class Plan:
         name = records.run_name(setting[0], factor, setting[1], seed)
         checkpoint = str(self._checkpoint(name))
         how = [*self._method(setting, factor), *command_line({"seed": seed, "output": checkpoint})]
-        # A learned scaling follows the input's length, which only transformers supports.
-        engine = () if rope.get(setting[0]).start else self.engine
-        measured = self._commands(["--model", checkpoint], steps, engine) if self._is_asked(setting) else []
+        measured = self._commands(["--model", checkpoint], steps) if self._is_asked(setting) else []
         commands = [self._command(self.suite.training, how), *measured] if measured else []
         return Chain(name, commands, trains=len(commands) - len(measured), method=setting[0])
 
@@ -272,12 +268,8 @@ class Plan:
     def _method(self, setting: Setting, factor: float) -> Command:
         return [*self._base(), *command_line({"method": setting[0], "factor": factor, **setting[1]})]
 
-    def _commands(self, model: Command, steps: Iterable[Step], engine: Iterable[str] = ()) -> list[Command]:
-        return [
-            self._command(step, [*model, *(engine if step.any_engine else ())])
-            for step in steps
-            if self._is_wanted(step)
-        ]
+    def _commands(self, model: Command, steps: Iterable[Step]) -> list[Command]:
+        return [self._command(step, model) for step in steps if self._is_wanted(step)]
 
     def _is_wanted(self, step: Step) -> bool:
         asked = self.experiments is None or step.experiment in self.experiments

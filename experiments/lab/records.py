@@ -28,7 +28,7 @@ SCALE = "scale.json"  # beside a scale's records: the facts of its model
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
 _PACKAGES = ("torch", "transformers", "numpy")
 _SCORING = ("lm_eval", "tokenizers")
-_ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
+_ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers")
 _noted: dict[str, str] = {}
 
 
@@ -113,7 +113,7 @@ def scored_by(experiment: str) -> str:
 
     A killed run is only resumed by the same code. Otherwise the scores of two versions would be averaged.
     """
-    names = "harness", "models", "positions", "texts", "engines", "serving/vllm_worker"
+    names = "harness", "models", "positions", "texts"
     lab = [ROOT / "experiments" / "lab" / f"{name}.py" for name in names]
     sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py"), *lab])
     hashed = {str(file.relative_to(ROOT)): files.sha256(file) for file in sources}

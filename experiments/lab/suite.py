@@ -28,14 +28,12 @@ class Step:
         options: its command-line options; True stands for a flag, a tuple for several values.
         quick: the options that differ under --quick; None leaves the step out then.
         data: what it reads.
-        any_engine: whether it has the option --engine.
     """
 
     experiment: str
     options: Options = field(default_factory=dict)
     quick: Options | None = field(default_factory=dict)
     data: Data | None = None
-    any_engine: bool = False
 
     def arguments(self, quick: bool = False) -> list[str]:
         """The options as a command line gives them."""

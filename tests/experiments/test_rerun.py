@@ -241,17 +241,6 @@ def test_one_method_alone(tmp_path):
     assert all("yarn" in line and "dprope" not in line for line in found)
 
 
-def test_an_engine_is_named_to_what_leaves_a_choice_and_not_to_what_is_learned(tmp_path):
-    """A learned scale follows the input's length, which only transformers can."""
-    asked = ("--engine", "vllm", "--tensor-parallel", "2")
-    made = Plan("llama2-7b", scales.get("llama2-7b"), tmp_path, tmp_path, engine=asked)
-    for chain in made.chains():
-        learned = chain.method is not None and rope.get(chain.method).start is not None
-        for command in chain.commands:
-            generates = command[0].split(".")[1] in ("longbench_e", "open_llm", "ruler", "passkey")
-            assert (" ".join(asked) in " ".join(command)) == (generates and not learned)
-
-
 def test_the_paper_trained_n_hat(tmp_path):
     """LLaMA2: DPRoPE is fine-tuned at n̂ alone, t = 0 measured without; b is varied at that n̂."""
     preset = scales.get("llama2-13b")
@@ -318,8 +307,6 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
         (["--scale", "llama2-7b", "--only", "ablations"], "has no part 'ablations'"),
         (["--model", "{empty}/none", "--factor", "2"], "no checkpoint at"),
         (["--model", "", "--factor", "2"], "--model is empty"),
-        (["--scale", "llama2-7b", "--engine", "vlm"], "unknown engine 'vlm'"),
-        (["--scale", "llama2-7b", "--tensor-parallel", "2"], "name one with --engine"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(call, tmp_path, monkeypatch, given, said):

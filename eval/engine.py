@@ -1,4 +1,4 @@
-"""The model that transformers loaded, in this process."""
+"""What continues prompts: requests go in, and (key, new token ids) come out."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from eval.generation import Request, generate
 
 
 class InProcess:
-    """See :mod:`eval.engines`."""
+    """A model in this process.
 
-    lm = None  # eval.open_llm makes one from the model
+    Attributes:
+        tokenizer: the model's.
+        context_length: in tokens, as the model's configuration states it.
+    """
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-        self.model, self.tokenizer = model, tokenizer
+        self._model, self.tokenizer = model, tokenizer
         self.context_length = text_config(model.config).max_position_embeddings
 
     def generate(self, requests: Iterable[Request]) -> Iterator[tuple[str, list[int]]]:
-        """See :func:`eval.generation.generate`."""
-        return generate(self.model, requests)
+        """Continue every prompt greedily; yields (key, new token ids) in the order they finish."""
+        return generate(self._model, requests)
