@@ -32,44 +32,32 @@ class Machine:
     Attributes:
         gpus: the GPUs' numbers as in CUDA_VISIBLE_DEVICES; empty if there are none.
         workers: how many commands run at a time.
-        gpus_each: how many GPUs each command gets.
     """
 
     gpus: tuple[str, ...]
     workers: int
-    gpus_each: int = 1
 
     @classmethod
-    def found(cls, workers: int | None = None, gpus_each: int = 1) -> Machine:
-        """This machine, with one command per core, or per `gpus_each` GPUs, unless `workers` says otherwise.
-
-        Raises:
-            InputError: the machine has fewer GPUs than a command needs.
-        """
+    def found(cls, workers: int | None = None) -> Machine:
+        """This machine, with one command per core, or per GPU if there are any, unless `workers` says otherwise."""
         import torch
 
         count = torch.cuda.device_count()
         visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(count)))
         gpus = tuple(visible.split(",")[:count]) if count else ()
-        if gpus_each > max(len(gpus), 1):
-            raise InputError(f"there are {len(gpus)} GPUs here; give --tensor-parallel no more than that.")
-        side_by_side = len(gpus) // gpus_each if gpus else os.cpu_count() or 1
-        return cls(gpus, min(workers, side_by_side) if workers and gpus else workers or side_by_side, gpus_each)
+        if gpus:
+            return cls(gpus, min(workers or len(gpus), len(gpus)))
+        return cls(gpus, workers or os.cpu_count() or 1)
 
     @property
     def slots(self) -> list[tuple[str, ...]]:
         """The GPUs for each command that runs at the same time."""
-        return [self.gpus[i * self.gpus_each : (i + 1) * self.gpus_each] for i in range(self.workers)]
-
-    @property
-    def whole(self) -> Machine:
-        """The machine with one command at a time, which gets all GPUs."""
-        return Machine(self.gpus, 1, max(len(self.gpus), 1))
+        return [self.gpus[i : i + 1] for i in range(self.workers)]
 
     @property
     def single(self) -> Machine:
-        """The machine with one command at a time, which gets `gpus_each` GPUs."""
-        return Machine(self.gpus, 1, self.gpus_each)
+        """The machine with one command at a time."""
+        return Machine(self.gpus, 1)
 
 
 def run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool = False) -> list[tuple[str, str]]:
@@ -87,27 +75,31 @@ def run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool = F
         InputError: a command failed; the running ones are stopped.
     """
     if len(machine.gpus) < 2:
-        return _run(chains, machine, logs, lenient)
+        return _run(chains, machine.slots, logs, lenient)
     training = [Chain(chain.name, chain.commands[: chain.trains]) for chain in chains]
     others = [Chain(chain.name, chain.commands[chain.trains :]) for chain in chains]
-    return _run(training, machine.whole, logs, lenient) + _run(others, machine, logs, lenient)
+    return _run(training, [machine.gpus], logs, lenient) + _run(others, machine.slots, logs, lenient)
 
 
-def _run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool) -> list[tuple[str, str]]:
+def _run(chains: Sequence[Chain], slots: Sequence[tuple[str, ...]], logs: Path, lenient: bool) -> list[tuple[str, str]]:
     """Start and await the processes, in one thread.
 
     Starting a process makes multiprocessing collect the exit status of the others. If two threads did this, the second
     to ask about a process would be told that it failed.
+
+    Args:
+        slots: the GPUs for each command that runs at the same time.
     """
     waiting = [(chain, chain.commands) for chain in reversed(chains) if chain.commands]
     if not waiting:
         return []
     logs.mkdir(parents=True, exist_ok=True)
-    free = machine.slots[: max(min(machine.workers, len(waiting)), 1)]
+    free = list(slots[: len(waiting)])
     threads = max((os.cpu_count() or 1) // len(free), 1)
     # A process that has used its GPUs cannot be forked, so with GPUs each command imports everything itself.
-    context = multiprocessing.get_context("spawn" if machine.gpus else "forkserver")
-    context.set_forkserver_preload([] if machine.gpus else list(LIBRARIES))
+    on_gpu = any(slots)
+    context = multiprocessing.get_context("spawn" if on_gpu else "forkserver")
+    context.set_forkserver_preload([] if on_gpu else list(LIBRARIES))
     running, skipped = {}, []
     with tqdm(total=sum(len(commands) for _, commands in waiting), unit="command", smoothing=0) as bar:
         try:

@@ -6,10 +6,8 @@ import sys
 import time
 
 import psutil
-import pytest
 import torch
 
-from core.errors import InputError
 from experiments.lab import machine
 from experiments.lab.machine import Machine
 from experiments.lab.plan import Chain
@@ -55,19 +53,15 @@ def test_the_gpus_that_are_visible_are_divided(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert Machine.found().slots == [("0",), ("1",), ("2",), ("3",)]
     assert Machine.found(workers=2).slots == [("0",), ("1",)]
-    assert Machine.found(gpus_each=2).slots == [("0", "1"), ("2", "3")]
-    assert Machine.found(gpus_each=3).slots == [("0", "1", "2")]
-    assert Machine.found().whole.slots == [("0", "1", "2", "3")]
+    assert Machine.found(workers=9).slots == Machine.found().slots and Machine.found().single.slots == [("0",)]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5,6,7")
-    assert Machine.found(gpus_each=2).slots == [("2", "5"), ("6", "7")]
-    with pytest.raises(InputError, match="4 GPUs"):
-        Machine.found(gpus_each=8)
+    assert Machine.found().slots == [("2",), ("5",), ("6",), ("7",)]
 
 
 def test_without_a_gpu_a_command_has_a_core(monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 6)
     assert Machine.found().slots == [()] * 6 and Machine.found(workers=2).slots == [()] * 2
-    assert Machine.found().single.slots == Machine.found().whole.slots == [()]
+    assert Machine.found().single.slots == [()]
 
 
 def test_what_a_command_started_ends_with_the_rerun_that_started_the_command(tmp_path):
