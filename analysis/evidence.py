@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from analysis.scores import Score, difference, stacked
 from eval import longbench
 from eval.intervals import mean_of_means
 
-COUNTED = {"open_llm": "documents", "perplexity": "windows", "ruler": "prompts", "passkey": "prompts"}
 _LEAST = 5  # the fewest scores in a group; a bootstrap of fewer is too narrow
 
 
@@ -35,17 +34,15 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
     """
     own, others = _same_seeds(ours, other)
     scores = [row.by_seed(metrics, metric) for row in (own, others)]
-    gap, (paired, chance) = difference(*scores), _paired(own, others, experiment, metric)
+    gap, paired = difference(*scores), _paired(own, others, experiment, metric)
     made = Estimate.of(paired) if paired else Estimate(gap.mean)
     seeds = scores[0].keys() & scores[1].keys()
     if len(seeds) > 1:
         spread = float(np.std([scores[0][seed].mean - scores[1][seed].mean for seed in seeds], ddof=1))
         over_seeds, k = spread / math.sqrt(len(seeds)), len(seeds)
-        by_chance = min(chance / spread**2, 1.0) if spread else 0.0
-        return replace(made, mean=gap.mean, over_seeds=over_seeds, seeds=k, freedom=k - 1, by_chance=by_chance)
+        return replace(made, mean=gap.mean, over_seeds=over_seeds, seeds=k, freedom=k - 1)
     if not paired:
-        counts = [score.n for side in scores for score in side.values() if score.n]
-        made = Estimate.of(gap, min(counts, default=None))
+        made = Estimate.of(gap)
     spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
     # Use the mean of the scores that tables print; the mean over windows may differ from it.
     return replace(made, mean=gap.mean, over_seeds=spread, freedom=freedom)
@@ -81,82 +78,51 @@ def _of_seeds(row: Row, seeds: set[int]) -> Row:
     return Row(row.setting, tuple(runs[seed] for seed in sorted(seeds)))
 
 
-def _paired(ours: Row, other: Row, experiment: str, metric: str) -> tuple[Score | None, float]:
-    """The difference with a bootstrap interval over samples, None if the records do not hold them.
-
-    The second value is the part of the variance of one seed's difference that its samples cause (:func:`_interaction`).
-    """
+def _paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
+    """The difference with a bootstrap interval over samples; None if the records do not hold them."""
     if experiment == "perplexity":
-        return _by_window(ours, other, metric), 0.0
+        return _by_window(ours, other, metric)
     if experiment not in _READ:
-        return None, 0.0
+        return None
     own, others = ([_READ[experiment](run, metric) for run in row.runs] for row in (ours, other))
-    gaps, samples, chance = [], 0, 0.0
-    for group, cells in own[0].items():
-        shared = [cell for cell in cells if all(cell in run.get(group, ()) for run in (*own, *others))]
+    gaps = []
+    for group, names in own[0].items():
+        shared = [name for name in names if all(name in run.get(group, ()) for run in (*own, *others))]
         if shared:
-            rows = stacked([np.concatenate([run[group][cell].scores for cell in shared]) for run in (*own, *others)])
-            mine, theirs = rows[: len(own)], rows[len(own) :]
-            gaps.append(mine.mean(axis=0) - theirs.mean(axis=0))
-            samples += sum(cells[cell].samples for cell in shared)
-            chance += _interaction(mine - theirs) if mine.shape == theirs.shape else 0.0
+            rows = stacked([np.concatenate([run[group][name] for name in shared]) for run in (*own, *others)])
+            gaps.append(rows[: len(own)].mean(axis=0) - rows[len(own) :].mean(axis=0))
     if not gaps or min(map(len, gaps)) < _LEAST:
-        return None, 0.0
-    return replace(Score.of(mean_of_means(gaps)), n=samples), chance / len(gaps) ** 2
+        return None
+    return Score.of(mean_of_means(gaps))
 
 
-def _interaction(gaps: np.ndarray) -> float:
-    """The variance of a mean over samples of differences [seeds, samples] that the samples alone cause.
-
-    It comes from the residuals after removing the mean of each seed and of each sample. More samples reduce it, and
-    only it.
-    """
-    seeds, samples = gaps.shape
-    if min(seeds, samples) < 2:
-        return 0.0
-    rest = gaps - gaps.mean(axis=0) - gaps.mean(axis=1, keepdims=True) + gaps.mean()
-    return float((rest**2).sum()) / ((seeds - 1) * (samples - 1)) / samples
+_Scores = dict[str, dict[str, list[float]]]  # by group, all of equal weight, and name: of each sample, or the mean
 
 
-@dataclass(frozen=True)
-class _Cell:
-    """What a record holds about some samples: the score of each, or the mean of all."""
-
-    scores: list[float]
-    samples: int
-
-    @classmethod
-    def of(cls, score: dict) -> _Cell:
-        return cls([score["mean"]], score["n"])
-
-
-_Cells = dict[str, dict[str, _Cell]]  # by group and name; all groups have equal weight
-
-
-def _open_llm(run: dict, metric: str) -> _Cells:
+def _open_llm(run: dict, metric: str) -> _Scores:
     """Scores in per cent by document; each benchmark is a group."""
     of = run.get("by_document", {})
     wanted = [name for name, title in OPEN_LLM.items() if metric in (title, OPEN_LLM["average"])]
-    return {name: {name: _Cell([100 * score for score in of[name]], len(of[name]))} for name in wanted if name in of}
+    return {name: {name: [100 * score for score in of[name]]} for name in wanted if name in of}
 
 
-def _ruler(run: dict, metric: str) -> _Cells:
+def _ruler(run: dict, metric: str) -> _Scores:
     """Scores by task; each length is a group."""
     return {
-        length: {task: _Cell.of(score) for task, score in tasks.items()}
+        length: {task: [score["mean"]] for task, score in tasks.items()}
         for length, tasks in run["scores"]["tasks"].items()
         if metric in ("Avg.", tokens(int(length)))
     }
 
 
-def _longbench_e(run: dict, metric: str) -> _Cells:
+def _longbench_e(run: dict, metric: str) -> _Scores:
     """Scores by task; each bucket of an average is a group."""
     tasks = run["scores"]["tasks"]
     buckets = longbench.AVERAGES.get(metric.replace(">L", ">4k"), ())
-    return {bucket: {task: _Cell.of(of[bucket]) for task, of in tasks.items() if bucket in of} for bucket in buckets}
+    return {bucket: {task: [of[bucket]["mean"]] for task, of in tasks.items() if bucket in of} for bucket in buckets}
 
 
-_READ: dict[str, Callable[[dict, str], _Cells]] = {
+_READ: dict[str, Callable[[dict, str], _Scores]] = {
     "open_llm": _open_llm,
     "ruler": _ruler,
     "longbench_e": _longbench_e,

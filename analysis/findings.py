@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.decisions import CONTRADICTED, REPRODUCED, UNDECIDED, Decision, Needed
+from analysis.decisions import CONTRADICTED, REPRODUCED, UNDECIDED, Decision
 from analysis.results import Scale
 from analysis.scores import Score
 
@@ -46,8 +46,6 @@ class Fact:
         metric: the metric of the numbers.
         decision: the decision on a number that has an interval.
         stated: the verdict on computed numbers, which have no interval; empty if the fact decides nothing.
-        counted: the name of the decision's samples: prompts, documents, windows, …
-        needs: what would decide, if the decision's own count does not apply.
     """
 
     quantities: tuple[Quantity, ...]
@@ -55,13 +53,6 @@ class Fact:
     metric: str = ""
     decision: Decision | None = None
     stated: str = ""
-    counted: str = "samples"
-    needs: Needed | None = None
-
-    @property
-    def needed(self) -> Needed | None:
-        """What would decide an undecided fact; None if that is not known."""
-        return self.needs or (self.decision.needed if self.decision else None)
 
     @property
     def verdict(self) -> str:

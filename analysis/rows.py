@@ -93,8 +93,6 @@ def _given(name: str, value: object) -> str:
         return name
     if isinstance(value, tuple):
         return f"{len(value)} {name}"
-    if name == "profile":
-        return "measured"
     return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
 
 

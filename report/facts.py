@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 
-from analysis.decisions import UNDECIDED
 from analysis.findings import VERDICTS, Fact, Finding, Quantity
 from report import forest
-from report.phrases import finding_lines, power_sentences
+from report.phrases import finding_lines, papers_effect
 from tables.kit.model import interval, number
 
 _CLASSES = dict(zip(VERDICTS, ("exact", "reproduced", "contradicted", "undecided", "none")))
@@ -37,14 +36,14 @@ def _finding(finding: Finding) -> str:
 
 
 def _table(facts: Sequence[Fact]) -> str:
-    """A line for each fact; where it was decided on an interval, that as a plot, and what would decide."""
+    """A line for each fact; where it was decided on an interval, that as a plot and what it says of the paper's."""
     columns = max(len(fact.quantities) for fact in facts)
     decisions = [fact.decision for fact in facts if fact.decision]
     span = forest.spans(decisions) if decisions else None
-    open_ones = any(_wanted(fact) for fact in facts)
+    open_ones = any(map(papers_effect, facts))
     heads = ["<td></td>", "<th scope=col>verdict</th>", f"<th scope=col colspan={columns}>measured</th>"]
     heads += ["<th scope=col>interval</th>"] if span else []
-    heads += ["<th scope=col>what would decide</th>"] if open_ones else []
+    heads += ["<th scope=col>the paper's number</th>"] if open_ones else []
     rows = []
     for fact in facts:
         cells = list(map(_quantity, fact.quantities))
@@ -53,7 +52,7 @@ def _table(facts: Sequence[Fact]) -> str:
         if span:
             cells.append(f"<td>{forest.line(fact.decision, *span) if fact.decision else ''}</td>")
         if open_ones:
-            cells.append(f"<td class=sentence>{escape(_wanted(fact))}</td>")
+            cells.append(f"<td class=sentence>{escape(papers_effect(fact))}</td>")
         verdict = chip(fact.verdict) if fact.verdict else ""
         rows.append(f"<tr><th scope=row>{escape(_of(fact))}</th><td>{verdict}</td>{''.join(cells)}</tr>")
     header = f"<tr class=header>{''.join(heads)}</tr>"
@@ -63,11 +62,6 @@ def _table(facts: Sequence[Fact]) -> str:
 def _of(fact: Fact) -> str:
     parts = [f"s = {fact.factor:g}"] if fact.factor is not None else []
     return ", ".join([*parts, fact.metric] if fact.metric else parts)
-
-
-def _wanted(fact: Fact) -> str:
-    """What would decide; empty of what is decided."""
-    return " ".join(power_sentences(fact)) if fact.decision and fact.verdict == UNDECIDED else ""
 
 
 def _quantity(quantity: Quantity) -> str:

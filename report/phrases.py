@@ -1,8 +1,8 @@
-"""Findings in words: the numbers of a fact, what they decide, and what would decide where they do not."""
+"""Findings in words: the numbers of a fact, and what they decide."""
 
 from __future__ import annotations
 
-from analysis.decisions import UNDECIDED, Needed
+from analysis.decisions import UNDECIDED
 from analysis.findings import Fact, Finding, Quantity
 from tables.kit.model import interval, number
 
@@ -26,34 +26,16 @@ def fact_line(fact: Fact) -> str:
     line = f"{', '.join(start)}: {numbers}" if start else numbers
     if not fact.decision:
         return line
-    return " ".join([f"{line}: {fact.verdict}.", *(power_sentences(fact) if fact.verdict == UNDECIDED else ())])
+    return f"{line}: {fact.verdict}. {papers_effect(fact)}".rstrip()
 
 
-def power_sentences(fact: Fact) -> list[str]:
-    """Of an undecided fact: whether the paper's own effect is as possible, and what would decide."""
+def papers_effect(fact: Fact) -> str:
+    """Of an undecided fact, whether the paper's own effect is as possible; else empty."""
     decision, shown = fact.decision, fact.quantities[-1]
-    no_difference = decision.effect == 0
-    effect = "a difference of zero" if no_difference else "the observed difference"
-    found = []
-    if decision.effect is not None and not no_difference:
-        effect = f"the paper's {number(decision.effect, shown.digits, shown.signed)}"
-        found.append(f"The interval {'also holds' if decision.holds_effect else 'does not hold'} {effect}.")
-    if fact.needed:
-        found.append(f"{_needed(fact.needed, fact.counted)} would decide if {effect} were true.")
-    else:
-        found.append("No number of samples is known to decide.")
-    return found
-
-
-def _needed(needed: Needed, counted: str) -> str:
-    parts = [(needed.samples, counted), (needed.seeds, "seeds")]
-    return "About " + " and ".join(f"{_rounded(count):,} {name}" for count, name in parts if count)
-
-
-def _rounded(count: int) -> int:
-    """To two digits, upward."""
-    unit = 10 ** max(len(str(count)) - 2, 0)
-    return -(-count // unit) * unit
+    if not decision or fact.verdict != UNDECIDED or not decision.effect:  # an effect of 0 is no difference
+        return ""
+    held = "also holds" if decision.holds_effect else "does not hold"
+    return f"The interval {held} the paper's {number(decision.effect, shown.digits, shown.signed)}."
 
 
 def _quantity(quantity: Quantity) -> str:

@@ -18,7 +18,7 @@ MEANING = {
     EXACT: "the paper's own numbers, recomputed",
     REPRODUCED: "the whole interval lies where the claim says",
     CONTRADICTED: "the whole interval lies where the claim does not",
-    UNDECIDED: "the interval lies on both sides; more samples would decide",
+    UNDECIDED: "the interval lies on both sides",
     NONE: "no record; it takes the paper's models",
 }
 

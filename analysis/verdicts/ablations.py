@@ -84,11 +84,11 @@ def _ablated(
         among = compared(results, experiment, found.first.trained)
         gaps = [evidence.between(rows[value], rows[own], experiment, metrics, metric, among) for value in stated]
         decisions = decide([(gap, *stated[value]) for gap, value in zip(gaps, stated)])
-        factor, counted = found.first.setting.factor, evidence.COUNTED.get(experiment, "samples")
+        factor = found.first.setting.factor
         facts = []
         for value, decision in zip(stated, decisions):
             shown = decided(f"{SYMBOLS[option]} = {value:g}", decision, unit="points")
-            facts.append(Fact((shown,), factor, metric, decision, counted=counted))
+            facts.append(Fact((shown,), factor, metric, decision))
         about = f"{told(label, decisions)}. The differences are to {SYMBOLS[option]} = {own:g}"
         edges = {region.high for region, _ in stated.values()} - {0.0}
         margin = Quantity("the spread of the paper's own numbers", Score(max(edges)), 2, "points") if edges else None

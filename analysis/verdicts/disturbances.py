@@ -86,7 +86,7 @@ def order_loss(results: Results) -> Iterator[Finding]:
     facts = []
     for (factor, rho, loss), decision in zip(found, decisions):
         quantities = (loss, decided(f"Spearman's ρ over {rho.samples} settings", decision))
-        facts.append(Fact(quantities, factor, decision=decision, counted="settings"))
+        facts.append(Fact(quantities, factor, decision=decision))
     yield concluded(results.scale, facts, _ABOUT, factors=len(facts))
 
 
@@ -123,7 +123,7 @@ def selections_order_loss(results: Results) -> Iterator[Finding]:
             Quantity(name, Score.of(best["beyond"]), 3, "nats per token"),
             decided(f"Spearman's ρ over {order.n} selections", decision),
         )
-        facts.append(Fact(quantities, float(run["factor"]), convention, decision, counted="selections"))
+        facts.append(Fact(quantities, float(run["factor"]), convention, decision))
     if facts:
         runs = len(results.records("selections"))
         yield concluded(results.scale, facts, _ABOUT, conventions=len(facts) // runs, factors=runs)

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtri
 
-from analysis import effects, evidence
-from analysis.decisions import ABOVE, Estimate, Needed, Region, decide
+from analysis import effects
+from analysis.decisions import ABOVE, Estimate, Region, decide
 from analysis.findings import Fact, Finding, Quantity, concluded
 from analysis.results import Results
 from analysis.rows import Metrics, Row, agree, compared, extended_length, tokens
@@ -40,8 +39,7 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
             whole, part = reversed(ends) if less_is_better else ends
             if not all(end in own for own in scores for end in ends) or not all(own[whole].mean for own in scores):
                 continue
-            counts = [metrics(row.first)[part].n for row in (original, ours)]
-            theirs, mine = (share(own, whole, part, count) for own, count in zip(scores, counts))
+            theirs, mine = (share(own, whole, part) for own in scores)
             effect = effects.kept_advantage(factor) if experiment == "ruler" else None
             lost = Estimate(100 - theirs.mean, theirs.above, theirs.below, theirs.samples)
             family += [(lost, ABOVE, None), (minus(mine, theirs), ABOVE, effect)]
@@ -50,8 +48,7 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
         names = ("lost", "more is kept, by") * len(found)
         for (factor, row, ends, own), name, decision in zip(found, names, decide(family)):
             at = [Quantity(f"{called(row)} at {end}", own[end], 1, unit) for end in ends]
-            counted = evidence.COUNTED.get(experiment, "samples")
-            facts.append(Fact((*at, decided(name, decision, 0, "%")), factor, experiment, decision, counted=counted))
+            facts.append(Fact((*at, decided(name, decision, 0, "%")), factor, experiment, decision))
         if facts:
             yield concluded(results.scale, facts, statements=2, factors=len(facts) // 2)
 
@@ -69,14 +66,14 @@ def _pairs(results: Results, experiment: str) -> Iterator[tuple[float, Row, Row]
                 yield factor, same[0], ours
 
 
-def share(scores: Scores, whole: str, part: str, samples: int | None) -> Estimate:
+def share(scores: Scores, whole: str, part: str) -> Estimate:
     """One score in per cent of another, with independent errors (delta method)."""
     of, kept = scores[whole], scores[part]
     times, (below, above) = 100 / of.mean, Estimate.of(kept).errors
     less, more = Estimate.of(of).errors  # a larger whole makes a smaller share
     ratio = kept.mean / of.mean
     below, above = math.hypot(below, ratio * more), math.hypot(above, ratio * less)
-    return Estimate(times * kept.mean, times * below, times * above, samples)
+    return Estimate(times * kept.mean, times * below, times * above, kept.n)
 
 
 def minus(ours: Estimate, other: Estimate) -> Estimate:
@@ -103,10 +100,7 @@ def finds_all_passkeys(results: Results) -> Iterator[Finding]:
     for (row, score), decision in zip(found, decide([(Estimate.of(score), region, 100.0) for _, score in found])):
         interval = replace(decision.interval, high=min(decision.interval.high, 100.0))
         quantity = Quantity(called(row), interval, 0, f"% of {score.n}")
-        # If all n are found, Wilson's interval begins at n / (n + z²).
-        z = ndtri(1 - decision.level / 2)
-        enough = Needed(samples=math.ceil(z**2 * (100 / RESOLUTION - 1)))
-        facts.append(Fact((quantity,), row.setting.factor, "", decision, counted="prompts", needs=enough))
+        facts.append(Fact((quantity,), row.setting.factor, "", decision))
     if facts:
         yield concluded(results.scale, facts, "passkeys found within L'", factors=len(facts))
 

@@ -94,8 +94,7 @@ def _against_all(
         for (ours, rival), metric, decision in zip(pairs, names, decisions):
             quantities = [Quantity(row.setting.name, shown(row, metric)) for row in (ours, rival)]
             quantities.append(decided("difference", decision, digits, unit))
-            counted = evidence.COUNTED.get(experiment, "samples")
-            facts.append(Fact(tuple(quantities), ours.setting.factor, metric, decision, counted=counted))
+            facts.append(Fact(tuple(quantities), ours.setting.factor, metric, decision))
         against = {rival.setting.method for _, rival in pairs}
         extensions = {fact.factor for fact in facts}
         about = told(state, decisions)

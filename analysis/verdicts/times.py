@@ -32,7 +32,7 @@ def costs_nothing(results: Results) -> Iterator[Finding]:
     for (factor, row), decision in zip(rows, decisions):
         name = Setting.of(row | {"factor": factor}).name
         quantity = Quantity(name, decision.interval, 3, f"of {rope.METHODS[rope.UNIT].title}")
-        facts.append(Fact((quantity,), factor, row["phase"], decision, counted="rounds"))
+        facts.append(Fact((quantity,), factor, row["phase"], decision))
     if facts:
         phases = len({row["phase"] for _, row in rows})
         shown = Quantity(_MARGIN, Score(margin), 3)

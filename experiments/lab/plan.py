@@ -152,17 +152,6 @@ class Plan:
                 yield self._as_it_is(setting, factor, steps)
         if self.methods is None:
             yield self.alone()
-        if self.suite.attention and self._is_asked((rope.RELATIVE, {})):
-            yield self._attention(self.suite.attention)
-
-    def _attention(self, step: Step) -> Chain:
-        """The chain that measures how far back attention looks, and Suite.further on the method that uses it."""
-        profile = records.path(self.results, self.scale, step.experiment, f"L={self.preset.geometry.context_length}")
-        commands = self._commands(self._base(), [step])
-        for factor, steps in self.suite.further.items() if commands else ():
-            setting = (rope.RELATIVE, {"profile": str(profile)})
-            commands += self._commands(self._method(setting, factor), steps)
-        return Chain(step.experiment, commands)
 
     def _is_compared(self, setting: Setting) -> bool:
         """Whether a setting goes through the whole suite, not only through Suite.further."""

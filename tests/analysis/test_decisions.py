@@ -1,4 +1,4 @@
-"""Decisions against closed testing and against simulated repetitions: Holm, intervals, and how many samples decide."""
+"""Decisions against closed testing, and against Student's and normal intervals."""
 
 from itertools import combinations
 
@@ -13,16 +13,13 @@ from analysis.decisions import (
     REPRODUCED,
     UNDECIDED,
     Estimate,
-    Needed,
     Region,
     decide,
     holm,
-    needed,
     within,
 )
 from analysis.scores import Score
 
-REPETITIONS = 4000
 RNG = np.random.default_rng(7)
 
 
@@ -79,63 +76,3 @@ def test_a_number_without_error_is_decided_unless_it_is_the_edge():
         UNDECIDED,
         CONTRADICTED,
     ]
-
-
-def share_decided(means, halves, region):
-    low, high = means - halves, means + halves
-    inside = (region.low < low) & (high < region.high)
-    outside = (high < region.low) | (low > region.high)
-    return np.mean(inside | outside)
-
-
-@pytest.mark.parametrize(
-    ("effect", "region", "level"),
-    [
-        (0.5, ABOVE, 0.05),
-        (-0.3, ABOVE, 0.05 / 6),
-        (0.0, within(0.4), 0.05),
-        (0.1, within(0.5), 0.025),
-        (1.0, BELOW, 0.01),
-    ],
-)
-def test_the_samples_that_are_said_to_decide_do_in_four_of_five(effect, region, level):
-    spread, measured = 4.0, 25
-    estimate = Estimate(9.9, spread / 5, spread / 5, measured)
-    found = needed(estimate, effect, region, level)
-    means = RNG.normal(effect, spread / np.sqrt(found.samples), REPETITIONS)
-    halves = stats.norm.isf(level / 2) * spread / np.sqrt(found.samples)
-    assert found.seeds is None and share_decided(means, halves, region) == pytest.approx(0.8, abs=0.03)
-
-
-@pytest.mark.parametrize(("effect", "level"), [(2.0, 0.05), (0.6, 0.05), (0.8, 0.0125)])
-def test_the_seeds_that_are_said_to_decide_do_in_four_of_five(effect, level):
-    spread = 1.0
-    found = needed(Estimate(0.1, over_seeds=spread / np.sqrt(3), seeds=3, freedom=2), effect, ABOVE, level)
-    assert found.samples is None
-    draws = RNG.normal(effect, spread, (REPETITIONS, found.seeds))
-    halves = stats.t.isf(level / 2, found.seeds - 1) * draws.std(axis=1, ddof=1) / np.sqrt(found.seeds)
-    # Of so few seeds a whole one is a large step.
-    assert 0.77 <= share_decided(draws.mean(axis=1), halves, ABOVE) <= 0.95
-
-
-def test_samples_and_seeds_together_decide_where_neither_alone_does():
-    samples_spread, seeds_spread = 20.0, 1.0
-    estimate = Estimate(0.1, samples_spread / 10, samples_spread / 10, 100, seeds_spread / np.sqrt(3), 3, 2)
-    found = needed(estimate, 0.5, ABOVE)
-    means = RNG.normal(0.5, samples_spread / np.sqrt(found.samples), REPETITIONS) + RNG.normal(
-        0, seeds_spread, (REPETITIONS, found.seeds)
-    ).mean(axis=1)
-    halves = 1.96 * np.hypot(samples_spread / np.sqrt(found.samples), seeds_spread / np.sqrt(found.seeds))
-    assert share_decided(means, halves, ABOVE) == pytest.approx(0.8, abs=0.04)
-
-
-def test_a_spread_over_seeds_that_is_chance_vanishes_with_samples():
-    estimate = Estimate(0.1, 2.0, 2.0, 100, 1.0, 3, 2)
-    by_chance = Estimate(0.1, 2.0, 2.0, 100, 1.0, 3, 2, by_chance=1.0)
-    assert needed(estimate, 0.5, ABOVE).seeds and needed(by_chance, 0.5, ABOVE).seeds is None
-
-
-def test_nothing_decides_on_an_effect_that_is_the_edge():
-    assert needed(Estimate(0.3, 1.0, 1.0, 10), 0.0, ABOVE) is None
-    (decision,) = decide([(Estimate(0.3, 1.0, 1.0, 10), ABOVE, None)])
-    assert isinstance(decision.needed, Needed)  # the observed difference

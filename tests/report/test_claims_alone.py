@@ -60,15 +60,6 @@ def test_all_passkeys_within_the_extended_length(folder, found, asked, verdict):
     assert finding.verdict == verdict and means(finding.facts[0]) == [round(50 * (1 + found), 6)]
 
 
-def test_as_many_passkeys_as_are_said_to_decide_do(folder):
-    keys(folder, 1.0, 10)
-    count = only("All passkeys", folder).facts[0].needed.samples
-    for scale, asked in (("enough", count // 2 + 1), ("too-few", count // 2 - 1)):
-        keys(folder, 1.0, asked, scale=scale)
-    verdicts = {finding.scale.name: finding.verdict for finding in findings("All passkeys", folder)}
-    assert verdicts == {"smollm2": UNDECIDED, "enough": REPRODUCED, "too-few": UNDECIDED}
-
-
 # Ablations
 
 

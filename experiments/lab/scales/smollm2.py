@@ -9,7 +9,6 @@ from experiments.lab.suite import Ablation, Data, Learned, Step, Suite, Temperat
 _EVALUATIONS = (
     Step("extension", data=Data.BOOKS),
     Step("passkey", {"lengths": (4096, 8192, 12288, 16384), "depths": 3, "keys": 1}, quick=None),
-    Step("previous_token", quick=None),
     Step("open_llm", {"limit": 500, "shots": 5}, quick=None, data=Data.BENCHMARKS),
     Step(
         "perplexity",
@@ -34,13 +33,12 @@ SCALE = Scale(
     compared=(rope.ORIGINAL, rope.UNIT, rope.NTK, rope.RIVAL, rope.OURS, rope.OURS_BY_NOISE),
     # The published configuration of its pre-training (huggingface/smollm, text/pretraining/smollm2,
     # config_smollm2_135M.yaml at a041759) states sequences of 2,048 tokens and 2 T tokens of them; the released model
-    # states 8,192. What attention shows of it (core/covered.py) is 8,192.
+    # states 8,192.
     covered_length=2048,
     fine_tuned=(*(name for name, method in rope.METHODS.items() if method.published), rope.OURS_BY_NOISE),
     training=Training(steps={2: 20, 4: 10}, batch=16, save_every=1, data="books"),
     suite=Suite(
         evaluations=_EVALUATIONS,
-        attention=Step("attention_distance", quick=None, data=Data.BOOKS),
         alone=(Step("disturbance"), Step("exported"), Step("selections", quick={"every": 32})),
         factors=(2,),
         further={2: (Step("extension", data=Data.BOOKS),), 4: (Step("extension", {"books": 1}, quick=None),)},
