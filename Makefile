@@ -107,7 +107,7 @@ verify: env ## Measure a part anew and compare it with the committed records
 	@$(PY) -m experiments.disturbance --results $(VERIFY)/results
 	@$(PY) -m experiments.disturbance --scale smollm2 --results $(VERIFY)/results
 	@$(PY) -m experiments.angle_distribution --results $(VERIFY)/results
-	@$(PY) -m experiments.extension --method dprope --results $(VERIFY)/results
+	@$(PY) -m experiments.beyond.loss_by_position --method dprope --results $(VERIFY)/results
 	@$(PY) -m experiments.verify $(VERIFY)/results
 rerun: env ## Measure a scale's whole suite under build/rerun/, and render it
 ##   SCALE=tiny                  which scale
@@ -123,7 +123,7 @@ ablations: env ## The part of `rerun` that varies n̂ and b; same options
 	@$(RENDER)
 rehearse: env ## Try a large scale's suite on a small made-up model, in minutes
 ##   SCALE=llama2-7b; WHOLE=1 tries every model, not one of each kind
-	$(PY) -m experiments.rehearse --scale $(call quote,$(or $(SCALE),llama2-7b)) $(if $(WHOLE),--whole) $(if $(REPLACE),--replace)
+	$(PY) -m experiments.beyond.rehearse --scale $(call quote,$(or $(SCALE),llama2-7b)) $(if $(WHOLE),--whole) $(if $(REPLACE),--replace)
 	@for what in tables figures report.pages; do $(PY) -m $$what \
 	  --results $(call quote,build/rehearse/$(or $(SCALE),llama2-7b)/results) || exit; done
 	@echo "the rehearsal of $(or $(SCALE),llama2-7b) is green: measured, and rendered into build/rehearse/$(or $(SCALE),llama2-7b)"
@@ -131,7 +131,7 @@ rehearse: env ## Try a large scale's suite on a small made-up model, in minutes
 ##@ Train
 pretrain: env ## Train the tiny base model from nothing, into build/tiny
 ##   CORPUS=DIR of books
-	$(PY) -m experiments.pretrain --scale tiny $(call option,--data,$(CORPUS)) --work build/pretrain --output build/tiny
+	$(PY) -m tools.tiny.pretrain --scale tiny $(call option,--data,$(CORPUS)) --work build/pretrain --output build/tiny
 train: env ## Fine-tune a scale's model, on a CPU or on all GPUs (ZeRO-3)
 ##   SCALE=tiny METHOD=dprope FACTOR=2
 	$(PY) -m experiments.finetune --scale $(call quote,$(or $(SCALE),tiny)) --method $(call quote,$(METHOD)) --factor $(call quote,$(FACTOR))
@@ -150,13 +150,13 @@ build/engines/%/.installed: requirements-serving/%.lock
 	@touch $@
 serving: env ## Compare exported models in every installed engine (an hour)
 ##   SCALE=smollm2
-	$(PY) -m experiments.served --scale $(call quote,$(or $(SCALE),smollm2)) --results $(call quote,$(RESULTS))
+	$(PY) -m experiments.beyond.served --scale $(call quote,$(or $(SCALE),smollm2)) --results $(call quote,$(RESULTS))
 
 ##@ Other
 bench: env ## Speed and memory against a plain implementation (30 minutes)
-	@$(PY) -m bench.selection
-	@for what in perplexity passkey generation; do $(PY) -m bench.evaluation $$what; done
-	@$(PY) -m bench.training
+	@$(PY) -m tools.bench.selection
+	@for what in perplexity passkey generation; do $(PY) -m tools.bench.evaluation $$what; done
+	@$(PY) -m tools.bench.training
 summary: env ## Print what was made, the main numbers and the verdicts
 	@$(PY) -m report.summary --results $(call quote,$(RESULTS))
 clean: ## Remove build/ and runs/; results/ and .venv stay

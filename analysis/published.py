@@ -14,7 +14,7 @@ from analysis.scores import Score, Scores
 from core import rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 
 if TYPE_CHECKING:
     import pandas as pd

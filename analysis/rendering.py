@@ -15,8 +15,8 @@ from analysis import results
 from analysis.results import NotMeasured, Results, root
 from core import files
 from core.errors import InputError
-from experiments.lab import cli
-from experiments.lab.records import RESULTS
+from experiments.kit import command_line
+from experiments.kit.records import RESULTS
 
 Make = Callable[[str, Results, Path], list[Path]]
 
@@ -36,7 +36,7 @@ def run(doc: str, kind: str, known: list[str], make: Make, sources: list[Path] |
         sources: for slow artifacts, the files of code that draw them. If a scale's records and this code did not change
             since the last run, the scale is skipped, unless artifacts are asked for by name.
     """
-    parser = cli.parser(doc, prog=f"python -m {kind}")
+    parser = command_line.parser(doc, prog=f"python -m {kind}")
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"what to render, among {', '.join(known)} (default: all)"
     )
@@ -90,7 +90,7 @@ def _each(jobs: list[tuple]) -> list[list[Path] | NotMeasured]:
     workers = min(os.cpu_count() or 1, len(jobs) // 4)
     if workers < 2:
         return [_one(*job) for job in jobs]
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), cli.end_with_parent) as pool:
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), command_line.end_with_parent) as pool:
         return list(pool.map(_one, *zip(*jobs)))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from analysis import shapes
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from experiments.lab.records import RESULTS, SCALE
+from experiments.kit.records import RESULTS, SCALE
 
 
 class NotMeasured(InputError):

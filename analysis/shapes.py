@@ -15,7 +15,7 @@ from typing import Any
 from core import files, rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from experiments.lab.records import SCALE
+from experiments.kit.records import SCALE
 
 LARGEST = 1e300  # a number beyond it would overflow in the first sum
 REMEDY = "another version or another hand wrote it; remove it and measure again"

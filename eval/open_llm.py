@@ -35,7 +35,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from core.errors import InputError, NonFiniteError
 from eval import hub
 from eval.intervals import mean_interval, mean_of_means
-from eval.shared_prefix import SharedPrefixLM
+from eval.log_likelihood import SharedPrefixLM
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
 logging.getLogger("lm_eval").setLevel(logging.ERROR)

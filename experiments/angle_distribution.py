@@ -12,30 +12,36 @@ import time
 
 from core.angles import angle_counts
 from core.errors import InputError
-from experiments.lab import cli, records, source
+from experiments.kit import command_line, given_model, records
 
 # The paper's "6th" and "22nd" dimension (0-based pair indices), and a pair whose wavelength exceeds L.
 PAIRS = (6, 22, 50)
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m experiments.angle_distribution")
-    source.add_arguments(parser, "llama2-7b")
-    parser.add_argument("--factor", type=cli.number, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
+    parser = command_line.parser(__doc__, prog="python -m experiments.angle_distribution")
+    given_model.add_arguments(parser, "llama2-7b")
+    parser.add_argument(
+        "--factor", type=command_line.number, default=2, metavar="S", help="scaling factor s = L'/L (default 2)"
+    )
     parser.add_argument(
         "--pairs",
-        type=cli.none_or_more,
+        type=command_line.none_or_more,
         nargs="+",
         metavar="I",
         help="0-based pair indices (default: those of the paper's figures that the model has)",
     )
     parser.add_argument(
-        "--intervals", type=cli.count, default=360, metavar="B", help="b, intervals of the histogram (default 360)"
+        "--intervals",
+        type=command_line.count,
+        default=360,
+        metavar="B",
+        help="b, intervals of the histogram (default 360)",
     )
-    cli.add_records_arguments(parser)
+    command_line.add_records_arguments(parser)
     arguments = parser.parse_args()
 
-    measured = source.Source(arguments.scale, arguments.model)
+    measured = given_model.Source(arguments.scale, arguments.model)
     geometry = measured.geometry
     chosen = arguments.pairs or [pair for pair in PAIRS if pair < geometry.pairs]
     for pair in chosen:
@@ -72,4 +78,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -18,25 +18,25 @@ from core.angles import angle_distribution
 from core.disturbance import EPSILON, disturbance, select_interpolated
 from core.geometry import RopeGeometry
 from core.released import angle_distribution_float32, inv_freq_float32
-from experiments.lab import cli, records, source
+from experiments.kit import command_line, given_model, records
 
 SETTINGS = (("float32", "released"), ("float64", "released"), ("float64", "equation"))
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m experiments.disturbance")
-    source.add_arguments(parser, "llama2-7b")
+    parser = command_line.parser(__doc__, prog="python -m experiments.disturbance")
+    given_model.add_arguments(parser, "llama2-7b")
     parser.add_argument(
         "--factor",
-        type=cli.number,
+        type=command_line.number,
         nargs="+",
         metavar="S",
         help="scaling factors s = L'/L (default: every factor of the scale; with --model, 2)",
     )
-    cli.add_records_arguments(parser)
+    command_line.add_records_arguments(parser)
     arguments = parser.parse_args()
 
-    measured = source.Source(arguments.scale, arguments.model)
+    measured = given_model.Source(arguments.scale, arguments.model)
     factors = arguments.factor or (measured.preset.factors if measured.preset else (2,))
     for factor in factors:
         rope.scale(measured.geometry, rope.ORIGINAL, factor)  # refuses one that extends nothing
@@ -105,4 +105,4 @@ def measure(
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

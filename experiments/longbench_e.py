@@ -14,39 +14,42 @@ from collections.abc import Iterator
 from core.errors import InputError
 from eval import hub, longbench
 from eval.generation import Request
-from experiments.lab import cli, harness, records
+from experiments.kit import command_line, experiment, records
 
 
 def main() -> None:
-    parser = harness.parser(__doc__, "longbench_e")
+    parser = experiment.parser(__doc__, "longbench_e")
     parser.add_argument(
-        "--data", type=cli.existing_directory, metavar="DIR", help="directory of JSONL files (default: the hub's copy)"
+        "--data",
+        type=command_line.existing_directory,
+        metavar="DIR",
+        help="directory of JSONL files (default: the hub's copy)",
     )
     parser.add_argument(
         "--tasks", nargs="+", default=list(longbench.TASKS), metavar="TASK", help="tasks to run (default: all 13)"
     )
     parser.add_argument(
-        "--limit", type=cli.count, metavar="N", help="run the first N samples of each task (default: all)"
+        "--limit", type=command_line.count, metavar="N", help="run the first N samples of each task (default: all)"
     )
     parser.add_argument(
         "--window",
-        type=cli.count,
+        type=command_line.count,
         metavar="TOKENS",
         help="context window; longer prompts are cut to it minus --margin (default: the extended context length)",
     )
     parser.add_argument(
         "--margin",
-        type=cli.none_or_more,
+        type=command_line.none_or_more,
         default=longbench.MARGIN,
         metavar="TOKENS",
         help=f"tokens of the window that a prompt leaves free (default {longbench.MARGIN})",
     )
     parser.add_argument(
-        "--new-tokens", type=cli.count, metavar="N", help="generate at most N (default: the task's number)"
+        "--new-tokens", type=command_line.count, metavar="N", help="generate at most N (default: the task's number)"
     )
     arguments = parser.parse_args()
 
-    evaluation = harness.Evaluation(arguments, "longbench_e")
+    evaluation = experiment.Evaluation(arguments, "longbench_e")
     samples = {}
     for task in arguments.tasks:
         if task not in longbench.TASKS:
@@ -74,13 +77,13 @@ def main() -> None:
                 value = longbench.score(task, prediction, sample["answers"], sample["all_classes"])
                 yield key, {"score": value, "prediction": prediction}
 
-        parts = harness.measure(run, file, list(samples), evaluate)
+        parts = experiment.measure(run, file, list(samples), evaluate)
         if parts is not None:
             rows = [
                 {"task": task, "id": key, "length": sample["length"], "score": parts[key]["value"]["score"]}
                 for key, (task, sample) in samples.items()
             ]
-            print(harness.finish(run, file, parts, {"scores": longbench.aggregate(rows)}))
+            print(experiment.finish(run, file, parts, {"scores": longbench.aggregate(rows)}))
 
 
 def _request(tokenizer, key: str, name: str, sample: dict, room: int, most: int | None) -> Request:
@@ -97,4 +100,4 @@ def _request(tokenizer, key: str, name: str, sample: dict, room: int, most: int 
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

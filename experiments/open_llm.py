@@ -13,26 +13,35 @@ from collections.abc import Iterator
 
 from core.errors import InputError
 from eval import hub, open_llm
-from experiments.lab import cli, harness, records
+from experiments.kit import command_line, experiment, records
 
 
 def main() -> None:
-    parser = harness.parser(__doc__, "open_llm")
+    parser = experiment.parser(__doc__, "open_llm")
     parser.add_argument(
-        "--data", type=cli.existing_directory, metavar="DIR", help="directory of parquet files (default: the hub's)"
+        "--data",
+        type=command_line.existing_directory,
+        metavar="DIR",
+        help="directory of parquet files (default: the hub's)",
     )
     parser.add_argument(
         "--tasks", nargs="+", default=list(open_llm.TASKS), metavar="TASK", help="benchmarks to run (default: all four)"
     )
     parser.add_argument(
-        "--limit", type=cli.count, metavar="N", help="score a seeded sample of N documents of each (default: all)"
+        "--limit",
+        type=command_line.count,
+        metavar="N",
+        help="score a seeded sample of N documents of each (default: all)",
     )
     parser.add_argument(
-        "--shots", type=cli.none_or_more, metavar="N", help="at most N examples per prompt (default: the paper's)"
+        "--shots",
+        type=command_line.none_or_more,
+        metavar="N",
+        help="at most N examples per prompt (default: the paper's)",
     )
     parser.add_argument(
         "--batch-size",
-        type=cli.count,
+        type=command_line.count,
         default=8,
         metavar="N",
         help="answers read side by side; changes memory, not scores (default 8)",
@@ -45,7 +54,7 @@ def main() -> None:
     if fewer and arguments.shots < 0:
         raise InputError(f"a prompt cannot have {arguments.shots} examples; give --shots 0 or more.")
 
-    evaluation = harness.Evaluation(arguments, "open_llm")
+    evaluation = experiment.Evaluation(arguments, "open_llm")
     keys = {task: open_llm.documents(task, arguments.data, arguments.limit) for task in arguments.tasks}
     flat = [key for task in arguments.tasks for key in keys[task]]
     data = {task: {"documents": len(keys[task]), "sha256": records.identity(keys=keys[task])} for task in keys}
@@ -65,7 +74,7 @@ def main() -> None:
                     limits = {"batch_size": arguments.batch_size, "shots": shots}
                     yield from open_llm.evaluate(loaded.model, loaded.tokenizer, task, own, arguments.data, **limits)
 
-        parts = harness.measure(run, file, flat, evaluate)
+        parts = experiment.measure(run, file, flat, evaluate)
         if parts is not None:
             scores = {task: [parts[key]["value"]["score"] for key in keys[task]] for task in keys}
             rows = [
@@ -75,8 +84,8 @@ def main() -> None:
             ]
             # Each document's score, so that methods can be paired: they differ by less than documents do.
             by_document = {task: [round(score, 4) for score in own] for task, own in scores.items()}
-            print(harness.finish(run, file, parts, {"scores": open_llm.aggregate(rows), "by_document": by_document}))
+            print(experiment.finish(run, file, parts, {"scores": open_llm.aggregate(rows), "by_document": by_document}))
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

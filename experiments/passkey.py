@@ -13,32 +13,32 @@ from collections.abc import Iterator
 from eval import passkey
 from eval.generation import Request
 from eval.intervals import accuracy_interval
-from experiments.lab import cli, harness, models
+from experiments.kit import command_line, experiment, load_model
 
 
 def main() -> None:
-    parser = harness.parser(__doc__, "passkey")
+    parser = experiment.parser(__doc__, "passkey")
     parser.add_argument(
         "--lengths",
-        type=cli.count,
+        type=command_line.count,
         nargs="+",
         metavar="TOKENS",
         help="prompt lengths, the answer included (default: five up to 1.25 L')",
     )
     parser.add_argument(
         "--depths",
-        type=cli.count,
+        type=command_line.count,
         default=5,
         metavar="N",
         help="number of places for the key, evenly spaced (default 5)",
     )
     parser.add_argument(
-        "--keys", type=cli.count, default=3, metavar="N", help="prompts per length and depth (default 3)"
+        "--keys", type=command_line.count, default=3, metavar="N", help="prompts per length and depth (default 3)"
     )
     arguments = parser.parse_args()
 
-    evaluation = harness.Evaluation(arguments, "passkey")
-    longest = models.geometry(evaluation.name).context_length * evaluation.factor
+    evaluation = experiment.Evaluation(arguments, "passkey")
+    longest = load_model.geometry(evaluation.name).context_length * evaluation.factor
     lengths = arguments.lengths or [round(longest * share / 4) for share in range(1, 6)]
     depths = [i / max(arguments.depths - 1, 1) for i in range(arguments.depths)]
     keys = [f"{n}/{depth:g}/{seed}" for n in lengths for depth in depths for seed in range(arguments.keys)]
@@ -60,9 +60,9 @@ def main() -> None:
                 score = passkey.score(prediction, sample.answer)
                 yield key, {"score": score, "tokens": sample.tokens, "prediction": prediction}
 
-        parts = harness.measure(run, file, keys, evaluate)
+        parts = experiment.measure(run, file, keys, evaluate)
         if parts is not None:
-            print(harness.finish(run, file, parts, {"scores": scores(harness.values(parts))}))
+            print(experiment.finish(run, file, parts, {"scores": scores(experiment.values(parts))}))
 
 
 def scores(values: dict[str, dict]) -> dict:
@@ -88,4 +88,4 @@ def _accuracy(found: list[dict]) -> dict:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

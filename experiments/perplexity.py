@@ -18,18 +18,18 @@ from core.clex import factor_for
 from core.errors import InputError
 from eval import perplexity
 from eval.intervals import resampled_interval, resampled_ratio
-from experiments.lab import cli, harness, models, texts
-from experiments.lab.positions import BUCKET
+from experiments.beyond.blocks import BUCKET
+from experiments.kit import command_line, experiment, load_model, texts
 
 
 def main() -> None:
-    parser = harness.parser(__doc__, "perplexity")
+    parser = experiment.parser(__doc__, "perplexity")
     parser.add_argument(
-        "--lengths", type=cli.count, nargs="+", metavar="TOKENS", help="window lengths (default: L and L')"
+        "--lengths", type=command_line.count, nargs="+", metavar="TOKENS", help="window lengths (default: L and L')"
     )
     parser.add_argument(
         "--stride",
-        type=cli.count,
+        type=command_line.count,
         nargs="+",
         default=[256],
         metavar="S",
@@ -37,22 +37,22 @@ def main() -> None:
     )
     parser.add_argument(
         "--books",
-        type=cli.count,
+        type=command_line.count,
         default=1,
         metavar="N",
         help=f"score the first N of the {texts.AVAILABLE} packaged books (default 1)",
     )
     parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these text files instead")
     parser.add_argument(
-        "--tokens", type=cli.count, metavar="N", help="score the first N tokens of each text (default: all)"
+        "--tokens", type=command_line.count, metavar="N", help="score the first N tokens of each text (default: all)"
     )
     parser.add_argument(
         "--by-position", action="store_true", help=f"also record each window's mean loss for every {BUCKET} positions"
     )
     arguments = parser.parse_args()
 
-    evaluation = harness.Evaluation(arguments, "perplexity")
-    trained = models.geometry(evaluation.name).context_length
+    evaluation = experiment.Evaluation(arguments, "perplexity")
+    trained = load_model.geometry(evaluation.name).context_length
     lengths = arguments.lengths or [trained, round(trained * evaluation.factor)]
     strides = arguments.stride * (len(lengths) if len(arguments.stride) == 1 else 1)
     if len(strides) != len(lengths):
@@ -110,14 +110,14 @@ def main() -> None:
             title, (begin, _, _) = spans[key]
             return title, begin
 
-        parts = harness.measure(run, file, list(spans), evaluate, together=place)
+        parts = experiment.measure(run, file, list(spans), evaluate, together=place)
         if parts is not None:
-            values = harness.values(parts)
+            values = experiment.values(parts)
             found = {"scores": scores(values, lengths)}
             found["by_window"] = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
             if arguments.by_position:
                 found["by_position"] = {key: value["by_position"] for key, value in values.items()}
-            print(harness.finish(run, file, parts, found))
+            print(experiment.finish(run, file, parts, found))
 
 
 def scores(values: dict[str, dict], lengths: list[int]) -> list[dict]:
@@ -137,4 +137,4 @@ def scores(values: dict[str, dict], lengths: list[int]) -> list[dict]:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from core.errors import InputError
 from eval import ruler
 from eval.generation import Request
-from experiments.lab import cli, harness, models
+from experiments.kit import command_line, experiment, load_model
 
 
 def main() -> None:
-    parser = harness.parser(__doc__, "ruler")
+    parser = experiment.parser(__doc__, "ruler")
     parser.add_argument(
         "--lengths",
-        type=cli.count,
+        type=command_line.count,
         nargs="+",
         metavar="TOKENS",
         help="tokens of prompt and answer together (default: L, 2L and 4L)",
@@ -29,16 +29,16 @@ def main() -> None:
         "--tasks", nargs="+", default=list(ruler.TASKS), metavar="TASK", help="tasks to run (default: all 13)"
     )
     parser.add_argument(
-        "--samples", type=cli.count, default=500, metavar="N", help="samples per task and length (default 500)"
+        "--samples", type=command_line.count, default=500, metavar="N", help="samples per task and length (default 500)"
     )
-    parser.add_argument("--seed", type=cli.seed, default=42, help="seed of the generator (default 42)")
+    parser.add_argument("--seed", type=command_line.seed, default=42, help="seed of the generator (default 42)")
     arguments = parser.parse_args()
     for task in arguments.tasks:
         if task not in ruler.TASKS:
             raise InputError(f"unknown task {task!r}; choose among {', '.join(ruler.TASKS)}.")
 
-    evaluation = harness.Evaluation(arguments, "ruler")
-    trained = models.geometry(evaluation.name).context_length
+    evaluation = experiment.Evaluation(arguments, "ruler")
+    trained = load_model.geometry(evaluation.name).context_length
     lengths = arguments.lengths or [trained, 2 * trained, 4 * trained]
     settings = {"lengths": lengths, "tasks": arguments.tasks, "samples": arguments.samples, "seed": arguments.seed}
     keys = [
@@ -64,13 +64,13 @@ def main() -> None:
                     score = ruler.score(task, prediction, made[key]["references"])
                     yield key, {"score": score, "tokens": made[key]["length"], "prediction": prediction}
 
-        parts = harness.measure(run, file, keys, evaluate)
+        parts = experiment.measure(run, file, keys, evaluate)
         if parts is not None:
             rows = []
-            for key, value in harness.values(parts).items():
+            for key, value in experiment.values(parts).items():
                 length, task, index = key.split("/")
                 rows.append({"task": task, "length": int(length), "index": int(index), "score": value["score"]})
-            print(harness.finish(run, file, parts, {"scores": ruler.aggregate(rows)}))
+            print(experiment.finish(run, file, parts, {"scores": ruler.aggregate(rows)}))
 
 
 def _request(tokenizer, key: str, task: str, sample: dict) -> Request:
@@ -79,4 +79,4 @@ def _request(tokenizer, key: str, task: str, sample: dict) -> Request:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

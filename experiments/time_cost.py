@@ -26,8 +26,8 @@ from tqdm import tqdm
 from core import rope
 from core.errors import InputError
 from core.extend import extend
-from experiments.lab import cli, harness, journal, models, records
-from experiments.lab.training.loss import HeadLoss
+from experiments.kit import command_line, experiment, journal, load_model, records
+from experiments.training.loss import HeadLoss
 
 LEAST = 10  # the least number of rounds
 
@@ -35,14 +35,16 @@ Work = Callable[[torch.nn.Module, torch.Tensor], None]
 
 
 def main() -> None:
-    parser = harness.parser(__doc__, "time_cost")
+    parser = experiment.parser(__doc__, "time_cost")
     parser.add_argument(
-        "--length", type=cli.count, default=2048, metavar="TOKENS", help="tokens per sequence (default 2048)"
+        "--length", type=command_line.count, default=2048, metavar="TOKENS", help="tokens per sequence (default 2048)"
     )
-    parser.add_argument("--repeats", type=cli.count, default=1000, metavar="N", help="at most N rounds (default 1000)")
+    parser.add_argument(
+        "--repeats", type=command_line.count, default=1000, metavar="N", help="at most N rounds (default 1000)"
+    )
     parser.add_argument(
         "--precision",
-        type=cli.number,
+        type=command_line.number,
         default=0.01,
         metavar="P",
         help="stop when the ratio of PI to itself is known to within P (default 0.01)",
@@ -56,7 +58,7 @@ def main() -> None:
     if arguments.length < 2:
         raise InputError("--length is below 2; give at least two tokens.")
 
-    evaluation = harness.Evaluation(arguments, "time_cost")
+    evaluation = experiment.Evaluation(arguments, "time_cost")
     comparison = evaluation.comparison()
     if rope.UNIT not in [method for method, _ in comparison]:
         raise InputError(f"times are relative to {rope.UNIT}; put {rope.UNIT} among the methods.")
@@ -65,7 +67,7 @@ def main() -> None:
         "experiment": "time_cost",
         "factor": evaluation.factor,
         "methods": [records.run_name(method, evaluation.factor, options) for method, options in comparison],
-        "model": models.provenance(evaluation.name),
+        "model": load_model.provenance(evaluation.name),
         "dtype": arguments.dtype,
         "length": arguments.length,
         "repeats": arguments.repeats,
@@ -73,14 +75,14 @@ def main() -> None:
         **({"checkpointing": True} if arguments.checkpointing else {}),
     }
     for method, options in comparison:
-        run |= harness.named(method, options)
+        run |= experiment.named(method, options)
     run["identity"] = records.identity(**run)
     file = records.path(arguments.results, evaluation.scale, "time_cost", f"s={evaluation.factor:g}")
     if records.is_done(file, run, arguments.replace):
         print(f"done already: {file}")
         return
     records.state_scale(arguments.results, evaluation.scale, evaluation.facts())
-    place = harness.journal_place(file, "time_cost", run["identity"])
+    place = experiment.journal_place(file, "time_cost", run["identity"])
     with journal.Journal(place.with_name(f"{place.name}.0.jsonl")) as rounds:
         model = evaluation.loaded.model
         step = saving_step(model) if arguments.checkpointing else plain_step
@@ -140,7 +142,7 @@ class Rounds:
                     for which in (name, self.reference)
                 )
                 method, options = self.settings[name]
-                stated = harness.stated(method, options)  # without paths of this machine
+                stated = experiment.stated(method, options)  # without paths of this machine
                 row = {"run": name, "method": method, "options": stated, "again": name == self.again}
                 row |= {"phase": phase, "seconds": float(np.median(taken)), "rounds": rounds}
                 found.append(row | _median_ratio(taken / of_pi))
@@ -196,4 +198,4 @@ def _finish() -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

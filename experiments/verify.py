@@ -15,18 +15,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import InputError
-from experiments.lab import cli, records
+from experiments.kit import command_line, records
 
 _NOT_COMPARED = {"seconds", "environment", "identity", "ran_on"}
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m experiments.verify")
+    parser = command_line.parser(__doc__, prog="python -m experiments.verify")
     parser.add_argument("measured", type=Path, help="the directory of the records measured here")
     parser.add_argument(
         "--tolerance", type=float, default=2e-3, help="largest absolute difference allowed (default 0.002)"
     )
-    cli.add_results_argument(parser)
+    command_line.add_results_argument(parser)
     arguments = parser.parse_args()
 
     if not arguments.tolerance >= 0:
@@ -84,4 +84,4 @@ def _leaves(node: object, key: tuple = ()) -> Iterator[tuple[tuple, object]]:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from analysis.comparison import Row, compared, in_comparison
 from analysis.results import NotMeasured, Results
-from analysis.rows import Row, compared, in_comparison
 from analysis.scores import stacked
 from core import rope
 from figures.kit import style

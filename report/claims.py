@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis import metrics, results
-from analysis.findings import NONE, Finding
-from analysis.verdicts import Test, ablations, disturbances, lengths, rivals, times
+from analysis.claims import Test, ablations, disturbances, lengths, rivals, times
+from analysis.claims.finding import NONE, Finding
 
 NOT_RUN = Finding(None, NONE, about="no record; it takes the paper's models and eight A100s")
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 
-from analysis.findings import VERDICTS, Fact, Finding, Quantity
+from analysis.claims.finding import VERDICTS, Fact, Finding, Quantity
 from report import forest
 from report.phrases import finding_lines, papers_effect
-from tables.kit.model import interval, number
+from tables.kit.table import interval, number
 
 _CLASSES = dict(zip(VERDICTS, ("exact", "reproduced", "contradicted", "undecided", "none")))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from analysis.decisions import Decision
+from analysis.hypothesis_tests import Decision
 
 WIDTH, HEIGHT = 180, 20  # CSS pixels
 _MARGIN = 0.06  # of the range, at either end

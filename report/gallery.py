@@ -13,10 +13,10 @@ from html import escape
 
 from analysis.results import NotMeasured, Results, root
 from figures.kit import command as figures
-from report.language import named
+from report.model_view import named
 from tables.kit import command as tables
 from tables.kit import html
-from tables.kit.model import Table
+from tables.kit.table import Table
 
 # CSS pixels for each pixel of a file: one for all, so that the letters of all figures are of one size.
 _SHOWN = 0.6

@@ -5,11 +5,11 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from analysis import cost, published, results
+from analysis import published, results, time_taken
 from analysis.results import Results
 from report import audit, verdict_table
-from report.differences import DIFFERENCES
 from report.gallery import Gallery
+from report.paper_and_code import DIFFERENCES
 from report.verdict_table import Tested
 from tables.kit import html
 
@@ -69,7 +69,7 @@ def _opening(folder: Path, claims: list[Tested], models: list[Gallery]) -> str:
     """Six lines: what this is, the verdicts, the models, how to read, how to rerun, what is missing."""
     verdicts = sum(verdict_table.counts(claims).values())
     named_models = [f"<b>{escape(one.scale.title)}</b> ({_known(one.measured)})" for one in models]
-    records = sum(found.records for found in cost.compute(folder).values())
+    records = sum(found.records for found in time_taken.compute(folder).values())
     lines = {
         "What": f"A check of <i>{_PAPER}</i> (Wu et al., EMNLP 2024). To extend a model from L to L' = s·L tokens, the "
         "paper's method, DPRoPE, either interpolates or leaves each pair of rotary dimensions, whichever disturbs the "
@@ -133,7 +133,7 @@ def _model(model: Gallery) -> str:
     tables = "".join(map(model.table, model.tables))
     length = f"L = {geometry.context_length:,} tokens"
     facts = f"Head dimension d = {geometry.head_dim}, base {geometry.base:,g}, trained on {length}"
-    took = cost.took(model.measured, *model.measured.experiments())
+    took = time_taken.took(model.measured, *model.measured.experiments())
     return (
         f"<p>{facts}. Its records took {took} to measure.</p>"
         + (f"<h3>Figures</h3><div class=plots>{figures}</div>" if figures else "")

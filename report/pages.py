@@ -15,15 +15,15 @@ from pathlib import Path
 
 import jinja2
 
-from analysis import cost, results
+from analysis import results, time_taken
 from analysis.results import Results
 from core import files, rope
 from core.errors import InputError
-from experiments.lab import cli
-from experiments.lab.records import RESULTS, ROOT
-from report import audit, glance, planned
-from report.differences import DIFFERENCES
-from report.language import FILTERS, View, environment, holds
+from experiments.kit import command_line
+from experiments.kit.records import RESULTS, ROOT
+from report import audit, main_claims, planned
+from report.model_view import FILTERS, View, environment, holds
+from report.paper_and_code import DIFFERENCES
 from tables.kit import markdown
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -68,9 +68,9 @@ def overall_pages() -> dict[Path, str]:
 
     names = {
         "cost": took,
-        "all": sum(cost.compute().values(), cost.Compute()),
-        "minutes": cost.commands(),
-        "glance": glance.lines(RESULTS),
+        "all": sum(time_taken.compute().values(), time_taken.Compute()),
+        "minutes": time_taken.commands(),
+        "glance": main_claims.lines(RESULTS),
         "differences": markdown.render(DIFFERENCES, caption=False),
         "planned": planned,
         "methods": list(rope.METHODS),
@@ -94,7 +94,7 @@ def _render(template: str, names: dict) -> str:
         extensions=["jinja2.ext.do"],
         autoescape=False,  # Markdown: what is not the template's own words is escaped where it is inserted
     )
-    engine.filters |= FILTERS | {"anchor": glance.anchor}
+    engine.filters |= FILTERS | {"anchor": main_claims.anchor}
     try:
         text = engine.get_template(template).render(names | {"holds": holds})
     except (jinja2.TemplateError, LookupError) as error:
@@ -103,9 +103,9 @@ def _render(template: str, names: dict) -> str:
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m report.pages")
+    parser = command_line.parser(__doc__, prog="python -m report.pages")
     parser.add_argument("--scale", help="whose page (default: every scale that has records, and the overall pages)")
-    cli.add_results_argument(parser)
+    command_line.add_results_argument(parser)
     arguments = parser.parse_args()
     made = pages(arguments.results, arguments.scale)
     for file, text in made.items():
@@ -114,4 +114,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from analysis.decisions import UNDECIDED
-from analysis.findings import Fact, Finding, Quantity
-from tables.kit.model import interval, number
+from analysis.claims.finding import Fact, Finding, Quantity
+from analysis.hypothesis_tests import UNDECIDED
+from tables.kit.table import interval, number
 
 
 def finding_lines(finding: Finding) -> list[str]:

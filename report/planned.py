@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.lab.scales import SCALES
+from experiments.base_models import SCALES
 
 GPUS, MEMORY = 8, 80  # of the paper's machine; GB of each
 
@@ -26,10 +26,10 @@ class Training:
 
 def training(scale: str, factor: float) -> Training:
     """A scale's fine-tune by its own settings, as `experiments.finetune --dry-run` counts it."""
-    from experiments.lab import models
-    from experiments.lab.training import budget
+    from experiments.kit import load_model
+    from experiments.training import budget
 
-    preset, config = SCALES[scale], models.architecture(scale)
+    preset, config = SCALES[scale], load_model.architecture(scale)
     length = round(preset.geometry.context_length * factor)
     settings = budget.fitted(config, preset.training, length, GPUS, MEMORY)
     plan = budget.Plan(length, preset.training.steps[factor], settings, GPUS, MEMORY)
@@ -44,7 +44,7 @@ def training(scale: str, factor: float) -> Training:
 
 def suite(scale: str) -> str:
     """What `experiments.rerun --plan` prints of a scale."""
-    from experiments.lab import cost
+    from experiments.kit import cost
 
     plan = _plan(scale)
     return cost.report(plan, [*plan.chains(), *plan.timing()], GPUS, MEMORY)
@@ -52,7 +52,7 @@ def suite(scale: str) -> str:
 
 def whole(scale: str) -> tuple[float, float]:
     """Days on the paper's machine that a scale's suite takes, and GB of disk."""
-    from experiments.lab import cost
+    from experiments.kit import cost
 
     plan = _plan(scale)
     found = cost.sum_of(cost.rows(plan, [*plan.chains(), *plan.timing()], GPUS, MEMORY))
@@ -60,6 +60,6 @@ def whole(scale: str) -> tuple[float, float]:
 
 
 def _plan(scale: str):
-    from experiments.lab.plan import Plan
+    from experiments.kit.plan import Plan
 
     return Plan(scale, SCALES[scale], Path("build"), Path("build/results"))

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from analysis import extension, results
-from analysis.findings import VERDICTS
+from analysis import results
+from analysis.beyond import loss_by_position
+from analysis.claims.finding import VERDICTS
+from analysis.comparison import in_comparison
 from analysis.results import Results, root
-from analysis.rows import in_comparison
-from experiments.lab import cli
+from experiments.kit import command_line
 from report import verdict_table
 from report.claims import CLAIMS
 from report.phrases import fact_line
-from tables.kit.model import interval, number
+from tables.kit.table import interval, number
 
 _OUTPUTS = (("tables", ".tex"), ("figures", ".pdf"))
 
@@ -47,24 +48,26 @@ def _made(measured: Results) -> Iterator[str]:
 def _losses(measured: Results) -> list[str]:
     """The comparison without training at each factor, by range of positions."""
     lines = []
-    for factor in extension.measured_factors(measured):
-        rows = extension.untrained(measured, factor).only(in_comparison(measured.scale))
+    for factor in loss_by_position.measured_factors(measured):
+        rows = loss_by_position.untrained(measured, factor).only(in_comparison(measured.scale))
         if not rows:
             continue
-        spans = ", ".join(extension.ranges(rows.first))
+        spans = ", ".join(loss_by_position.ranges(rows.first))
         lines += ["", f"{measured.scale.title}, s = {factor:g}, without training, nats per token at {spans}:"]
         width = max(len(row.setting.name) for row in rows.rows)
         for row in rows.rows:
-            scores = "  ".join(f"{number(s.mean, 3)} {interval(s, 3)}" for s in extension.ranges(row.first).values())
+            scores = "  ".join(
+                f"{number(s.mean, 3)} {interval(s, 3)}" for s in loss_by_position.ranges(row.first).values()
+            )
             lines.append(f"  {row.setting.name:<{width}}  {scores}")
     return lines
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m report.summary")
-    cli.add_results_argument(parser)
+    parser = command_line.parser(__doc__, prog="python -m report.summary")
+    command_line.add_results_argument(parser)
     print(build(parser.parse_args().results))
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

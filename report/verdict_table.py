@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from analysis.decisions import CONTRADICTED, REPRODUCED, UNDECIDED
-from analysis.findings import EXACT, NONE, VERDICTS, Finding, overall
+from analysis.claims.finding import EXACT, NONE, VERDICTS, Finding, overall
+from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
 from analysis.results import Scale
 from report import facts
 from report.claims import CLAIMS, Claim

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from analysis import disturbance
+from analysis.comparison import extended_length, tokens
 from analysis.disturbance import WAYS, Disturbed
 from analysis.results import Results
-from analysis.rows import extended_length, tokens
-from tables.kit.model import NO_RECORD, NONE, Block, Cell, Table, number, sentence_case
+from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, number, sentence_case
 
 _TITLES = dict(zip(WAYS, ("code, f32", "code, f64", "Eq. (7)")))
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from analysis import time_cost
 from analysis.results import Results
 from core import rope
-from tables.kit.blocks import published_blocks
-from tables.kit.model import Table, score_block
+from tables.kit.benchmark_table import published_blocks
+from tables.kit.table import Table, score_block
 
 UNIT = rope.METHODS[rope.UNIT].title
 CAPTION = (

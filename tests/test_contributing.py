@@ -12,8 +12,8 @@ import figures
 from analysis.results import Results
 from core import rope
 from core.methods import fixed
-from experiments.lab import scales
-from experiments.lab.records import ROOT
+from experiments import base_models
+from experiments.kit.records import ROOT
 from tests.experiments.conftest import call  # noqa: F401  (a fixture)
 
 BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL))
@@ -22,7 +22,7 @@ BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """Where the files of a stranger lie; each package finds them as its own."""
-    for package in (harnesses, experiments, figures, scales):
+    for package in (harnesses, experiments, figures, base_models):
         folder = tmp_path / package.__name__.replace(".", "/")
         folder.mkdir(parents=True)
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
@@ -55,7 +55,7 @@ def test_a_method_reaches_command_line_records_tables_and_figures(linear_ramp, c
     assert call("figures.kit.command", "passkey", "--scale", "smoke", "--results", results)[0] == 0
     figure = importlib.import_module("figures.passkey").build(Results.of("smoke", results))
     assert "Linear ramp" in {text.get_text() for legend in _legends(figure) for text in legend.get_texts()}
-    assert ("linear-ramp", {}) in scales.get("tiny").comparison(2)
+    assert ("linear-ramp", {}) in base_models.get("tiny").comparison(2)
 
 
 def test_a_figure_is_one_file(checkout, call, tmp_path):
@@ -79,7 +79,7 @@ def test_a_benchmark_is_a_harness_and_a_script(checkout, call, tmp_path):
 
 def test_a_scale_is_one_file(checkout, call, monkeypatch, tmp_path):
     checkout("experiments/lab/scales/mine.py")
-    monkeypatch.setitem(scales.SCALES, "mine", scales.found()["mine"])
+    monkeypatch.setitem(base_models.SCALES, "mine", base_models.found()["mine"])
     status, out, _ = call("rerun", "--scale", "mine", "--list")
     assert status == 0 and "experiments.perplexity --scale mine --method dprope" in out
     results = tmp_path / "results"

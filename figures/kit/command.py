@@ -23,7 +23,7 @@ from analysis import rendering
 from analysis.results import Results
 from core import files
 from core.errors import InputError
-from experiments.lab import cli
+from experiments.kit import command_line
 from figures.kit import style
 
 # Without a date or a program's version, so that the same records give the same files.
@@ -90,4 +90,4 @@ def sources() -> list[Path]:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -18,10 +18,10 @@ from analysis import metrics, rendering
 from analysis.results import Results
 from core import files
 from core.errors import InputError
-from experiments.lab import cli
+from experiments.kit import command_line
 from tables.kit import latex
-from tables.kit.blocks import benchmark
-from tables.kit.model import Table
+from tables.kit.benchmark_table import benchmark
+from tables.kit.table import Table
 
 
 def names() -> list[str]:
@@ -60,4 +60,4 @@ def write(name: str, measured: Results, folder: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

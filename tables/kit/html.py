@@ -6,7 +6,7 @@ import re
 from html import escape
 from urllib.parse import quote
 
-from tables.kit.model import Block, Cell, Table
+from tables.kit.table import Block, Cell, Table
 
 _INDEX = re.compile(r"\b(P)_(L(?:&#x27;)?)")  # P_L, P_L'
 

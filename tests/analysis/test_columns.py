@@ -2,10 +2,11 @@
 
 import pytest
 
-from analysis import as_it_is, disturbance, n_hat, passkey, temperature, time_cost
+from analysis import disturbance, passkey, time_cost
+from analysis.beyond import n_hat, temperature, unextended
+from analysis.comparison import compared
 from analysis.disturbance import WAYS
 from analysis.results import Results
-from analysis.rows import compared
 from tests.analysis.made import score
 
 
@@ -131,7 +132,7 @@ def test_the_model_as_it_is_comes_from_what_no_method_extended_first(made):
     made.add("passkey", None, keys(8192, 1.0), factor=1)
     made.add("passkey", "pi", keys(4096, 0.0))
     made.add("my_benchmark", "original", {"accuracy": score(12, n=30)})
-    lines = {line.name: line for line in as_it_is.lines(made.results())}
+    lines = {line.name: line for line in unextended.lines(made.results())}
     assert {name: line.score.mean for name, line in lines.items()} == {
         "Passkeys, 8k": 100,
         "Passkeys, 16k": 25,

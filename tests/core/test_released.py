@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from core.disturbance import disturbance, select_interpolated
 from core.released import COUNT_OFFSET, angle_distribution_float32, inv_freq_float32
 from core.rope import RopeGeometry, scale
-from experiments.lab import records, scales
-from experiments.lab.records import RESULTS
+from experiments import base_models
+from experiments.kit import records
+from experiments.kit.records import RESULTS
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 
@@ -39,7 +40,7 @@ def test_frequencies_do_not_depend_on_the_processor(head_dim, base):
 @pytest.mark.parametrize("factor", [2, 4])
 def test_the_recorded_selection_comes_out_here(scale_name, factor):
     """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds of processor."""
-    geometry = scales.get(scale_name).geometry
+    geometry = base_models.get(scale_name).geometry
     inv_freq = inv_freq_float32(geometry)
     before = angle_distribution_float32(inv_freq, geometry.context_length)
     longer = round(factor * geometry.context_length)

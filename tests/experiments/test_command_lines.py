@@ -12,9 +12,9 @@ from transformers import AutoModelForCausalLM
 from core.disturbance import strategy_disturbance
 from core.errors import InputError
 from core.rope import RopeGeometry, scale
-from experiments import finetune
-from experiments.lab import records, scales
-from experiments.lab.records import ROOT
+from experiments import base_models, finetune
+from experiments.kit import records
+from experiments.kit.records import ROOT
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 
@@ -45,7 +45,7 @@ def test_extend_prints_every_decision_and_exports(call, model, tmp_path):
 
 
 def test_extend_without_output_reads_no_weights_and_writes_nothing(call, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("experiments.lab.models.load", lambda *_: pytest.fail("weights were read"))
+    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("weights were read"))
     monkeypatch.chdir(tmp_path)
     status, out, _ = call("extend", "--model", model, "--convention", "equation")
     assert status == 0 and "equation convention" in out
@@ -220,11 +220,11 @@ def test_a_fine_tune_takes_n_hat_where_its_scale_trains_that(call, monkeypatch, 
             seen.append((output.name, settings["options"]))
             raise InputError("seen.")
 
-    preset = dataclasses.replace(scales.get("smoke"), n_hat={2: 6})
+    preset = dataclasses.replace(base_models.get("smoke"), n_hat={2: 6})
     monkeypatch.setattr(finetune, "Run", Seen)
     stated = {name: value for name, value in options.items() if value in given}
     for trains_n_hat, expected in ((True, options), (False, stated)):
-        monkeypatch.setitem(scales.SCALES, "smoke", dataclasses.replace(preset, trains_n_hat=trains_n_hat))
+        monkeypatch.setitem(base_models.SCALES, "smoke", dataclasses.replace(preset, trains_n_hat=trains_n_hat))
         status, _, err = call("finetune", "--scale", "smoke", "--results", tmp_path, *given)
         assert (status, err) == (2, "error: seen.\n")
         name, found = seen.pop()

@@ -3,14 +3,15 @@
 import pytest
 
 from eval.perplexity import windows
-from experiments.lab import cost, scales
-from experiments.lab.plan import Chain, Plan
-from experiments.lab.training import budget
+from experiments import base_models
+from experiments.kit import cost
+from experiments.kit.plan import Chain, Plan
+from experiments.training import budget
 
 
 @pytest.fixture
 def plan(tmp_path):
-    return Plan("llama2-7b", scales.get("llama2-7b"), tmp_path, tmp_path / "results")
+    return Plan("llama2-7b", base_models.get("llama2-7b"), tmp_path, tmp_path / "results")
 
 
 def prompts(plan, experiment, *words):

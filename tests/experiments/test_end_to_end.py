@@ -6,8 +6,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from analysis.results import Results
-from experiments.lab import texts
-from experiments.lab.records import ROOT
+from experiments.kit import texts
+from experiments.kit.records import ROOT
 from tables import perplexity
 
 LENGTH, STRIDE, TOKENS = 2048, 512, 2560  # L', so that windows are half beyond L

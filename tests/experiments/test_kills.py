@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 from tests import processes
 from tests.models import checkpoint
 

@@ -16,8 +16,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from experiments.lab import cli, records
-from experiments.lab.records import ROOT
+from experiments.kit import command_line, records
+from experiments.kit.records import ROOT
 from tests import processes
 from tests.models import checkpoint
 
@@ -267,7 +267,7 @@ def test_results_that_cannot_be_written_to_are_found_before_any_work(refused, pl
         monkeypatch.setattr(
             "tempfile.TemporaryFile", lambda **_: (_ for _ in ()).throw(OSError(30, "Read-only file system"))
         )
-    monkeypatch.setattr("experiments.lab.models.load", lambda *_: pytest.fail("worked before looking"))
+    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("worked before looking"))
     refused(PASSKEY + " --model {model}")
     refused("finetune --model {model} --steps 1 --results {results} --output {out}")
 
@@ -348,7 +348,7 @@ def limited(places, tmp_path):
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
             sys.argv = [name, *arguments]
             try:
-                cli.run(importlib.import_module(f"experiments.{name}").main)
+                command_line.run(importlib.import_module(f"experiments.{name}").main)
             finally:
                 sys.stderr.flush()
 
@@ -383,7 +383,7 @@ def test_a_terminal_that_knows_ascii_only(places, monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii"))
     monkeypatch.setattr(sys, "argv", ["extend", "--model", str(places["model"])])
-    cli.run(importlib.import_module("experiments.extend").main)
+    command_line.run(importlib.import_module("experiments.extend").main)
     assert b"\\u0302" in out.getvalue()  # of n̂
 
 
@@ -403,7 +403,7 @@ def test_a_reader_that_has_seen_enough(places):
         os.dup2(write, 1)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.argv = ["extend", "--model", str(places["model"])]
-        cli.run(importlib.import_module("experiments.extend").main)
+        command_line.run(importlib.import_module("experiments.extend").main)
 
     assert processes.wait(processes.fork(work)) == 0
     os.close(write)

@@ -16,10 +16,11 @@ import pytest
 from core import files, rope
 from core.errors import InputError
 from core.rope import RopeGeometry, scale
-from experiments.lab import harness, machine, own, records, scales
-from experiments.lab.plan import Chain, Plan
-from experiments.lab.scale import Scale
-from experiments.lab.suite import Ablation, Data, Step, Suite, Temperature, Trained
+from experiments import base_models
+from experiments.base_models.model import Scale
+from experiments.kit import experiment, own, pool, records
+from experiments.kit.plan import Chain, Plan
+from experiments.kit.suite import Ablation, Data, Step, Suite, Temperature, Trained
 from tests.models import checkpoint
 
 EVALUATIONS = (Step("perplexity", {"lengths": (64,)}), Step("longbench_e", data=Data.MINIATURE))
@@ -48,7 +49,7 @@ def lines(chains):
 
 def test_a_step_states_its_options_as_the_command_line_takes_them():
     step = Step("perplexity", {"lengths": (64, 128), "by_position": True, "tokens": 9}, {"tokens": 4, "stride": [2]})
-    known = harness.parser("", "perplexity")
+    known = experiment.parser("", "perplexity")
     known.add_argument("--lengths", type=int, nargs="+")
     known.add_argument("--stride", type=int, nargs="+", default=[256])
     known.add_argument("--tokens", type=int)
@@ -115,7 +116,7 @@ def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(tm
 
 def test_times_are_taken_alone_and_of_clex_as_it_was_trained(tmp_path):
     ((command,),) = [chain.commands for chain in plan(tmp_path).timing()]
-    given = vars(harness.parser("", "time_cost").parse_known_args(command[1:])[0])
+    given = vars(experiment.parser("", "time_cost").parse_known_args(command[1:])[0])
     assert given["method"] == ["pi", "yarn", "dprope", "clex"] and given["factor"] == 2
     outputs = [line[line.index("--output") + 1] for line in trained(plan(tmp_path).chains("trained"))]
     assert given["weights"] in outputs and "clex_s=2_" in given["weights"]
@@ -143,7 +144,7 @@ def test_a_further_factor_is_measured_without_training_and_not_quickly(tmp_path)
     suite = dataclasses.replace(SUITE, further={8: (Step("extension", {"books": 1}, quick=None),)})
     commands = [line for line in lines(plan(tmp_path, suite).chains()) if " 8 " in line]
     assert len(commands) == len(PRESET.comparison(8)) == len({line.split("--method")[1] for line in commands})
-    assert all(line.startswith("experiments.extension --scale toy --method") for line in commands)
+    assert all(line.startswith("experiments.beyond.loss_by_position --scale toy --method") for line in commands)
     assert all(" --factor 8 " in line and " --books 1 " in line for line in commands)
     assert not any(" 8 " in line for line in lines(plan(tmp_path, suite, quick=True).chains()))
 
@@ -243,7 +244,7 @@ def test_one_method_alone(tmp_path):
 
 def test_the_paper_trained_n_hat(tmp_path):
     """LLaMA2: DPRoPE is fine-tuned at n̂ alone, t = 0 measured without; b is varied at that n̂."""
-    preset = scales.get("llama2-13b")
+    preset = base_models.get("llama2-13b")
     made = Plan("llama2-13b", preset, tmp_path, tmp_path)
     tuned = [chain.name for chain in made.chains("trained")]
     assert tuned == [
@@ -263,7 +264,7 @@ def test_the_paper_trained_n_hat(tmp_path):
     assert len(trained(chains)) == len(chains)
 
 
-@pytest.mark.parametrize("name", [name for name, preset in scales.SCALES.items() if preset.suite])
+@pytest.mark.parametrize("name", [name for name, preset in base_models.SCALES.items() if preset.suite])
 def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, monkeypatch):
     """Each distinct set of options is parsed by the script itself, which stops before it measures."""
     parsed = []
@@ -275,9 +276,9 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
         parsed.append(parser.parse_known_args(sys.argv[1:])[1])
         raise Stop
 
-    monkeypatch.setattr("experiments.lab.cli.existing_directory", Path)  # the miniature is yet to be made
+    monkeypatch.setattr("experiments.kit.command_line.existing_directory", Path)  # the miniature is yet to be made
     for quick in (False, True):
-        made = Plan(name, scales.get(name), tmp_path, tmp_path, quick)
+        made = Plan(name, base_models.get(name), tmp_path, tmp_path, quick)
         kinds = {}
         for chain in [*made.miniature(), *made.chains(), *made.timing()]:
             for command in chain.commands:
@@ -340,7 +341,7 @@ def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
     write("dprope_n-hat=44_s=2", {"n_hat": 44})
     write("dprope_n-hat=44_s=2_seed=01", {"n_hat": 44}, seed=1)
     twins = [("perplexity", ("dprope", {"intervals": 180})), ("ruler", ("dprope", {"intervals": 180}))]
-    machine.share(Chain("dprope_n-hat=44_s=2_seed=0", [], twins), tmp_path)
+    pool.share(Chain("dprope_n-hat=44_s=2_seed=0", [], twins), tmp_path)
     made = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*/*intervals*.json")}
     assert set(made) == {"dprope_intervals=180_s=2_seed=0", "dprope_intervals=180_s=2_seed=0_whole"}
     for name, record in made.items():
@@ -350,11 +351,11 @@ def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
 
 def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
     chains = [Chain(name, [["experiments.passkey", "--help"]] * 2) for name in "abc"]
-    machine.run(chains, machine.Machine((), 2), tmp_path / "logs")
+    pool.run(chains, pool.Machine((), 2), tmp_path / "logs")
     assert all((tmp_path / "logs" / f"{name}.log").read_text().count("usage:") == 2 for name in "abc")
     bad = Chain("bad", [["experiments.passkey", "--depths", "0"]])
     with pytest.raises(InputError, match=r"experiments.passkey failed \(.*--depths.*bad.log"):
-        machine.run([bad], machine.Machine((), 1), tmp_path / "logs")
+        pool.run([bad], pool.Machine((), 1), tmp_path / "logs")
 
 
 def test_commands_that_end_together_are_told_apart(tmp_path, monkeypatch):
@@ -367,18 +368,18 @@ def test_commands_that_end_together_are_told_apart(tmp_path, monkeypatch):
 
     monkeypatch.setattr(forkserver, "read_signed", slowly)
     chains = [Chain(name, [["experiments.passkey", "--help"]] * 6) for name in "abc"]
-    machine.run(chains, machine.Machine((), 3), tmp_path / "logs")
+    pool.run(chains, pool.Machine((), 3), tmp_path / "logs")
 
 
 def test_of_a_lenient_run_what_refuses_its_input_is_skipped(tmp_path):
     chain = Chain("a", [["experiments.passkey", "--scale", "nonesuch"], ["experiments.passkey", "--help"]])
-    ((experiment, reason),) = machine.run([chain], machine.Machine((), 1), tmp_path / "logs", lenient=True)
+    ((experiment, reason),) = pool.run([chain], pool.Machine((), 1), tmp_path / "logs", lenient=True)
     assert experiment == "passkey" and "nonesuch" in reason
     assert "usage:" in (tmp_path / "logs" / "a.log").read_text()
     for options in (["--no-such-option"], ["--results", str(tmp_path / "logs" / "a.log")]):  # ours, or the machine's
         broken = Chain("b", [["experiments.passkey", *options]])
         with pytest.raises(InputError, match=r"experiments.passkey failed"):
-            machine.run([broken], machine.Machine((), 1), tmp_path / "logs", lenient=True)
+            pool.run([broken], pool.Machine((), 1), tmp_path / "logs", lenient=True)
 
 
 def test_sizes_follow_a_model_of_ones_own():

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 
 
 def score(mean, width=1.0):

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis import results, short_text
+from analysis import results
+from analysis.beyond import short_text
 from analysis.results import Results
 from core.errors import InputError
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 from figures.kit import command as figures
-from report import language, pages, summary
+from report import model_view, pages, summary
 from report.claims import CLAIMS
 from tables.kit import command as tables
 from tables.kit import latex
@@ -48,7 +49,7 @@ EVERY = WHOLE | {
 
 
 def show(what, folder):
-    for kept in (results._read, short_text._differences, language._build):
+    for kept in (results._read, short_text._differences, model_view._build):
         kept.cache_clear()
     shown = EVERY[what](Results.of("mine", folder))
     if what.startswith("tables"):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.decisions import CONTRADICTED, REPRODUCED, UNDECIDED
-from analysis.findings import EXACT, NONE, overall
+from analysis.claims.finding import EXACT, NONE, overall
+from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
 from core.errors import InputError
 from report.claims import CLAIMS
 from tests.report.conftest import score

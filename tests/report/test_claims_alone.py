@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.decisions import CONTRADICTED, REPRODUCED, UNDECIDED
-from analysis.findings import NONE, overall
+from analysis.claims.finding import NONE, overall
+from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
 from tests.report.conftest import score
 from tests.report.found import decided, findings, means, only
 

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from analysis import results
-from analysis.decisions import BELOW, Estimate, decide, within
-from analysis.findings import NONE, VERDICTS
-from experiments.lab.records import RESULTS, ROOT
+from analysis.claims.finding import NONE, VERDICTS
+from analysis.hypothesis_tests import BELOW, Estimate, decide, within
+from experiments.kit.records import RESULTS, ROOT
 from report import forest, page, verdict_table
 from report.claims import CLAIMS
 from tables.kit import command

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 from report import page
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)

@@ -7,8 +7,8 @@ import pytest
 
 from analysis import results
 from core.errors import InputError
-from experiments.lab.records import RESULTS, ROOT
-from report import glance, language, pages
+from experiments.kit.records import RESULTS, ROOT
+from report import main_claims, model_view, pages
 from tests.report.conftest import score
 
 
@@ -66,19 +66,19 @@ def test_records_of_another_folder_have_a_page_without_the_prose_about_ours(fold
 
 
 def test_a_sentence_that_no_longer_holds_is_an_error():
-    assert language.holds(True, "it holds") == ""
+    assert model_view.holds(True, "it holds") == ""
     with pytest.raises(InputError, match="no longer say that one is two"):
-        language.holds(1 == 2, "one is two")
+        model_view.holds(1 == 2, "one is two")
 
 
 def test_a_row_that_is_not_there_is_an_error():
-    view = language.View(results.Results.of("tiny"), RESULTS / "tiny")
+    view = model_view.View(results.Results.of("tiny"), RESULTS / "tiny")
     with pytest.raises(InputError, match="no row 'YaRM' of passkey"):
         view.found("YaRM")
 
 
 def test_numbers_of_the_language_are_those_of_the_records():
-    view = language.View(results.Results.of("smollm2"), RESULTS / "smollm2")
+    view = model_view.View(results.Results.of("smollm2"), RESULTS / "smollm2")
     runs = [
         json.loads((RESULTS / "smollm2" / "extension" / f"{name}_s=2_books=3.json").read_text())
         for name in ("dprope_n-hat=28", "yarn")
@@ -92,7 +92,7 @@ def test_numbers_of_the_language_are_those_of_the_records():
 
 
 def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length():
-    view = language.View(results.Results.of("smollm2"), RESULTS / "smollm2")
+    view = model_view.View(results.Results.of("smollm2"), RESULTS / "smollm2")
     ranked = [name for name, _ in view.ranked()]
     means = {}
     for name in ranked:
@@ -107,7 +107,7 @@ def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length():
     [("The choice of n̂ and b", "the-choice-of-n̂-and-b"), ("Long texts, RULER: 4.5 %", "long-texts-ruler-45-")],
 )
 def test_a_heading_is_linked_as_github_names_it(heading, anchor):
-    assert glance.anchor(heading) == anchor
+    assert main_claims.anchor(heading) == anchor
 
 
 def test_the_command_line_refuses_a_scale_that_is_not_there(monkeypatch, capsys):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analysis import results
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 
 ALL = [(measured.scale.name, name) for measured in results.every() for name in measured.experiments()]
 

@@ -14,8 +14,9 @@ from core import disturbance as kl
 from core import rope
 from core.angles import angle_distribution
 from core.errors import InputError
-from experiments.lab.records import ROOT
-from tables import benchmarks, disturbance, extension, passkey, ruler_paired
+from experiments.kit.records import ROOT
+from tables import disturbance, passkey
+from tables.beyond import loss_by_position, ruler_paired, unextended
 from tables.kit import command, html, latex, markdown
 from tests.analysis.made import score
 from tests.tables.test_kit import compiled
@@ -141,7 +142,7 @@ def test_extension_shows_the_records_and_marks_the_best(made):
             for (a, b), pair in zip(spans, np.reshape(losses, (3, 2)).tolist())
         ]
         made.add("extension", method, data={"A_Book": 1}, length=16384, ranges=ranges, block=4096, blocks={"A": losses})
-    (block,) = extension.build(made.results()).blocks
+    (block,) = loss_by_position.build(made.results()).blocks
     original, yarn = block.rows
     assert block.header[2:5] == ("0–8k", "8–12k", "12–16k") and "A_Book" in block.title
     assert [cell.text for cell in original] == [
@@ -162,7 +163,7 @@ def test_extension_has_two_blocks_for_each_factor(made):
             made.everything(method, factor=factor)
         made.everything("pi", factor=factor, seed=0, better=1.0)
         made.everything("yarn", factor=factor, seed=0, better=3.0)
-    blocks = extension.build(made.results()).blocks
+    blocks = loss_by_position.build(made.results()).blocks
     assert [len(block.rows) for block in blocks] == [2] * 4
     assert [re.search(r"s = (\d+)", block.title)[1] for block in blocks] == ["2", "2", "16", "16"]
     pi, yarn = blocks[3].rows
@@ -207,7 +208,7 @@ def test_nothing_to_pair_with_is_not_measured(made):
 
 def test_the_model_as_it_is_on_every_benchmark(made):
     made.everything("original")
-    (block,) = benchmarks.build(made.results()).blocks
+    (block,) = unextended.build(made.results()).blocks
     found = {row[0].text: (row[1].text, row[2].text) for row in block.rows}
     assert found["MMLU"] == ("5 items", "40.0") and found["Passkeys, 16k"] == ("4 prompts", "50")
     assert found["Perplexity by window, 8k"] == ("2 windows, 16,384 tokens", "21.00")

@@ -1,0 +1,54 @@
+"""The claims at a glance show every verdict of a claim once, with the numbers of the records."""
+
+import json
+import math
+
+import pytest
+
+from analysis.claims.finding import NONE
+from core.errors import InputError
+from experiments.kit.records import RESULTS
+from report import main_claims
+from report.claims import CLAIMS
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return main_claims.lines(RESULTS)
+
+
+def of(lines, claim):
+    start = next(place for place, line in enumerate(lines) if line.claim == claim)
+    rest = [line.claim for line in lines[start + 1 :]]
+    return lines[start : start + 1 + next((i for i, other in enumerate(rest) if other), len(rest))]
+
+
+def test_every_model_of_a_claim_is_under_its_verdict(lines):
+    for claim in CLAIMS:
+        if shown := main_claims.SHOWN.get(claim.text):
+            found = {(line.verdict, name) for line in of(lines, shown.claim) for name, _ in line.scales}
+            assert found == {(finding.verdict, finding.scale.name) for finding in claim.findings(RESULTS)}
+
+
+def test_a_line_has_the_difference_of_the_records_and_the_papers(lines):
+    (line,) = of(lines, "DPRoPE has the least perplexity at L'")
+    folder = RESULTS / "smollm2" / "perplexity"
+
+    def loss(name):
+        (file,) = folder.glob(f"{name}*seed=0*.json")
+        scores = json.loads(file.read_text())["scores"]
+        (longest,) = (score for score in scores if score["length"] == 16384)
+        return math.log(longest["token"]["mean"])
+
+    assert f"{loss('dprope_n-hat=28_s=2') - loss('yarn_s=2'):+.3f} [" in line.ours
+    assert line.paper.startswith("−0.0") and line.scales[0][0] == "smollm2"
+
+
+def test_without_records_nothing_is_claimed(tmp_path):
+    assert {line.verdict for line in main_claims.lines(tmp_path)} == {NONE}
+
+
+def test_a_claim_that_is_gone_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(main_claims, "CLAIMS", CLAIMS[1:])
+    with pytest.raises(InputError, match="Table 3"):
+        main_claims.lines(tmp_path)
