@@ -15,6 +15,8 @@ from a directory `data` with the same columns:
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -210,6 +212,20 @@ def documents(name: str, data: Path | None = None, limit: int | None = None, see
         raise InputError(f"a limit of {limit} documents leaves nothing to score; give 1 or more.")
     edges = np.linspace(0, len(keys), limit + 1).astype(int)
     return [keys[row] for row in np.random.default_rng(seed).integers(edges[:-1], edges[1:])]
+
+
+def asked(name: str, keys: Iterable[str], data: Path | None = None, shots: int | None = None) -> dict[str, str]:
+    """The SHA-256 of each document and of its requests: examples, question and answers, as a model is asked them.
+
+    Args:
+        name, keys, data, shots: as for :func:`evaluate`.
+    """
+    rows = _rows(load(name, data, shots))
+    content = {
+        key: json.dumps([requests[0].doc, [request.args for request in requests]], sort_keys=True, default=str)
+        for key, _, requests in _requests(rows, set(keys))
+    }
+    return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in content.items()}
 
 
 def evaluate(

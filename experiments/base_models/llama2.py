@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from core import rope
 from core.geometry import RopeGeometry
-from experiments.base_models.model import Scale
+from experiments.base_models.model import Model
 from experiments.beyond import rehearsal
 from experiments.kit.suite import Ablation, Data, Step, Suite
 
@@ -46,9 +46,9 @@ def scale(
     layers: int,
     heads: int,
     ablations: tuple[Ablation, ...] = (),
-) -> Scale:
+) -> Model:
     """The paper's settings for a LLaMA2 of these sizes."""
-    return Scale(
+    return Model(
         title,
         model,
         GEOMETRY,
@@ -99,7 +99,7 @@ _LESS = {
 }
 
 
-def rehearsed(name: str, preset: Scale) -> Scale:
+def rehearsed(name: str, preset: Model) -> Model:
     """The rehearsal of one of these scales; its batches have 16 sequences, so that up to 16 GPUs can divide them."""
     training = replace(preset.training, steps={2: 2, 4: 2}, batch=16, save_every=2, data="books")
     return rehearsal.scale(name, preset, _LESS, training)

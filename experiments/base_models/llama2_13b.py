@@ -2,7 +2,7 @@
 
 from experiments.base_models import llama2
 
-SCALE = llama2.scale(
+MODEL = llama2.scale(
     "LLaMA2-13B",
     "meta-llama/Llama-2-13b-hf",
     width=5120,

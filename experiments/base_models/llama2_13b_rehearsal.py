@@ -2,4 +2,4 @@
 
 from experiments.base_models import llama2, llama2_13b
 
-SCALE = llama2.rehearsed("llama2-13b", llama2_13b.SCALE)
+MODEL = llama2.rehearsed("llama2-13b", llama2_13b.MODEL)

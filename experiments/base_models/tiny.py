@@ -2,7 +2,7 @@
 
 from core import rope
 from core.geometry import RopeGeometry
-from experiments.base_models.model import Scale, Training
+from experiments.base_models.model import Model, Training
 from experiments.kit.suite import Ablation, Data, Learned, Step, Suite, Temperature, Trained
 
 # Of RULER's 13 tasks, those whose prompts fit in 1,024 tokens of tiny's small vocabulary, what is generated included.
@@ -22,7 +22,7 @@ _EVALUATIONS = (
 # 32,768 tokens of the book that no one trains on, at each factor.
 _POSITIONS = {factor: (Step("extension", {"excerpts": 32 // factor}, {"excerpts": 2}),) for factor in (2, 4)}
 
-SCALE = Scale(
+MODEL = Model(
     title="tiny (5.3 M)",
     model="repository:models/tiny",
     geometry=RopeGeometry(head_dim=64, base=1300.0, context_length=1024),

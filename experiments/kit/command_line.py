@@ -34,6 +34,16 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
 
 
+class Distinct(argparse.Action):
+    """Takes several values, all of them different."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        for value in values:
+            if values.count(value) > 1:
+                parser.error(f"{option_string} names {value} twice; give it once")
+        setattr(namespace, self.dest, values)
+
+
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     """An argument parser whose help is the module's docstring."""
     return Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
@@ -113,7 +123,7 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
         to.add_argument("--method", nargs="+", metavar="NAME", help=f"one or more of {names} (default: {several})")
     else:
         to.add_argument("--method", default=method, help=f"one of {names}" + (f" (default {method})" if method else ""))
-    to.add_argument("--factor", type=factor, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
+    add_factor_argument(to)
     group = to.add_argument_group("options of the methods (each begins with the methods that take it)")
     for name, option in rope.all_options().items():
         default = f" (default {option.default})" if option.default not in (None, False, ()) else ""
@@ -129,9 +139,14 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
         group.add_argument(f"--{name.replace('_', '-')}", **form, help=to_help)
 
 
+def add_factor_argument(to: argparse.ArgumentParser) -> None:
+    """Add --factor."""
+    to.add_argument("--factor", type=factor, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
+
+
 def add_dtype_argument(to: argparse.ArgumentParser) -> None:
     """Add --dtype; if it is not given, `models.chosen_dtype` decides."""
-    default = "float32; on a GPU the half precision that the scale or the checkpoint's configuration states"
+    default = "float32; on a GPU the half precision that the model states"
     to.add_argument(
         "--dtype", choices=("float32", "bfloat16", "float16"), help=f"dtype of the model (default {default})"
     )
@@ -147,7 +162,10 @@ def add_results_argument(to: argparse.ArgumentParser) -> None:
 def add_records_arguments(to: argparse.ArgumentParser) -> None:
     """Add --results and --replace: where records are written, and whether they may replace another run's."""
     to.add_argument(
-        "--results", type=directory, default=RESULTS, metavar="DIR", help="write records to DIR (default results/)"
+        "--results",
+        type=directory,
+        metavar="DIR",
+        help="write records to DIR (default results/, for a model of your own build/own/results/)",
     )
     to.add_argument("--replace", action="store_true", help="replace a record of the same name that has other settings")
 

@@ -1,4 +1,7 @@
-"""What a command line measures: a scale, or the user's own model, whose records go under its own name."""
+"""The model that --model names: a known base model, a checkpoint of experiments.finetune, or any other checkpoint.
+
+A known name wins over a directory of that name: `tiny` is the base model, `./tiny` the directory.
+"""
 
 from __future__ import annotations
 
@@ -6,64 +9,113 @@ import argparse
 import os
 from pathlib import Path
 
-from core import files
+from core import files, rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments import base_models
-from experiments.base_models.model import Scale
+from experiments.base_models.model import Model
+from experiments.kit import records
+
+DEFAULT = "tiny"  # of every script
 
 
-def add_arguments(to: argparse.ArgumentParser, default: str) -> None:
-    """Add --scale and --model."""
+def add_argument(to: argparse.ArgumentParser) -> None:
+    """Add --model."""
     to.add_argument(
-        "--scale",
-        default=default,
-        help=f"use the model of this scale: one of {', '.join(base_models.SCALES)} (default {default})",
-    )
-    to.add_argument(
-        "--model", metavar="PATH_OR_NAME", help="use this checkpoint instead: a directory or a name on the hub"
+        "--model",
+        default=DEFAULT,
+        metavar="NAME",
+        help=f"a base model: {', '.join(base_models.MODELS)}; or a checkpoint's directory, or a name on the hub "
+        f"(default {DEFAULT})",
     )
 
 
-class Source:
-    """A scale or a checkpoint.
+class GivenModel:
+    """What --model names; nothing is loaded.
 
     Attributes:
-        name: the name to load it by.
-        scale: the scale that its records go to.
+        name: what it is loaded by.
+        known: the base model of that name, or None.
+        training: what training.json of a fine-tuned checkpoint says, or None.
+        folder: the name of the folder of its records, and their key "scale".
     """
 
-    def __init__(self, scale: str, model: str | None = None) -> None:
-        self.name = model or scale
-        self.scale = scale if model is None else scale_name(model)
-        self.preset: Scale | None = base_models.get(scale) if model is None else None
+    def __init__(self, name: str, as_it_is: bool = False) -> None:
+        """
+        Args:
+            as_it_is: no method is to be applied; a fine-tuned checkpoint then stands for the method of its training.
+        """
+        if not name.strip():
+            raise InputError("--model is empty; give a base model, a directory, or a name on the Hugging Face hub.")
+        self.name = name
+        self.known: Model | None = base_models.MODELS.get(name)
+        self.training = _training(Path(name)) if as_it_is and not self.known else None
+        self.folder = self.training["scale"] if self.training else name if self.known else own_name(name)
+
+    @property
+    def base(self) -> Model | None:
+        """The known base model that it is, or that it was fine-tuned from; None for a model of one's own."""
+        return base_models.MODELS.get(self.folder) if self.known or self.training else None
 
     @property
     def geometry(self) -> RopeGeometry:
         """The pre-training geometry, from the configuration alone."""
-        if self.preset:
-            return self.preset.geometry
-        from experiments.kit import load_model
+        if self.known:
+            return self.known.geometry
+        from experiments.kit import load_model  # imports transformers, which a known model's geometry does not need
 
         return load_model.geometry(self.name)
 
     def n_hat(self, factor: float) -> int | None:
-        """n̂ if the scale sets it by hand, else None."""
-        preset = self.preset or base_models.SCALES.get(self.scale)  # the latter for a copy of the scale's own model
-        return preset.n_hat.get(factor) if preset else None
+        """n̂ if the base model sets it by hand, else None."""
+        return self.known.n_hat.get(factor) if self.known else None
 
-    def facts(self, factor: float) -> dict:
-        """The contents of results/<scale>/scale.json."""
-        if self.preset:
-            return self.preset.facts()
+    def results(self, asked: Path | None) -> Path:
+        """Where its records go: a model of one's own has a place apart from the committed records."""
+        return asked or (records.RESULTS if self.base else records.OWN)
+
+    def weights(self) -> dict[str, str]:
+        """The SHA-256 of each file of the pre-trained weights; empty for a hub's and for a known model's geometry."""
+        if self.training:
+            return self.training["model"]["sha256"]
         from experiments.kit import load_model
 
-        return load_model.facts(self.name, self.scale, factor)
+        return load_model.weights(self.name)
+
+    def facts(self, factor: float) -> dict:
+        """The contents of model.json beside its records."""
+        if self.base:
+            return self.base.facts()
+        from experiments.kit import load_model
+
+        return load_model.facts(self.name, self.folder, factor)
 
 
-def scale_name(model: str) -> str:
-    """The scale's name for a user's own model: the last part of its path or of its name on the hub."""
-    if not model.strip():
-        raise InputError("--model is empty; give a directory or a name on the Hugging Face hub.")
+def own_name(model: str) -> str:
+    """The name of a model of one's own: the last part of its path or of its name on the hub."""
     path = Path(os.path.abspath(model)) if Path(model).is_dir() else Path(model)  # so that "." has a name
     return files.component(path.name)
+
+
+# The fields of training.json that an evaluation reads.
+_TRAINING = {"scale": str, "method": str, "factor": (int, float), "options": dict, "seed": int, "steps": int,
+             "length": int, "identity": str, "model": dict}  # fmt: skip
+
+
+def _training(model: Path) -> dict | None:
+    """The training.json of a checkpoint that experiments.finetune made; None for any other.
+
+    Raises:
+        InputError: the training.json is not what experiments.finetune writes.
+    """
+    file = model / "training.json"
+    if not file.is_file():
+        return None
+    training = files.read_json(file, "fine-tune again, or remove it to evaluate the checkpoint under its own name")
+    for key, kind in _TRAINING.items():
+        value = training.get(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(f"{file} has {key} {value!r}, which experiments.finetune never writes; fine-tune again.")
+    files.component(training["scale"])
+    rope.get(training["method"])
+    return training

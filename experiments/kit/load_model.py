@@ -1,10 +1,11 @@
-"""Load a model to experiment on: a preset scale, a local checkpoint or a hub name."""
+"""Load a model to experiment on: a known base model, a local checkpoint or a hub name; and what identifies it."""
 
 from __future__ import annotations
 
 import copy
 import functools
 import importlib.util
+import json
 import os
 import pickle
 from dataclasses import asdict, dataclass
@@ -33,7 +34,9 @@ from core.embedding import config_geometry
 from core.errors import InputError
 from core.rope import RopeGeometry
 from eval import hub
-from experiments.base_models import SCALES
+from experiments.base_models import MODELS
+from experiments.base_models.model import Model
+from experiments.kit import records
 from experiments.kit.processes import device
 from experiments.kit.records import ROOT
 
@@ -59,18 +62,17 @@ class Loaded:
     tokenizer: PreTrainedTokenizerBase
 
 
-def chosen_dtype(asked: str | None, name: str, scale: str | None = None) -> str:
+def chosen_dtype(asked: str | None, name: str, base: Model | None = None) -> str:
     """The dtype to evaluate a model in: `asked` if given, else float32 on a CPU and the stated half precision on a GPU.
 
     Args:
         asked: "float32", "bfloat16", "float16", or None.
         name: the model's name, as for :func:`load`.
-        scale: the scale that its records belong to, if not its own name; a fine-tune has the dtype of its scale.
+        base: the known base model that it is or was fine-tuned from, whose dtype it has.
     """
     if asked or device() == "cpu":
         return asked or "float32"
-    preset = SCALES.get(scale or name)
-    stated = preset.gpu_dtype if preset else check_config(name).dtype
+    stated = base.gpu_dtype if base else check_config(name).dtype
     return next((half for half in HALF if str(stated) in (half, f"torch.{half}")), "float32")
 
 
@@ -84,7 +86,7 @@ def attention(dtype: str) -> str | None:
 
 
 def load(name: str, dtype: str = "float32") -> Loaded:
-    """Load a causal language model by scale, path or hub name, in evaluation mode on a GPU if there is one.
+    """Load a causal language model by its known name, path or hub name, in evaluation mode on a GPU if there is one.
 
     Raises:
         InputError: nothing under that name can be loaded, or the configuration states no context length.
@@ -144,19 +146,44 @@ def tokenizer(name: str) -> PreTrainedTokenizerBase:
 
 
 def provenance(name: str) -> dict:
-    """What identifies a model's weights in a record: its source, the SHA-256 of local files, a hub repository's commit.
+    """What identifies a model in a record: its source, the SHA-256 of local weights, a hub repository's commit, and
+    the content of its tokenizer and its configuration.
 
-    Nothing is loaded. A local checkpoint's source is the name of its directory.
+    No weights are loaded. A local checkpoint's source is the name of its directory.
     """
-    source, _ = _resolve(name)
-    weights = sorted(p for p in Path(source).glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
-    named = Path(name).resolve().name if weights else str(name)
-    commit = _commit(source)
+    hashes, commit = weights(name), _commit(_resolve(name)[0])
+    named = Path(name).resolve().name if hashes else str(name)
     return {
-        "source": SCALES[name].model if name in SCALES else named,
-        "sha256": {file.name: files.sha256(file) for file in weights},
+        "source": MODELS[name].model if name in MODELS else named,
+        "sha256": hashes,
         **({"revision": commit} if commit else {}),
+        **_content(name),
     }
+
+
+def weights(name: str) -> dict[str, str]:
+    """The SHA-256 of each local file of weights."""
+    found = (p for p in Path(_resolve(name)[0]).glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
+    return {file.name: files.sha256(file) for file in sorted(found)}
+
+
+@functools.cache
+def _content(name: str) -> dict[str, str]:
+    """Hashes of what the tokenizer and the configuration say, in whatever files they stand."""
+    made = tokenizer(name)
+    if made.is_fast:
+        rules = json.loads(made.backend_tokenizer.to_str())
+        rules = {key: value for key, value in rules.items() if key not in ("padding", "truncation")}
+    else:
+        rules = {"class": type(made).__name__, "vocabulary": made.get_vocab()}
+    config = check_config(name).to_diff_dict()
+    config = {key: value for key, value in config.items() if key not in _NO_EFFECT}
+    special = {"special": made.special_tokens_map, "added": made("").input_ids}
+    return {"tokenizer": records.identity(rules=rules, **special), "config": records.identity(**config)}
+
+
+# Fields of a configuration that change no number: who wrote it, and the dtype, which records state themselves.
+_NO_EFFECT = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "use_cache")
 
 
 def check_access(name: str) -> None:
@@ -201,7 +228,7 @@ def check_config(name: str) -> transformers.PreTrainedConfig:
     except _UNLOADABLE as error:
         raise InputError(
             f"no checkpoint at {name!r}: give a directory with config.json and weights, a name on the Hugging Face "
-            f"hub, or one of {', '.join(SCALES)} ({_first_line(error)})"
+            f"hub, or one of {', '.join(MODELS)} ({_first_line(error)})"
         ) from error
     # transformers would silently fill in a missing length with the class's default, so look at the file itself.
     length_key = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
@@ -225,8 +252,8 @@ def _parsed_gguf_config(source: str, gguf_file: str) -> transformers.PreTrainedC
 
 
 def architecture(name: str) -> transformers.PreTrainedConfig:
-    """The configuration under `name`; a scale that states its sizes needs no files and no network."""
-    sizes = SCALES[name].architecture if name in SCALES else None
+    """The configuration under `name`; a known model that states its sizes needs no files and no network."""
+    sizes = MODELS[name].architecture if name in MODELS else None
     return transformers.LlamaConfig(**sizes) if sizes else check_config(name)
 
 
@@ -241,25 +268,16 @@ def byte_tokenizer() -> PreTrainedTokenizerBase:
 
 def geometry(name: str) -> RopeGeometry:
     """The pre-training geometry under `name`, from its configuration alone."""
-    return SCALES[name].geometry if name in SCALES else config_geometry(check_config(name))
+    return MODELS[name].geometry if name in MODELS else config_geometry(check_config(name))
 
 
-def facts(name: str, scale: str, factor: float) -> dict:
-    """The contents of results/<scale>/scale.json for a user's own model.
-
-    Raises:
-        InputError: the model has the name of a scale but is another model.
-    """
-    if scale in SCALES:
-        weights = provenance(scale)["sha256"]  # empty if they are on the hub
-        if SCALES[scale].geometry != geometry(name) or weights not in ({}, provenance(name)["sha256"]):
-            raise InputError(f"{name} is not the model of the scale {scale!r} but bears its name; rename it.")
-        return SCALES[scale].facts()
-    found = provenance(name)
+def facts(name: str, folder: str, factor: float) -> dict:
+    """The contents of model.json for a model of one's own."""
+    source = provenance(name)
     return {
-        "title": scale,
-        "model": found["source"],
-        **({"revision": found["revision"]} if "revision" in found else {}),
+        "title": folder,
+        "model": source["source"],
+        **({"revision": source["revision"]} if "revision" in source else {}),
         "geometry": asdict(geometry(name)),
         "factors": [factor],
         "n_hat": {},
@@ -269,7 +287,7 @@ def facts(name: str, scale: str, factor: float) -> dict:
 
 def _resolve(name: str) -> tuple[str, dict]:
     """(the first argument for from_pretrained, extra arguments)."""
-    model = SCALES[name].model if name in SCALES else str(name)
+    model = MODELS[name].model if name in MODELS else str(name)
     if model.startswith("repository:"):
         return str(ROOT / model.removeprefix("repository:")), {}
     if not model.startswith("package:"):

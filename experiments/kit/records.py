@@ -1,4 +1,6 @@
-"""Records: one JSON file per finished run, under results/<scale>/<experiment>/<run>.json.
+"""Records: one JSON file per finished run, under results/MODEL/EXPERIMENT/RUN.json.
+
+Records of an experiment in experiments/beyond/ are under results/MODEL/beyond/.
 
 A record says what was run, on what, with which result, and how long it took. It is written once, atomically. Only
 --replace lets another run's record replace it. This module needs neither torch nor a model.
@@ -24,11 +26,13 @@ from experiments.kit import processes
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "results"
-SCALE = "scale.json"  # beside a scale's records: the facts of its model
+OWN = ROOT / "build" / "own" / "results"  # of models of one's own, unless --results says otherwise
+MODEL = "model.json"  # beside a model's records: its facts
+BEYOND = "beyond"
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
 _PACKAGES = ("torch", "transformers", "numpy")
 _SCORING = ("lm_eval", "tokenizers")
-_ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers")
+_ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
 _noted: dict[str, str] = {}
 
 
@@ -59,13 +63,20 @@ def identity(**parts) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def path(results: Path, scale: str, experiment: str, run: str) -> Path:
+def path(results: Path, model: str, experiment: str, run: str) -> Path:
     """The path of a run's record.
 
     Raises:
         InputError: a name cannot be part of a path.
     """
-    return Path(results) / files.component(scale) / files.component(experiment) / files.component(f"{run}.json")
+    return folder(results, model, experiment) / files.component(f"{run}.json")
+
+
+def folder(results: Path, model: str, experiment: str) -> Path:
+    """Where the records of an experiment with a model are."""
+    files.component(experiment)
+    beyond = (ROOT / "experiments" / BEYOND / f"{experiment}.py").is_file()
+    return Path(results) / files.component(model) / (BEYOND if beyond else "") / experiment
 
 
 def read(file: Path) -> dict:
@@ -108,16 +119,20 @@ def _brief(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def scored_by(experiment: str) -> str:
-    """A hash of the code and the libraries that score an experiment's samples.
+def scored_by(program: str) -> str:
+    """A hash of the code and the libraries that measure an experiment's samples.
 
     A killed run is only resumed by the same code. Otherwise the scores of two versions would be averaged.
+
+    Args:
+        program: the experiment's module.
     """
-    names = "harness", "models", "positions", "texts"
-    lab = [ROOT / "experiments" / "lab" / f"{name}.py" for name in names]
-    sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py"), *lab])
+    sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py")])
+    sources += [ROOT / "experiments" / "kit" / f"{name}.py" for name in ("experiment", "load_model", "texts")]
+    if BEYOND in program.split("."):
+        sources += sorted((ROOT / "experiments" / BEYOND).glob("*.py"))
     hashed = {str(file.relative_to(ROOT)): files.sha256(file) for file in sources}
-    own = files.sha256(Path(importlib.util.find_spec(f"experiments.{experiment}").origin))
+    own = files.sha256(Path(importlib.util.find_spec(program).origin))
     return identity(sources=hashed, experiment=own, packages=_versions(*_PACKAGES, *_SCORING))
 
 
@@ -126,16 +141,16 @@ def write(file: Path, record: dict) -> Path:
     return files.write_json(file, record | {"environment": environment()})
 
 
-def check_scale(results: Path, scale: str, facts: dict) -> dict:
-    """The contents of results/<scale>/scale.json; empty if there is none yet.
+def check_model(results: Path, model: str, facts: dict) -> dict:
+    """The contents of results/MODEL/model.json; empty if there is none yet.
 
     Args:
-        facts: as for :func:`state_scale`.
+        facts: as for :func:`state_model`.
 
     Raises:
         InputError: the records there belong to another model.
     """
-    file = Path(results) / files.component(scale) / SCALE
+    file = Path(results) / files.component(model) / MODEL
     known = read(file) if file.is_file() else {}
     for fact in ("geometry", "sha256", "revision"):
         if known.get(fact) and facts.get(fact) and known[fact] != facts[fact]:
@@ -146,8 +161,8 @@ def check_scale(results: Path, scale: str, facts: dict) -> dict:
     return known
 
 
-def state_scale(results: Path, scale: str, facts: dict) -> Path:
-    """Write results/<scale>/scale.json, or add the factors to an existing one.
+def state_model(results: Path, model: str, facts: dict) -> Path:
+    """Write results/MODEL/model.json, or add the factors to an existing one.
 
     Args:
         facts: title, model, geometry, factors, n̂ by factor, the options that its suite varies, and the sha256 of its
@@ -156,10 +171,10 @@ def state_scale(results: Path, scale: str, facts: dict) -> Path:
     Raises:
         InputError: the records there belong to another model.
     """
-    known = check_scale(results, scale, facts)
+    known = check_model(results, model, facts)
     factors = sorted({*known.get("factors", []), *facts["factors"]})
     wanted = facts | known | {"factors": factors}
-    file = Path(results) / scale / SCALE
+    file = Path(results) / model / MODEL
     return file if wanted == known else files.write_json(file, wanted)
 
 

@@ -7,6 +7,7 @@ notice.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import importlib.util
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import InputError
+from experiments.kit import command_line
 
 if TYPE_CHECKING:
     import torch
@@ -42,6 +44,18 @@ _BOOKS = (
 )
 AVAILABLE = len(_BOOKS)
 SCORED = 1  # evaluations score the first book by default; training uses the others
+
+
+def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
+    """Add --books and --text."""
+    to.add_argument("--books", type=command_line.count, default=1, metavar="N",
+                    help=f"{verb} the first N of the {AVAILABLE} packaged books (default 1)")  # fmt: skip
+    to.add_argument("--text", type=Path, nargs="+", metavar="FILE", help=f"{verb} these text files instead")
+
+
+def chosen(given: argparse.Namespace) -> list[Book]:
+    """The texts that a command line names."""
+    return files(given.text) if given.text else books(given.books)
 
 
 def books(count: int) -> list[Book]:
@@ -116,6 +130,14 @@ def tokens(tokenizer, text: str, most: int | None = None) -> torch.Tensor:
     if len(excerpt) < len(text) and len(ids) < most:
         return tokens(tokenizer, text)[:most]
     return ids[:most]
+
+
+def book_tokens(tokenizer, book: Book, length: int) -> torch.Tensor:
+    """The book's first length + 1 tokens, without special tokens."""
+    ids = tokens(tokenizer, book.text, length + 1)
+    if len(ids) <= length:
+        raise InputError(f"{book.title!r} has {len(ids)} tokens; scoring {length} positions needs a longer text.")
+    return ids
 
 
 def _cut(corpus: str, title: str, first: str, last: str) -> Book:
