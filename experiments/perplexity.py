@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -47,7 +46,9 @@ class Perplexity(Experiment):
         lengths = self.given.lengths or [self.context_length, self.extended_length]
         strides = self.given.stride * (len(lengths) if len(self.given.stride) == 1 else 1)
         if len(strides) != len(lengths):
-            raise InputError(f"there are {len(strides)} strides for {len(lengths)} windows; give one for all or one for each.")
+            raise InputError(
+                f"there are {len(strides)} strides for {len(lengths)} windows; give one for all or one for each."
+            )
         for length, step in zip(lengths, strides):
             perplexity.windows(length + 1, length, step)  # refuses an impossible stride before any work
         return dict(zip(lengths, strides))
@@ -73,7 +74,9 @@ class Perplexity(Experiment):
         for length, step in sorted(self.strides.items(), reverse=True):
             for title, ids in self.ids.items():
                 if len(ids) <= length:
-                    raise InputError(f"{title!r} has {len(ids)} tokens, no more than the window of {length}; give a longer text.")
+                    raise InputError(
+                        f"{title!r} has {len(ids)} tokens, no more than the window of {length}; give a longer text."
+                    )
                 for span in perplexity.windows(len(ids), length, step):
                     spans[f"{title}/{length}/{span[0]}"] = (title, span)
         return spans

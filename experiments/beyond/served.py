@@ -12,7 +12,6 @@ llama.cpp-f32 serves it in float32.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -92,7 +91,9 @@ class Served(Experiment):
                             help=f"engines to check: {', '.join(ENGINES)} (default: all that are installed)")  # fmt: skip
         parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, metavar="DIR",
                             help="where `make env-serving` installed the engines (default build/engines)")  # fmt: skip
-        parser.add_argument("--gguf", type=command_line.existing_file, metavar="FILE", help="let llama.cpp serve this file")
+        parser.add_argument(
+            "--gguf", type=command_line.existing_file, metavar="FILE", help="let llama.cpp serve this file"
+        )
         parser.add_argument("--tokens", type=command_line.count, metavar="N",
                             help="tokens of the text to read (default: 9/8 L)")  # fmt: skip
         parser.add_argument("--text", type=Path, metavar="FILE", help="read this file instead of the first book")
