@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.results import Results, Scale
+from analysis.results import Model, Results
 from analysis.scores import Score, Scores, difference, over_seeds
 from core import rope
 from core.errors import InputError
@@ -217,12 +217,12 @@ def _check_once(own: list[dict], experiment: str) -> None:
             raise InputError(f"{experiment}/{first}.json and {record['file']}.json record the same run; remove one.")
 
 
-def in_comparison(scale: Scale) -> Callable[[Row], bool]:
-    """A test of whether a row belongs to the main comparison and not to an ablation (see Scale.ablated)."""
+def in_comparison(model: Model) -> Callable[[Row], bool]:
+    """A test of whether a row belongs to the main comparison and not to an ablation (see Model.ablated)."""
 
     def listed(row: Row) -> bool:
-        varied = {name: value for name, value in row.setting.options if name in scale.ablated}
-        return not varied or varied == {"n_hat": scale.n_hat.get(row.setting.factor)}
+        varied = {name: value for name, value in row.setting.options if name in model.ablated}
+        return not varied or varied == {"n_hat": model.n_hat.get(row.setting.factor)}
 
     return listed
 
@@ -331,4 +331,4 @@ def span(start: int, end: int) -> str:
 
 def extended_length(results: Results, factor: float) -> int:
     """L' = s·L in tokens."""
-    return round(results.scale.context_length * factor)
+    return round(results.model.context_length * factor)

@@ -66,8 +66,8 @@ def registered(run: dict) -> list[dict]:
 
 
 def comparable(results: Results) -> bool:
-    """Whether the paper's numbers, which depend only on the geometry, can be compared with the scale's."""
-    return results.scale.geometry == published.GEOMETRY
+    """Whether the paper's numbers, which depend only on the geometry, can be compared with the model's."""
+    return results.model.geometry == published.GEOMETRY
 
 
 def deviation(found: list[Disturbed]) -> float:
@@ -83,7 +83,7 @@ def deviation(found: list[Disturbed]) -> float:
 
 
 def _name(results: Results, entry: dict, factor: float) -> str:
-    by_hand = {"n_hat": results.scale.n_hat.get(factor)}
+    by_hand = {"n_hat": results.model.n_hat.get(factor)}
     if entry["options"] == by_hand:
         return f"{rope.METHODS[entry['method']].title} (n̂ by hand)"
     return Setting.of(entry | {"factor": factor}).name

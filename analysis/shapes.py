@@ -15,7 +15,7 @@ from typing import Any
 from core import files, rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from experiments.kit.records import SCALE
+from experiments.kit.records import MODEL
 
 LARGEST = 1e300  # a number beyond it would overflow in the first sum
 REMEDY = "another version or another hand wrote it; remove it and measure again"
@@ -247,7 +247,7 @@ _SHARED = fields(
 )
 _OTHER = fields(scores=_scores)
 _RECORDS: dict[str, Check] = {
-    SCALE: fields(title=text, n_hat=named(count, float), ablated=every(text, 0)),
+    MODEL: fields(title=text, n_hat=named(count, float), ablated=every(text, 0)),
     "angle_distribution": fields(
         intervals=count,
         scores=every(
@@ -271,7 +271,7 @@ _RECORDS: dict[str, Check] = {
             )
         )
     ),
-    "extension": fields(
+    "loss_by_position": fields(
         data=named(anything),
         length=count,
         block=count,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis import shapes
-from analysis.results import Results, scales
+from analysis.results import Results, models
 from core.errors import InputError
 from experiments.kit.records import RESULTS
 
@@ -52,8 +52,8 @@ class Compute:
 
 
 def compute(folder: Path = RESULTS) -> dict[str, Compute]:
-    """The time of all records under `folder`, by scale, including repeated runs in subfolders."""
-    return {name: _sum(Path(folder) / name) for name in scales(folder)}
+    """The time of all records under `folder`, by model, including repeated runs in subfolders."""
+    return {name: _sum(Path(folder) / name) for name in models(folder)}
 
 
 def commands(file: Path = RESULTS / "commands.csv") -> dict[str, str]:
@@ -82,8 +82,8 @@ def words(duration: float) -> str:
     return f"{duration / 60:.0f} min" if duration < 5400 else f"{duration / 3600:.1f} h"
 
 
-def _sum(scale: Path) -> Compute:
-    runs = (shapes.read(file, file.parent.name) for file in sorted(scale.glob("*/**/*.json")))
+def _sum(model: Path) -> Compute:
+    runs = (shapes.read(file, file.parent.name) for file in sorted(model.glob("*/**/*.json")))
     return sum(map(_of, runs), Compute())
 
 

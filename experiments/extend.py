@@ -35,7 +35,7 @@ def main() -> None:
         "--model",
         required=True,
         metavar="PATH_OR_NAME",
-        help=f"a checkpoint's directory, a name on the hub, a GGUF file, or one of {', '.join(base_models.SCALES)}",
+        help=f"a checkpoint's directory, a name on the hub, a GGUF file, or one of {', '.join(base_models.MODELS)}",
     )
     command_line.add_method_arguments(parser, method=rope.OURS)
     parser.add_argument(

@@ -1,9 +1,9 @@
 """Measure a model's whole suite with one command.
 
-    python -m experiments.rerun --scale tiny                    a scale's suite: fine-tunes, evaluations, ablations
-    python -m experiments.rerun --scale tiny --quick            the same with one seed and few samples
-    python -m experiments.rerun --scale tiny --list             print the commands and run nothing
-    python -m experiments.rerun --scale llama2-7b --plan        print what it takes: GPU-hours, memory, disk
+    python -m experiments.rerun --model tiny                    a scale's suite: fine-tunes, evaluations, ablations
+    python -m experiments.rerun --model tiny --quick            the same with one seed and few samples
+    python -m experiments.rerun --model tiny --list             print the commands and run nothing
+    python -m experiments.rerun --model llama2-7b --plan        print what it takes: GPU-hours, memory, disk
     python -m experiments.rerun --model PATH_OR_NAME --factor 2   your own model under every method, without training
 
 A scale's suite is defined in experiments/lab/scales/, and that of your own model in experiments/kit/own.py. Records go
@@ -22,7 +22,6 @@ from pathlib import Path
 from core import files, rope
 from core.errors import InputError
 from experiments import base_models
-from experiments.base_models.model import Scale
 from experiments.kit import command_line, given_model, own, pool, records
 from experiments.kit.plan import Plan
 
@@ -30,7 +29,7 @@ from experiments.kit.plan import Plan
 def main() -> None:
     arguments = _parse()
     model = _local(arguments.model) if arguments.model is not None else None
-    name = given_model.scale_name(model) if model is not None else arguments.scale
+    name = given_model.own_name(model) if model is not None else arguments.scale
     preset = _of_model(name, model, arguments.factor) if model is not None else _of_scale(name, arguments.factor)
     output = arguments.output or records.ROOT / "build" / "rerun" / (name + "-quick" * arguments.quick)
     results = (arguments.results or output / "results").absolute()
@@ -78,14 +77,14 @@ def main() -> None:
     if len(skipped) == sum(len(chain.commands) for chain in chains):
         raise InputError(f"nothing could be measured of {model}; see {logs}.")
     print(f"records in {results}; render them with")
-    print(f"make tables figures pages SCALE={shlex.quote(name)} RESULTS={shlex.quote(str(results))}")
+    print(f"make tables figures pages MODEL={shlex.quote(name)} RESULTS={shlex.quote(str(results))}")
 
 
 def _parse() -> argparse.Namespace:
     parser = command_line.parser(__doc__, prog="python -m experiments.rerun")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--scale", default="tiny", help=f"measure this scale: one of {', '.join(base_models.SCALES)} (default tiny)"
+        "--model", default="tiny", help=f"measure this scale: one of {', '.join(base_models.MODELS)} (default tiny)"
     )
     what.add_argument(
         "--model", metavar="PATH_OR_NAME", help="measure your own checkpoint: a directory or a name on the hub"
@@ -129,7 +128,7 @@ def _parse() -> argparse.Namespace:
         "--output",
         type=command_line.directory,
         metavar="DIR",
-        help="OUTPUT (default build/rerun/SCALE; with --quick …-quick)",
+        help="OUTPUT (default build/rerun/MODEL; with --quick …-quick)",
     )
     where.add_argument(
         "--results", type=command_line.directory, metavar="DIR", help="where records go (default OUTPUT/results)"
@@ -174,7 +173,7 @@ def _state(plan: Plan) -> None:
     sha256 = load_model.provenance(plan.model)["sha256"]
     for factor in plan.factors:
         facts = load_model.facts(plan.model, plan.scale, factor)
-        records.state_scale(plan.results, plan.scale, facts | {"sha256": sha256})
+        records.state_model(plan.results, plan.scale, facts | {"sha256": sha256})
 
 
 def _local(model: str) -> str:

@@ -29,8 +29,8 @@ def build(results: Results) -> Figure:
     found = list(ablations(results, "longbench_e", "n_hat"))
     if not found:
         raise NotMeasured(
-            f"no ablation over n̂ by longbench_e under {results.folder / results.scale.name}; "
-            f"`make ablations SCALE={results.scale.name}` measures one."
+            f"no ablation over n̂ by longbench_e under {results.folder / results.model.name}; "
+            f"`make ablations MODEL={results.model.name}` measures one."
         )
     state, ablation = found[-1]
     rows = sorted(ablation.rows.items(), reverse=True)
@@ -38,7 +38,7 @@ def build(results: Results) -> Figure:
     found = [row.scores(metrics.longbench_e) for _, row in rows]
     if any(AVERAGE not in scores for scores in found):
         raise NotMeasured(
-            f"longbench_e over n̂ under {results.folder / results.scale.name} has no samples of some lengths, and so no "
+            f"longbench_e over n̂ under {results.folder / results.model.name} has no samples of some lengths, and so no "
             "average; measure it without --limit and with all --tasks."
         )
     scores = [scores[AVERAGE] for scores in found]
@@ -58,7 +58,7 @@ def build(results: Results) -> Figure:
     axes.set_ylabel("score, mean over tasks")
     first = ablation.first
     kind = f", {first.first['benchmark']}" if "benchmark" in first.first else ""
-    axes.set_title(f"{results.scale.title}{kind},\n{state}, s = {first.setting.factor:g}", loc="left", fontsize=7)
+    axes.set_title(f"{results.model.title}{kind},\n{state}, s = {first.setting.factor:g}", loc="left", fontsize=7)
     axes.set_ylim(0)
     right.set_ylim(0)
     axes.legend(lines, ["score", "disturbance"], loc="lower left")

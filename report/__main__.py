@@ -25,10 +25,11 @@ def main() -> None:
     parser.add_argument("--output", type=command_line.directory, metavar="DIR", help="default build/report/")
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
-    if not results.scales(arguments.results):
-        raise InputError(f"no records under {arguments.results}; measure something, or give --results.")
-    output = arguments.output or default_output(arguments.results)
-    file = files.write(output / "index.html", page.build(arguments.results))
+    folder = results.place(None, arguments.results)
+    if not results.models(folder):
+        raise InputError(f"no records under {folder}; measure something, or give --results.")
+    output = arguments.output or default_output(folder)
+    file = files.write(output / "index.html", page.build(folder))
     print(os.path.relpath(file))
 
 

@@ -22,9 +22,9 @@ class Claim:
     shown: tuple[str, ...] = ()
 
     def findings(self, folder: Path) -> list[Finding]:
-        """At every scale that has records under `folder`; NOT_RUN where none has."""
+        """At every model that has records under `folder`; NOT_RUN where none has."""
         measured = list(results.every(folder))
-        return [finding for test in self.tests for scale in measured for finding in test(scale)] or [NOT_RUN]
+        return [finding for test in self.tests for model in measured for finding in test(model)] or [NOT_RUN]
 
 
 CLAIMS = (
@@ -40,7 +40,7 @@ CLAIMS = (
         (disturbances.least,),
         ("disturbance_strategies", "disturbance"),
     ),
-    Claim("Less disturbance extends a model better", "section 5.1", (disturbances.order_loss,), ("extension",)),
+    Claim("Less disturbance extends a model better", "section 5.1", (disturbances.order_loss,), ("loss_by_position",)),
     Claim(
         "The same, over dozens of selections of pairs (beyond the paper)",
         "section 5.1",
@@ -55,7 +55,7 @@ CLAIMS = (
             lengths.collapses("passkey", metrics.passkey, "%"),
             lengths.collapses("ruler", metrics.ruler, "%"),
         ),
-        ("extension", "passkey", "perplexity", "ruler"),
+        ("loss_by_position", "passkey", "perplexity", "ruler"),
     ),
     Claim(
         "Best on LongBench-E, the more so beyond L",

@@ -31,8 +31,8 @@ class Gallery:
     """
 
     def __init__(self, measured: Results):
-        self.measured, self.scale = measured, measured.scale
-        self._folder = root(measured.folder) / "figures" / self.scale.name
+        self.measured, self.model = measured, measured.model
+        self._folder = root(measured.folder) / "figures" / self.model.name
 
     @functools.cached_property
     def figures(self) -> list[str]:
@@ -91,7 +91,7 @@ class Gallery:
         return f"<ul class=shown>{''.join(found)}</ul>" if found else ""
 
     def _id(self, kind: str, name: str) -> str:
-        return html.anchor(kind, self.scale.name, name)
+        return html.anchor(kind, self.model.name, name)
 
 
 def _place(title: str) -> tuple[bool, int, str]:

@@ -24,7 +24,7 @@ class Shown:
     """How a claim of report.claims is shown.
 
     Attributes:
-        section: of a scale's page, which has its numbers.
+        section: of a model's page, which has its numbers.
         claim: in fewer words, or for one who has not read the paper.
         paper: what the paper says, where it states no number that compares.
     """
@@ -63,7 +63,7 @@ class Line:
         paper: its number, or what it says; likewise.
         ours: what was measured on the first of the models, with its interval.
         verdict: one of analysis.claims.finding.VERDICTS.
-        scales: (name, title) of the models on which it came out.
+        models: (name, title) of the models on which it came out.
         section: of those models' pages.
     """
 
@@ -71,7 +71,7 @@ class Line:
     paper: str
     ours: str
     verdict: str
-    scales: tuple[tuple[str, str], ...]
+    models: tuple[tuple[str, str], ...]
     section: str
 
 
@@ -98,9 +98,9 @@ def _lines(shown: Shown, findings: list[Finding]) -> Iterator[Line]:
             continue
         fact = _telling(own[0])
         paper = _papers(fact) or shown.paper
-        scales = tuple((finding.scale.name, finding.scale.title) for finding in own if finding.scale)
+        models = tuple((finding.model.name, finding.model.title) for finding in own if finding.model)
         claim = "" if before is not None else shown.claim
-        yield Line(claim, "" if paper == before else paper, _ours(fact, own[0]), verdict, scales, shown.section)
+        yield Line(claim, "" if paper == before else paper, _ours(fact, own[0]), verdict, models, shown.section)
         before = paper
 
 

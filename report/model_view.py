@@ -1,4 +1,4 @@
-"""What the templates of pages can say of a scale: tables, figures, and numbers with their intervals, from its records.
+"""What the templates of pages can say of a model: tables, figures, and numbers with their intervals, from its records.
 
 A row is named as tables print it, "DPRoPE (n̂ = 28)"; one that is not there is an error, and so is a sentence whose
 condition no longer holds: a page never says what its records do not.
@@ -30,7 +30,7 @@ RIVAL = rope.METHODS[rope.RIVAL].title
 
 
 class View:
-    """A scale's records.
+    """A model's records.
 
     Args:
         measured: the records.
@@ -38,13 +38,13 @@ class View:
     """
 
     def __init__(self, measured: Results, page: Path):
-        self.results, self.page, self.scale = measured, page, measured.scale
+        self.results, self.page, self.model = measured, page, measured.model
         self._shown: set[str] = set()
 
     # Tables and figures
 
     def has(self, name: str) -> bool:
-        """Whether there is such a table of the scale."""
+        """Whether there is such a table of the model."""
         return _built(self.results, name) is not None
 
     def table(self, name: str, caption: bool = True) -> str:
@@ -55,13 +55,13 @@ class View:
         """
         made = _built(self.results, name)
         if made is None:
-            raise NotMeasured(f"no table {name} of {self.scale.name}: there is no record of it.")
+            raise NotMeasured(f"no table {name} of {self.model.name}: there is no record of it.")
         self._shown.add(name)
         return markdown.render(made, caption)
 
     def figure(self, name: str, text: str) -> str:
         """A link to it; empty where it was not rendered."""
-        file = root(self.results.folder) / "figures" / self.scale.name / f"{name}.png"
+        file = root(self.results.folder) / "figures" / self.model.name / f"{name}.png"
         return f"![{text}]({os.path.relpath(file, self.page)})" if file.is_file() else ""
 
     def part(self, heading: str, tables: list[str], figures: dict[str, str] | None = None) -> str:
@@ -100,7 +100,7 @@ class View:
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def loss(self, name: str, than: str = RIVAL, trained: bool = False, factor: float | None = None) -> Score:
         """On the beginnings of books beyond L, a row's loss minus another's, in nats per token, paired by block."""
-        return loss_by_position.gap(*(self.row("extension", each, trained, factor) for each in (name, than)))
+        return loss_by_position.gap(*(self.row("loss_by_position", each, trained, factor) for each in (name, than)))
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def books(
@@ -148,7 +148,7 @@ class View:
 
     def ranked(self, trained: bool = False, factor: float | None = None) -> list[tuple[str, Score]]:
         """The comparison's methods with their loss beyond L minus the rival's, least first; learned factors apart."""
-        rows = self._rows("extension", trained, factor).only(in_comparison(self.scale)).rows
+        rows = self._rows("loss_by_position", trained, factor).only(in_comparison(self.model)).rows
         names = [row.setting.name for row in rows if not row.setting.learned]
         found = [(name, self.loss(name, trained=trained, factor=factor)) for name in names]
         return sorted(found, key=lambda entry: entry[1].mean)
@@ -162,11 +162,11 @@ class View:
 
     def pairs(self, name: str, factor: float | None = None) -> set[int]:
         """Those that a row without training interpolates."""
-        return set(_interpolated(self.scale.geometry, self.row("extension", name, factor=factor).setting))
+        return set(_interpolated(self.model.geometry, self.row("loss_by_position", name, factor=factor).setting))
 
     def disturbance(self, name: str, factor: float | None = None) -> float:
         """The averaged disturbance of a row without training, in 10⁻³ nat."""
-        return 1e3 * loss_by_position.disturbance(self.results, self.row("extension", name, factor=factor))
+        return 1e3 * loss_by_position.disturbance(self.results, self.row("loss_by_position", name, factor=factor))
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
@@ -187,7 +187,7 @@ class View:
         """The only record of an experiment, or that of a file's name."""
         found = [run for run in self.results.require(experiment) if file in (None, run["file"])]
         if len(found) != 1:
-            raise InputError(f"{len(found)} records of {experiment}/{file or '*'} at {self.scale.name}, not one.")
+            raise InputError(f"{len(found)} records of {experiment}/{file or '*'} at {self.model.name}, not one.")
         return found[0]
 
     def order(self, convention: str) -> Score:
@@ -206,7 +206,7 @@ class View:
 
     def remeasured(self, folder: str) -> float:
         """How far losses by position that were measured again part, the most over all blocks, in nats per token."""
-        pairs = self._repeated(folder, "extension")
+        pairs = self._repeated(folder, "loss_by_position")
         return max(
             float(np.abs(loss_by_position.blocks(again) - loss_by_position.blocks(first)).max())
             for again, first in pairs
@@ -214,17 +214,17 @@ class View:
 
     def wavelength(self, pair: int) -> float:
         """Of a pair in pre-training, in tokens."""
-        return float(self.scale.geometry.wavelength[pair])
+        return float(self.model.geometry.wavelength[pair])
 
     def relearned(self, folder: str) -> float:
         """How far factors that were learned again part, the most over pairs whose wavelength is below L, as a share."""
-        seen = self.scale.geometry.wavelength < self.scale.geometry.context_length
+        seen = self.model.geometry.wavelength < self.model.geometry.context_length
         ratios = (np.divide(again["factors"], first["factors"]) for again, first in self._repeated(folder, "learned"))
         return max(float(np.abs(ratio[seen] - 1).max()) for ratio in ratios)
 
     def _repeated(self, folder: str, experiment: str) -> Iterator[tuple[dict, dict]]:
         """The records of an experiment that a subfolder repeats, each with the first one."""
-        for file in sorted((self.results.folder / self.scale.name / folder / experiment).glob("*.json")):
+        for file in sorted((self.results.folder / self.model.name / folder / experiment).glob("*.json")):
             yield shapes.read(file, experiment), self.record(experiment, file.stem)
 
     def took(self, *experiments: str) -> str:
@@ -243,7 +243,7 @@ class View:
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
-        if experiment != "extension":
+        if experiment != "loss_by_position":
             return compared(self.results, experiment, trained)
         untrained = loss_by_position.untrained(
             self.results, factor or min(loss_by_position.measured_factors(self.results))
@@ -252,9 +252,9 @@ class View:
 
 
 def environment(view: View) -> dict[str, object]:
-    """The names that a scale's template has, besides the filters."""
+    """The names that a model's template has, besides the filters."""
     public = {name: getattr(view, name) for name in dir(view) if name[0] != "_"}
-    geometry = view.scale.geometry
+    geometry = view.model.geometry
     return public | {"L": geometry.context_length, "d": geometry.head_dim, "base": geometry.base}
 
 
@@ -275,16 +275,16 @@ def shown(score: Score, digits: int = 2, sign: bool = False) -> str:
 
 
 def named(measured: Results) -> list[str]:
-    """The tables that there may be of a scale: those of tables/, and of an experiment that has none, its scores."""
+    """The tables that there may be of a model: those of tables/, and of an experiment that has none, its scores."""
     known = command.names()
     plain = (name for name in measured.experiments() if name not in known)
     return known + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
 
 
 @functools.lru_cache(maxsize=512)
-def _build(folder: Path, scale: str, name: str) -> Table | None:
+def _build(folder: Path, model: str, name: str) -> Table | None:
     try:
-        made = command.build(name, Results.of(scale, folder))
+        made = command.build(name, Results.of(model, folder))
     except NotMeasured:
         return None
     return replace(made, blocks=tuple(block for block in made.blocks if block.title not in _published(name)))
@@ -298,7 +298,7 @@ def _published(name: str) -> set[str]:
 
 
 def _built(measured: Results, name: str) -> Table | None:
-    return _build(measured.folder, measured.scale.name, name)
+    return _build(measured.folder, measured.model.name, name)
 
 
 @functools.cache

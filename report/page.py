@@ -46,7 +46,7 @@ def build(folder: Path) -> str:
         ("verdicts", "The verdicts", _verdicts(claims, models)),
         ("code", "The paper against its released code", html.render(DIFFERENCES, caption=False)),
         ("itself", "The paper against itself", _audit()),
-        *((html.anchor("model", one.scale.name), one.scale.title, _model(one)) for one in models),
+        *((html.anchor("model", one.model.name), one.model.title, _model(one)) for one in models),
     ]
     sections = [section for section in sections if section[2]]
     contents = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, title, _ in sections)
@@ -68,7 +68,7 @@ def _embedded(file: str) -> str:
 def _opening(folder: Path, claims: list[Tested], models: list[Gallery]) -> str:
     """Six lines: what this is, the verdicts, the models, how to read, how to rerun, what is missing."""
     verdicts = sum(verdict_table.counts(claims).values())
-    named_models = [f"<b>{escape(one.scale.title)}</b> ({_known(one.measured)})" for one in models]
+    named_models = [f"<b>{escape(one.model.title)}</b> ({_known(one.measured)})" for one in models]
     records = sum(found.records for found in time_taken.compute(folder).values())
     lines = {
         "What": f"A check of <i>{_PAPER}</i> (Wu et al., EMNLP 2024). To extend a model from L to L' = s·L tokens, the "
@@ -80,9 +80,9 @@ def _opening(folder: Path, claims: list[Tested], models: list[Gallery]) -> str:
         "Numbers": f"Every number is read from one of {records:,} records under <code>results/</code>. "
         "Brackets are 95 % intervals; statements that are tested together have wider ones (Holm's correction).",
         "Rerun": "<code>make reproduce</code> renders everything and measures a part anew. <code>make rerun "
-        "SCALE=tiny</code> measures the whole suite of one model. <code>make report</code> makes this page.",
+        "MODEL=tiny</code> measures the whole suite of one model. <code>make report</code> makes this page.",
     }
-    if not any(one.scale.geometry == published.GEOMETRY and _was_run(one.measured) for one in models):
+    if not any(one.model.geometry == published.GEOMETRY and _was_run(one.measured) for one in models):
         lines["Missing"] = (
             "The paper's own scores. They need LLaMA2's weights and eight A100s, so the method is tested on smaller "
             "models."
@@ -91,7 +91,7 @@ def _opening(folder: Path, claims: list[Tested], models: list[Gallery]) -> str:
 
 
 def _known(measured: Results) -> str:
-    return f"L = {measured.scale.context_length:,}" + ("" if _was_run(measured) else ", its geometry alone")
+    return f"L = {measured.model.context_length:,}" + ("" if _was_run(measured) else ", its geometry alone")
 
 
 def _was_run(measured: Results) -> bool:
@@ -128,7 +128,7 @@ def _audit() -> str:
 
 def _model(model: Gallery) -> str:
     """A model's geometry, its figures, and its tables."""
-    geometry = model.scale.geometry
+    geometry = model.model.geometry
     figures = "".join(map(model.figure, model.figures))
     tables = "".join(map(model.table, model.tables))
     length = f"L = {geometry.context_length:,} tokens"

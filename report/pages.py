@@ -1,10 +1,10 @@
 """The pages that say what came out, from templates and records.
 
-    python -m report.pages                 results/<scale>/README.md of every scale, and the repository's own pages
-    python -m report.pages --scale tiny    one scale's page
+    python -m report.pages                 results/<model>/README.md of every model, and the repository's own pages
+    python -m report.pages --model tiny    one model's page
 
-A scale's page is rendered from templates/<scale>.md, whose prose is about the repository's own records, where there is
-one, and from templates/scale.md otherwise. A sentence that the records no longer bear out is an error.
+A model's page is rendered from templates/<model>.md, whose prose is about the repository's own records, where there is
+one, and from templates/model.md otherwise. A sentence that the records no longer bear out is an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import jinja2
 
 from analysis import results, time_taken
-from analysis.results import Results
+from analysis.results import Results, place
 from core import files, rope
 from core.errors import InputError
 from experiments.kit import command_line
@@ -27,7 +27,7 @@ from report.paper_and_code import DIFFERENCES
 from tables.kit import markdown
 
 TEMPLATES = Path(__file__).parent / "templates"
-# The repository's own pages, which speak of several scales: where each belongs.
+# The repository's own pages, which speak of several models: where each belongs.
 OVERALL = {
     "README.md": ROOT / "README.md",
     "experiments.md": ROOT / "experiments" / "README.md",
@@ -38,33 +38,33 @@ OVERALL = {
 }
 
 
-def pages(folder: Path, scale: str | None = None) -> dict[Path, str]:
-    """What belongs in which file: a scale's page, or every scale's; and the repository's own pages, of its records.
+def pages(folder: Path, model: str | None = None) -> dict[Path, str]:
+    """What belongs in which file: a model's page, or every model's; and the repository's own pages, of its records.
 
     Raises:
-        InputError: no such scale, or the records no longer say what a template does.
+        InputError: no such model, or the records no longer say what a template does.
     """
-    scales = [scale] if scale else results.scales(folder)
-    if not scales:
+    models = [model] if model else results.models(folder)
+    if not models:
         raise InputError(f"no records under {folder}; measure something, or give --results.")
-    made = {folder / name / "README.md": scale_page(Results.of(name, folder)) for name in scales}
-    return made if scale or folder.resolve() != RESULTS else made | overall_pages()
+    made = {folder / name / "README.md": model_page(Results.of(name, folder)) for name in models}
+    return made if model or folder.resolve() != RESULTS else made | overall_pages()
 
 
-def scale_page(measured: Results) -> str:
-    """A scale's page."""
-    own = f"{measured.scale.name.replace('-', '_')}.md"
+def model_page(measured: Results) -> str:
+    """A model's page."""
+    own = f"{measured.model.name.replace('-', '_')}.md"
     ours = measured.folder.resolve() == RESULTS and (TEMPLATES / own).is_file()
-    return _render(own if ours else "scale.md", environment(View(measured, measured.folder / measured.scale.name)))
+    return _render(own if ours else "model.md", environment(View(measured, measured.folder / measured.model.name)))
 
 
 def overall_pages() -> dict[Path, str]:
     """The repository's own pages, by where each belongs."""
     checks = audit.findings()
-    of = {measured.scale.name: measured for measured in results.every()}
+    of = {measured.model.name: measured for measured in results.every()}
 
-    def took(scale: str, *experiments: str) -> str:
-        return View(of[scale], ROOT).took(*experiments)
+    def took(model: str, *experiments: str) -> str:
+        return View(of[model], ROOT).took(*experiments)
 
     names = {
         "cost": took,
@@ -80,7 +80,7 @@ def overall_pages() -> dict[Path, str]:
     }
     made = {}
     for name, file in OVERALL.items():
-        views = {scale: View(measured, file.parent) for scale, measured in of.items()}
+        views = {model: View(measured, file.parent) for model, measured in of.items()}
         made[file] = _render(name, names | {"of": views})
     return made
 
@@ -104,10 +104,10 @@ def _render(template: str, names: dict) -> str:
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m report.pages")
-    parser.add_argument("--scale", help="whose page (default: every scale that has records, and the overall pages)")
+    parser.add_argument("--model", help="whose page (default: every model that has records, and the overall pages)")
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
-    made = pages(arguments.results, arguments.scale)
+    made = pages(place(arguments.model, arguments.results), arguments.model)
     for file, text in made.items():
         files.write(file, text)
         print(os.path.relpath(file))

@@ -36,24 +36,24 @@ def build(folder: Path) -> str:
 
 
 def _made(measured: Results) -> Iterator[str]:
-    """A line for each kind of output of a scale."""
+    """A line for each kind of output of a model."""
     for kind, suffix in _OUTPUTS:
-        names = sorted(file.stem for file in (root(measured.folder) / kind / measured.scale.name).glob(f"*{suffix}"))
+        names = sorted(file.stem for file in (root(measured.folder) / kind / measured.model.name).glob(f"*{suffix}"))
         if names:
-            yield f"{kind}/{measured.scale.name}/: {len(names)} {kind if len(names) > 1 else kind[:-1]}"
-    if (measured.folder / measured.scale.name / "README.md").is_file():
-        yield f"results/{measured.scale.name}/README.md"
+            yield f"{kind}/{measured.model.name}/: {len(names)} {kind if len(names) > 1 else kind[:-1]}"
+    if (measured.folder / measured.model.name / "README.md").is_file():
+        yield f"results/{measured.model.name}/README.md"
 
 
 def _losses(measured: Results) -> list[str]:
     """The comparison without training at each factor, by range of positions."""
     lines = []
     for factor in loss_by_position.measured_factors(measured):
-        rows = loss_by_position.untrained(measured, factor).only(in_comparison(measured.scale))
+        rows = loss_by_position.untrained(measured, factor).only(in_comparison(measured.model))
         if not rows:
             continue
         spans = ", ".join(loss_by_position.ranges(rows.first))
-        lines += ["", f"{measured.scale.title}, s = {factor:g}, without training, nats per token at {spans}:"]
+        lines += ["", f"{measured.model.title}, s = {factor:g}, without training, nats per token at {spans}:"]
         width = max(len(row.setting.name) for row in rows.rows)
         for row in rows.rows:
             scores = "  ".join(
@@ -66,7 +66,7 @@ def _losses(measured: Results) -> list[str]:
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m report.summary")
     command_line.add_results_argument(parser)
-    print(build(parser.parse_args().results))
+    print(build(results.place(None, parser.parse_args().results)))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from analysis.claims.finding import EXACT, NONE, VERDICTS, Finding, overall
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
-from analysis.results import Scale
+from analysis.results import Model
 from report import facts
 from report.claims import CLAIMS, Claim
 from report.gallery import Gallery
@@ -25,14 +25,14 @@ MEANING = {
 
 @dataclass(frozen=True)
 class Tested:
-    """A claim and what was found of it, by scale; empty where nothing was measured."""
+    """A claim and what was found of it, by model; empty where nothing was measured."""
 
     claim: Claim
-    by_scale: dict[str, list[Finding]]
+    by_model: dict[str, list[Finding]]
 
-    def verdict(self, scale: str) -> str | None:
-        """Of all findings of a scale together; None where there is none."""
-        found = [finding.verdict for finding in self.by_scale.get(scale, ())]
+    def verdict(self, model: str) -> str | None:
+        """Of all findings of a model together; None where there is none."""
+        found = [finding.verdict for finding in self.by_model.get(model, ())]
         return overall(found) if found else None
 
 
@@ -40,17 +40,17 @@ def tested(folder: Path) -> list[Tested]:
     """Every claim, in the paper's order."""
     made = []
     for claim in CLAIMS:
-        by_scale: dict[str, list[Finding]] = {}
+        by_model: dict[str, list[Finding]] = {}
         for finding in claim.findings(folder):
-            if finding.scale:
-                by_scale.setdefault(finding.scale.name, []).append(finding)
-        made.append(Tested(claim, by_scale))
+            if finding.model:
+                by_model.setdefault(finding.model.name, []).append(finding)
+        made.append(Tested(claim, by_model))
     return made
 
 
 def counts(claims: list[Tested]) -> Counter[str]:
     """How many verdicts there are of each kind: one for each claim and model, one for each claim that was not run."""
-    return Counter(one.verdict(scale) or NONE for one in claims for scale in one.by_scale or [""])
+    return Counter(one.verdict(model) or NONE for one in claims for model in one.by_model or [""])
 
 
 def legend(claims: list[Tested]) -> str:
@@ -66,7 +66,7 @@ def legend(claims: list[Tested]) -> str:
 
 def render(claims: list[Tested], models: list[Gallery]) -> str:
     """The table. Without a script every row is open; the script closes them and makes the claims buttons."""
-    heads = ["in the paper", "the claim", *(model.scale.title for model in models)]
+    heads = ["in the paper", "the claim", *(model.model.title for model in models)]
     header = "".join(f"<th scope=col>{escape(title)}</th>" for title in heads)
     rows = "".join(_claim(number, one, models) for number, one in enumerate(claims, start=1))
     return (
@@ -76,7 +76,7 @@ def render(claims: list[Tested], models: list[Gallery]) -> str:
 
 
 def _claim(number: int, one: Tested, models: list[Gallery]) -> str:
-    cells = "".join(_cell(one, model.scale) for model in models)
+    cells = "".join(_cell(one, model.model) for model in models)
     opened = "".join(_opened(one, model) for model in models) or "<p>No record of it.</p>"
     return (
         f'<tbody id="claim-{number}"><tr class=claim><td data-order={number}>{escape(one.claim.where)}</td>'
@@ -85,24 +85,24 @@ def _claim(number: int, one: Tested, models: list[Gallery]) -> str:
     )
 
 
-def _cell(one: Tested, scale: Scale) -> str:
+def _cell(one: Tested, model: Model) -> str:
     """A word, and how many of the statements behind it have that verdict where some do not."""
-    verdict = one.verdict(scale.name)
-    title = escape(scale.title)
+    verdict = one.verdict(model.name)
+    title = escape(model.title)
     if verdict is None:
-        if one.by_scale:
+        if one.by_model:
             return f"<td class=unmeasured data-model='{title}' data-order={len(VERDICTS)}>–</td>"
         verdict = NONE
-    decided = facts.decided(one.by_scale.get(scale.name, ()))
+    decided = facts.decided(one.by_model.get(model.name, ()))
     same = decided.count(verdict)
     share = f" <small>{same} of {len(decided)}</small>" if same < len(decided) else ""
     return f"<td data-model='{title}' data-order={VERDICTS.index(verdict)}>{facts.chip(verdict)}{share}</td>"
 
 
 def _opened(one: Tested, model: Gallery) -> str:
-    verdict = one.verdict(model.scale.name)
+    verdict = one.verdict(model.model.name)
     if verdict is None:
         return ""
-    found = facts.render(one.by_scale[model.scale.name])
+    found = facts.render(one.by_model[model.model.name])
     links = model.links(one.claim.shown)
-    return f"<section><h3>{escape(model.scale.title)} {facts.chip(verdict)}</h3>{found}{links}</section>"
+    return f"<section><h3>{escape(model.model.title)} {facts.chip(verdict)}</h3>{found}{links}</section>"

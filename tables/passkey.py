@@ -24,7 +24,7 @@ def build(results: Results) -> Table:
         left_out += rows.left_out
         if rows:
             found = [(name, passkey.by_length(row)) for name, row in titled(rows, metrics.passkey)]
-            blocks.append(_block(f"{results.scale.title}, measured {state}", found))
+            blocks.append(_block(f"{results.model.title}, measured {state}", found))
     return noted(Table("passkey", CAPTION, tuple(blocks), "Figure 4"), left_out)
 
 

@@ -52,7 +52,7 @@ def groups(results: Results) -> list[Learned]:
         InputError: a record has not one factor for each pair.
     """
     found: dict[tuple, list[dict]] = {}
-    pairs = results.scale.geometry.pairs
+    pairs = results.model.geometry.pairs
     for run in results.require("learned"):
         if len(run["factors"]) != pairs:
             raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
@@ -87,7 +87,7 @@ def scored(results: Results, factor: float) -> Scored | None:
     for row in comparison.rows:
         if start := row.setting.learned:
             learned.setdefault(start[0], []).extend(row.runs)
-        elif in_comparison(results.scale)(row):
+        elif in_comparison(results.model)(row):
             rows[row.setting.name] = row
     if not comparison:
         return None
@@ -117,13 +117,13 @@ def inverse(results: Results, setting: Setting) -> np.ndarray | None:
     if method is None or not method.ready:
         return None
     try:
-        scaling = rope.scale(results.scale.geometry, setting.method, setting.factor, **dict(setting.options))
+        scaling = rope.scale(results.model.geometry, setting.method, setting.factor, **dict(setting.options))
     except InputError:  # the record is from another version, or its file is not here
         return None
-    return results.scale.geometry.inv_freq / scaling.inv_freq
+    return results.model.geometry.inv_freq / scaling.inv_freq
 
 
 def compared(results: Results, factor: float) -> Comparison:
     """The settings of the comparison at a factor, except learned ones."""
-    rows = loss_by_position.untrained(results, factor).only(in_comparison(results.scale))
+    rows = loss_by_position.untrained(results, factor).only(in_comparison(results.model))
     return rows.only(lambda row: row.setting.learned is None)

@@ -19,7 +19,7 @@ from eval.intervals import mean_interval
 
 def measured_factors(results: Results) -> list[float]:
     """The scaling factors of the records."""
-    return factors(results, "extension")
+    return factors(results, "loss_by_position")
 
 
 def untrained(results: Results, factor: float) -> Comparison:
@@ -27,7 +27,7 @@ def untrained(results: Results, factor: float) -> Comparison:
 
     If several sets of books were scored at this factor, it is the set with the most settings.
     """
-    return compared(results, "extension", False, lambda run: float(run["factor"]) == factor, twins=False)
+    return compared(results, "loss_by_position", False, lambda run: float(run["factor"]) == factor, twins=False)
 
 
 def fine_tuned(results: Results, like: Comparison) -> Comparison:
@@ -36,7 +36,11 @@ def fine_tuned(results: Results, like: Comparison) -> Comparison:
         return Comparison(())
     wanted = {name: like.first[name] for name in ("data", "length", "factor")}
     return compared(
-        results, "extension", True, lambda run: all(run[name] == value for name, value in wanted.items()), twins=False
+        results,
+        "loss_by_position",
+        True,
+        lambda run: all(run[name] == value for name, value in wanted.items()),
+        twins=False,
     )
 
 
@@ -45,7 +49,7 @@ def parts(results: Results, factor: float) -> list[Comparison]:
     found = untrained(results, factor)
     if found:
         return [rows for rows in (found, fine_tuned(results, found)) if rows]
-    tuned = compared(results, "extension", True, lambda run: float(run["factor"]) == factor, twins=False)
+    tuned = compared(results, "loss_by_position", True, lambda run: float(run["factor"]) == factor, twins=False)
     return [tuned] if tuned else []
 
 
@@ -86,9 +90,9 @@ def _over_seeds(row: Row) -> dict:
 def disturbance(results: Results, row: Row) -> float | None:
     """The averaged disturbance of a row, in nats (released convention): from a record if there is one, else computed.
 
-    None for a learned method, whose scale follows the input, and for a method that is not registered.
+    None for a learned method, whose RoPE scale follows the input, and for a method that is not registered.
     """
-    setting, geometry = row.setting, results.scale.geometry
+    setting, geometry = row.setting, results.model.geometry
     options = {name: value for name, value in setting.options if name != "attention_factor"}  # changes no angle
     for record in results.records("disturbance"):
         for scored in record["scores"] if float(record["factor"]) == setting.factor else ():

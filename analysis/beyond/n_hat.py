@@ -31,7 +31,7 @@ class Column:
 def columns(results: Results) -> tuple[float | None, list[Column]]:
     """The factor at which the most n̂ were measured, and every evaluation at it; other factors are not shown."""
     wanted: list[tuple[str, str, Metrics, str | None, int, bool]] = [
-        ("extension", "Loss", metrics.beyond, "beyond", 3, True),
+        ("loss_by_position", "Loss", metrics.beyond, "beyond", 3, True),
         ("perplexity", "Perplexity", metrics.perplexity, None, 2, True),
         ("passkey", "Passkeys", metrics.passkeys_of_all_lengths, "all", 0, False),
         ("ruler", "RULER", metrics.ruler, None, 1, False),

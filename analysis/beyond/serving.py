@@ -105,7 +105,7 @@ def _tempered(results: Results, setting: Setting) -> bool:
     if setting.method not in rope.METHODS or rope.METHODS[setting.method].start:
         return False
     try:
-        scaling = rope.scale(results.scale.geometry, setting.method, setting.factor, **dict(setting.options))
+        scaling = rope.scale(results.model.geometry, setting.method, setting.factor, **dict(setting.options))
     except InputError:  # the record is from another version with other options
         return False
     return scaling.attention_factor != 1

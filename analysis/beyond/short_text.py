@@ -24,14 +24,14 @@ def differences(results: Results, factor: float, trained: bool) -> dict[Setting,
     Perplexity is in per cent, at the positions below L; the Open LLM benchmarks are in points. Only settings whose
     benchmark scores are recorded by document are listed. Several seeds are averaged.
     """
-    return _differences(results.folder, results.scale.name, factor, trained)
+    return _differences(results.folder, results.model.name, factor, trained)
 
 
 @functools.lru_cache(maxsize=64)  # a table and its page need the same
-def _differences(folder: Path, scale: str, factor: float, trained: bool) -> dict[Setting, Scores]:
-    results = Results.of(scale, folder)
+def _differences(folder: Path, model: str, factor: float, trained: bool) -> dict[Setting, Scores]:
+    results = Results.of(model, folder)
     found: dict[Setting, dict] = {}
-    for experiment, change in (("extension", _perplexity), ("open_llm", _benchmarks)):
+    for experiment, change in (("loss_by_position", _perplexity), ("open_llm", _benchmarks)):
 
         def at_factor(run: dict) -> bool:
             return float(run["factor"]) == factor
@@ -50,7 +50,7 @@ def _differences(folder: Path, scale: str, factor: float, trained: bool) -> dict
 def left_out(results: Results, factor: float, trained: bool) -> list[LeftOut]:
     """The records that are not comparable with the rest."""
     found = []
-    for experiment in ("extension", "open_llm"):
+    for experiment in ("loss_by_position", "open_llm"):
         found += compared(results, experiment, trained, lambda run: float(run["factor"]) == factor).left_out
     return found
 

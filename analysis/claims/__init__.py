@@ -1,7 +1,7 @@
-"""What the records say about a claim: typed numbers at each scale, and a verdict that follows from them alone.
+"""What the records say about a claim: typed numbers of each model, and a verdict that follows from them alone.
 
 Each kind of claim has one function that is a test, or that returns one. A test maps results to the findings at that
-scale, or to none if nothing was measured. A claim of the paper is tested against the paper's own rivals, at the paper's
+model, or to none if nothing was measured. A claim of the paper is tested against the paper's own rivals, at the paper's
 own setting. Both are fixed before anything is measured: the best of several is never picked by its score.
 """
 

@@ -92,12 +92,12 @@ def _ablated(
         about = f"{told(label, decisions)}. The differences are to {SYMBOLS[option]} = {own:g}"
         edges = {region.high for region, _ in stated.values()} - {0.0}
         margin = Quantity("the spread of the paper's own numbers", Score(max(edges)), 2, "points") if edges else None
-        yield concluded(results.scale, facts, about, margin, values=len(facts))
+        yield concluded(results.model, facts, about, margin, values=len(facts))
 
 
 def _of_papers_range(results: Results, found: Ablation, option: str) -> dict[float, Row]:
     """The rows, by value, within the range of the paper's table; n̂ counts as a share of the dimensions."""
     values = effects.ablated(f"{option}_open_llm", "Avg.")
-    share = results.scale.geometry.head_dim / published.GEOMETRY.head_dim if option == "n_hat" else 1.0
+    share = results.model.geometry.head_dim / published.GEOMETRY.head_dim if option == "n_hat" else 1.0
     least, most = min(values) * share, max(values) * share
     return {value: row for value, row in found.rows.items() if least <= value <= most}

@@ -24,7 +24,7 @@ _ABOUT = "disturbance and loss beyond L, without training"
 
 def published_numbers(results: Results) -> Iterator[Finding]:
     """The paper's disturbances against those recomputed in float32, for a model of the paper's geometry."""
-    if results.scale.geometry != published.GEOMETRY:
+    if results.model.geometry != published.GEOMETRY:
         return
     numbers, facts, worst = published.disturbance(), [], 0.0
     for run in results.records("disturbance"):
@@ -40,14 +40,14 @@ def published_numbers(results: Results) -> Iterator[Finding]:
             facts.append(Fact(both, float(run["factor"]), rope.METHODS[row["method"]].title, stated=met))
     if facts:
         facts.append(Fact((Quantity("largest deviation", Score(100 * worst), unit="%"),)))
-        yield concluded(results.scale, facts, "averaged disturbances in 10⁻³ nat")
+        yield concluded(results.model, facts, "averaged disturbances in 10⁻³ nat")
 
 
 def least(results: Results) -> Iterator[Finding]:
     """DPRoPE's disturbance at t = 0 against the least of the paper's rivals; nothing here is random."""
     facts = []
     # The disturbance depends only on the geometry, so every model of the paper's geometry must give its numbers.
-    met = EXACT if results.scale.geometry == published.GEOMETRY else REPRODUCED
+    met = EXACT if results.model.geometry == published.GEOMETRY else REPRODUCED
     for run in results.records("disturbance"):
         rows = {row["method"]: row for row in _of(run, "float64") if not row["options"]}
         rivals = [rows[name] for name in effects.rivals("disturbance") if name in rows]
@@ -61,7 +61,7 @@ def least(results: Results) -> Iterator[Finding]:
         stated = met if ours["average"] <= rival["average"] else CONTRADICTED
         facts.append(Fact(quantities, float(run["factor"]), stated=stated))
     if facts:
-        yield concluded(results.scale, facts, "averaged disturbances in 10⁻³ nat")
+        yield concluded(results.model, facts, "averaged disturbances in 10⁻³ nat")
 
 
 def _of(run: dict, precision: str) -> list[dict]:
@@ -73,7 +73,7 @@ def order_loss(results: Results) -> Iterator[Finding]:
     """The central claim, without training: whether settings with less disturbance have less loss beyond L."""
     found = []
     for factor in loss_by_position.measured_factors(results):
-        rows = loss_by_position.untrained(results, factor).only(in_comparison(results.scale)).rows
+        rows = loss_by_position.untrained(results, factor).only(in_comparison(results.model)).rows
         moved = [(loss_by_position.disturbance(results, row), row) for row in rows]
         pairs = [(average, row.first["ranges"][-1]["mean"]) for average, row in moved if average is not None]
         if len(pairs) < 4 or any(len(set(values)) == 1 for values in zip(*pairs)):  # too little to order
@@ -88,7 +88,7 @@ def order_loss(results: Results) -> Iterator[Finding]:
     for (factor, rho, loss), decision in zip(found, decisions):
         quantities = (loss, decided(f"Spearman's ρ over {rho.samples} settings", decision))
         facts.append(Fact(quantities, factor, decision=decision))
-    yield concluded(results.scale, facts, _ABOUT, factors=len(facts))
+    yield concluded(results.model, facts, _ABOUT, factors=len(facts))
 
 
 def correlation(pairs: list[tuple[float, float]]) -> Estimate:
@@ -127,4 +127,4 @@ def selections_order_loss(results: Results) -> Iterator[Finding]:
         facts.append(Fact(quantities, float(run["factor"]), convention, decision))
     if facts:
         runs = len(results.records("selections"))
-        yield concluded(results.scale, facts, _ABOUT, conventions=len(facts) // runs, factors=runs)
+        yield concluded(results.model, facts, _ABOUT, conventions=len(facts) // runs, factors=runs)

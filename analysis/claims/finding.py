@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED, Decision
-from analysis.results import Scale
+from analysis.results import Model
 from analysis.scores import Score
 
 EXACT, NONE = "reproduced exactly", "not run"
@@ -62,10 +62,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was measured at one scale.
+    """What was measured of one model.
 
     Attributes:
-        scale: the scale of the records; None if no scale has any.
+        model: the model of the records; None if no model has any.
         verdict: one of VERDICTS.
         facts: the numbers.
         about: what the numbers are, and of which models.
@@ -73,7 +73,7 @@ class Finding:
         margin: for a claim of no effect, the difference up to which there is none, named by its origin.
     """
 
-    scale: Scale | None
+    model: Model | None
     verdict: str
     facts: tuple[Fact, ...] = ()
     about: str = ""
@@ -82,7 +82,7 @@ class Finding:
 
 
 def concluded(
-    scale: Scale, facts: Sequence[Fact], about: str = "", margin: Quantity | None = None, **family: int
+    model: Model, facts: Sequence[Fact], about: str = "", margin: Quantity | None = None, **family: int
 ) -> Finding:
     """The finding of some facts.
 
@@ -92,7 +92,7 @@ def concluded(
     counts = tuple((count, name if count > 1 else name.removesuffix("s")) for name, count in family.items())
     several = tuple(entry for entry in counts if entry[0] > 1)
     verdict = overall([fact.verdict for fact in facts if fact.verdict])
-    return Finding(scale, verdict, tuple(facts), about, several, margin)
+    return Finding(model, verdict, tuple(facts), about, several, margin)
 
 
 def overall(verdicts: Sequence[str]) -> str:

@@ -50,7 +50,7 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
             at = [Quantity(f"{called(row)} at {end}", own[end], 1, unit) for end in ends]
             facts.append(Fact((*at, decided(name, decision, 0, "%")), factor, experiment, decision))
         if facts:
-            yield concluded(results.scale, facts, statements=2, factors=len(facts) // 2)
+            yield concluded(results.model, facts, statements=2, factors=len(facts) // 2)
 
     return test
 
@@ -102,7 +102,7 @@ def finds_all_passkeys(results: Results) -> Iterator[Finding]:
         quantity = Quantity(called(row), interval, 0, f"% of {score.n}")
         facts.append(Fact((quantity,), row.setting.factor, "", decision))
     if facts:
-        yield concluded(results.scale, facts, "passkeys found within L'", factors=len(facts))
+        yield concluded(results.model, facts, "passkeys found within L'", factors=len(facts))
 
 
 def _found(run: dict, longest: int) -> Score:

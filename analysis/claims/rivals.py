@@ -98,7 +98,7 @@ def _against_all(
         against = {rival.setting.method for _, rival in pairs}
         extensions = {fact.factor for fact in facts}
         about = told(state, decisions)
-        yield concluded(results.scale, facts, about, rivals=len(against), factors=len(extensions))
+        yield concluded(results.model, facts, about, rivals=len(against), factors=len(extensions))
         return
 
 

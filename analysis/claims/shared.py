@@ -12,8 +12,8 @@ TRAINED = dict(STATES)[True]
 
 
 def papers_own(results: Results, rows: Comparison, factor: float) -> Row | None:
-    """DPRoPE as the paper uses it: at the scale's n̂, or at t = 0 if that was not measured."""
-    n_hat = results.scale.n_hat.get(factor)
+    """DPRoPE as the paper uses it: at the model's n̂, or at t = 0 if that was not measured."""
+    n_hat = results.model.n_hat.get(factor)
     return rows.find(rope.OURS, {"n_hat": n_hat}, factor) or rows.find(rope.OURS, {}, factor)
 
 

@@ -36,7 +36,7 @@ def costs_nothing(results: Results) -> Iterator[Finding]:
     if facts:
         phases = len({row["phase"] for _, row in rows})
         shown = Quantity(_MARGIN, Score(margin), 3)
-        yield concluded(results.scale, facts, margin=shown, phases=phases, settings=len(facts) // phases)
+        yield concluded(results.model, facts, margin=shown, phases=phases, settings=len(facts) // phases)
 
 
 def _estimate(row: dict) -> Estimate:

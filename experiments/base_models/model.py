@@ -119,7 +119,7 @@ class Model:
         return [(rope.RIVAL, {"attention_factor": 1.0}), (rope.OURS, {**n_hat, "attention_factor": own})]
 
     def facts(self) -> dict:
-        """The contents of results/<scale>/scale.json, which readers of the records use."""
+        """The contents of results/<scale>/model.json, which readers of the records use."""
         return {
             "title": self.title,
             "model": self.model,

@@ -7,7 +7,7 @@ from experiments.kit.suite import Ablation, Data, Learned, Step, Suite, Temperat
 
 # A pass over 16k tokens takes four to five minutes of a core, hence few samples of what is long.
 _EVALUATIONS = (
-    Step("extension", data=Data.BOOKS),
+    Step("loss_by_position", data=Data.BOOKS),
     Step("passkey", {"lengths": (4096, 8192, 12288, 16384), "depths": 3, "keys": 1}, quick=None),
     Step("open_llm", {"limit": 500, "shots": 5}, quick=None, data=Data.BENCHMARKS),
     Step(
@@ -41,7 +41,10 @@ MODEL = Model(
         evaluations=_EVALUATIONS,
         alone=(Step("disturbance"), Step("exported"), Step("selections", quick={"every": 32})),
         factors=(2,),
-        further={2: (Step("extension", data=Data.BOOKS),), 4: (Step("extension", {"books": 1}, quick=None),)},
+        further={
+            2: (Step("loss_by_position", data=Data.BOOKS),),
+            4: (Step("loss_by_position", {"books": 1}, quick=None),),
+        },
         # Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
         learned=Learned(
             Step("learned", {"steps": 100, "evaluate_every": 5}, quick=None, data=Data.CORPUS),
@@ -56,11 +59,11 @@ MODEL = Model(
             Ablation(
                 "n_hat",
                 (48, 40, 36, 30, 28, 24),
-                ("extension", "passkey", "open_llm", "perplexity", "ruler"),
+                ("loss_by_position", "passkey", "open_llm", "perplexity", "ruler"),
                 trained=False,
             ),
-            Ablation("intervals", (90, 180, 360, 720), ("extension", "open_llm"), trained=False),
+            Ablation("intervals", (90, 180, 360, 720), ("loss_by_position", "open_llm"), trained=False),
         ),
-        temperature=Temperature(("extension",)),
+        temperature=Temperature(("loss_by_position",)),
     ),
 )

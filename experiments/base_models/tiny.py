@@ -20,7 +20,7 @@ _EVALUATIONS = (
 )
 
 # 32,768 tokens of the book that no one trains on, at each factor.
-_POSITIONS = {factor: (Step("extension", {"excerpts": 32 // factor}, {"excerpts": 2}),) for factor in (2, 4)}
+_POSITIONS = {factor: (Step("loss_by_position", {"excerpts": 32 // factor}, {"excerpts": 2}),) for factor in (2, 4)}
 
 MODEL = Model(
     title="tiny (5.3 M)",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from core import files
 from core.errors import InputError
-from experiments.base_models.model import Scale, Training
+from experiments.base_models.model import Training
 from experiments.kit.suite import Data, Options, Step
 
 SUFFIX = "-rehearsal"
@@ -67,10 +67,10 @@ def get(name: str) -> tuple[str, Scale]:
     """
     from experiments import base_models
 
-    if name + SUFFIX not in base_models.SCALES:
-        some = ", ".join(known.removesuffix(SUFFIX) for known in base_models.SCALES if known.endswith(SUFFIX))
+    if name + SUFFIX not in base_models.MODELS:
+        some = ", ".join(known.removesuffix(SUFFIX) for known in base_models.MODELS if known.endswith(SUFFIX))
         raise InputError(f"there is no rehearsal of the scale {name!r}; choose one of {some}.")
-    return name + SUFFIX, base_models.SCALES[name + SUFFIX]
+    return name + SUFFIX, base_models.MODELS[name + SUFFIX]
 
 
 def make(preset: Scale, directory: Path, layers: int) -> Path:

@@ -1,6 +1,6 @@
 """Rehearse a scale's suite on this machine in minutes, on a made-up model of the same widths.
 
-    python -m experiments.beyond.rehearse --scale llama2-7b
+    python -m experiments.beyond.rehearse --model llama2-7b
 
 The model has the scale's configuration and vocabulary, but few layers and random weights. Benchmarks are generated, and
 texts come from a package. First a fine-tune is killed and resumed. Then the suite's own commands run with very few
@@ -34,7 +34,7 @@ from experiments.training import checkpoint
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.beyond.rehearse")
-    parser.add_argument("--scale", default="llama2-7b", help="the scale to rehearse (default llama2-7b)")
+    parser.add_argument("--model", default="llama2-7b", help="the scale to rehearse (default llama2-7b)")
     parser.add_argument("--whole", action="store_true", help="rehearse every model of the suite, not one of each kind")
     parser.add_argument("--replace", action="store_true", help="replace the records of a rehearsal by other code")
     arguments = parser.parse_args()

@@ -18,7 +18,6 @@ import psutil
 
 from core import files, rope
 from core.errors import InputError, NonFiniteError
-from experiments.kit.records import RESULTS
 
 SEEDS = 2**32  # the number of seeds that NumPy takes
 
@@ -34,6 +33,13 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
 
 
+class _Renamed(argparse.Action):
+    """An option of an earlier version."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        parser.error(f"--scale is called --model now: give --model {values}")
+
+
 class Distinct(argparse.Action):
     """Takes several values, all of them different."""
 
@@ -46,7 +52,9 @@ class Distinct(argparse.Action):
 
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     """An argument parser whose help is the module's docstring."""
-    return Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
+    made = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
+    made.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
+    return made
 
 
 def number(text: str) -> float:
@@ -155,7 +163,10 @@ def add_dtype_argument(to: argparse.ArgumentParser) -> None:
 def add_results_argument(to: argparse.ArgumentParser) -> None:
     """Add --results, where records are read."""
     to.add_argument(
-        "--results", type=Path, default=RESULTS, metavar="DIR", help="read records from DIR (default results/)"
+        "--results",
+        type=Path,
+        metavar="DIR",
+        help="read records from DIR (default results/, for a model of your own build/own/results/)",
     )
 
 

@@ -18,13 +18,13 @@ from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from eval.engine import InProcess
 from tqdm import tqdm
 
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from core.rope import scale
+from eval.engine import InProcess
 from eval.generation import Request
 from experiments.kit import command_line, given_model, journal, load_model, processes, records
 from experiments.kit.given_model import GivenModel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from core.geometry import RopeGeometry
-from experiments.base_models.model import Scale
 from experiments.kit.suite import Data, Step, Suite
 
 
@@ -16,7 +15,7 @@ def scale(title: str, model: str, geometry: RopeGeometry, factors: tuple[float, 
     every = max(geometry.head_dim // 8 // 2 * 2, 2)
     suite = Suite(
         evaluations=(
-            Step("extension", data=Data.BOOKS),
+            Step("loss_by_position", data=Data.BOOKS),
             Step(
                 "perplexity",
                 {"lengths": lengths, "stride": max(context_length // 2, 1), "tokens": extended[-1] + context_length},

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core import rope
-from experiments.base_models.model import Scale
 from experiments.kit import records
 from experiments.kit.suite import Ablation, Data, Step, Suite, command_line
 
@@ -252,7 +251,7 @@ class Plan:
         return self.output / "miniature"
 
     def _base(self) -> Command:
-        return ["--model", self.model] if self.model else ["--scale", self.scale]
+        return ["--model", self.model] if self.model else ["--model", self.scale]
 
     def _method(self, setting: Setting, factor: float) -> Command:
         return [*self._base(), *command_line({"method": setting[0], "factor": factor, **setting[1]})]

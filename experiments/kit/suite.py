@@ -110,7 +110,7 @@ class Learned:
     step: Step
     starts: tuple[str, ...]
     seeds: int
-    experiments: tuple[str, ...] = ("extension",)
+    experiments: tuple[str, ...] = ("loss_by_position",)
     factors: tuple[int, ...] | None = None
 
 

@@ -61,7 +61,7 @@ def build(results: Results) -> Figure:
 
 def _share(results: Results) -> np.ndarray:
     """Each pair's wavelength over L, float64 [pairs]."""
-    return results.scale.geometry.wavelength / results.scale.geometry.context_length
+    return results.model.geometry.wavelength / results.model.geometry.context_length
 
 
 def _selections(results: Results, settings: list[Setting]) -> dict[Setting, np.ndarray]:

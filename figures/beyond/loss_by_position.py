@@ -23,12 +23,12 @@ RIVAL = rope.METHODS[rope.RIVAL].title
 
 def build(results: Results) -> Figure:
     """A panel for each factor without training, and one for the models that were fine-tuned for it."""
-    results.require("extension")
+    results.require("loss_by_position")
     shown = {}
     for factor in loss_by_position.measured_factors(results):
         for rows in loss_by_position.parts(results, factor):
             state = "fine-tuned" if rows.rows[0].trained else "without training"
-            shown[f"{state}, s = {factor:g}"] = rows.only(in_comparison(results.scale))
+            shown[f"{state}, s = {factor:g}"] = rows.only(in_comparison(results.model))
     drawn = style.styles(row.setting for rows in shown.values() for row in rows.rows)
     others = {
         title: rest for title, rows in shown.items() if (rest := _others(rows)) and loss_by_position.reference(rows)
@@ -44,7 +44,7 @@ def build(results: Results) -> Figure:
             else:
                 _draw_differences(axes, rows, loss_by_position.reference(shown[title]), drawn)
             axes.set_title(title, loc="left")
-            positions(axes, results.scale.context_length, rows.first["length"])
+            positions(axes, results.model.context_length, rows.first["length"])
         panels[0].set_ylabel("loss (nats per token)" if part is shown else f"loss minus {RIVAL}'s")
         style.one_legend(place, panels, 4 if len(shown) > 1 else 2)
     return figure

@@ -34,11 +34,11 @@ def build(results: Results) -> Figure:
     }
     if not shown:
         raise NotMeasured(
-            f"no record of whole texts under {results.folder / results.scale.name}; "
+            f"no record of whole texts under {results.folder / results.model.name}; "
             "make one with `python -m experiments.perplexity --by-position`."
         )
     figure, panels = plt.subplots(len(shown), 2, figsize=(style.PAGE, 0.4 + 2.2 * len(shown)), squeeze=False)
-    listed = in_comparison(results.scale)
+    listed = in_comparison(results.model)
     drawn = style.styles(row.setting for rows in shown.values() for row in rows.only(listed).rows)
     for line, (title, rows) in zip(panels, shown.items()):
         line[0].set_ylabel("loss (nats per token)")
@@ -52,7 +52,7 @@ def build(results: Results) -> Figure:
         style.compress(line[1])
         for axes in line:
             axes.set_title(title, loc="left")
-            positions(axes, results.scale.context_length, max(rows.first["lengths"]))
+            positions(axes, results.model.context_length, max(rows.first["lengths"]))
     style.one_legend(figure, panels[:, 0], 4)
     return figure
 

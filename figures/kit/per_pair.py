@@ -22,7 +22,7 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
         names: of the methods to draw, by method; the last of the first three is filled.
     """
     runs = sorted(results.require("disturbance"), key=lambda run: run["factor"])
-    geometry = results.scale.geometry
+    geometry = results.model.geometry
     height = 0.5 + 1.5 * len(runs) + 0.12 * (len(names) // 4)
     figure, rows = plt.subplots(len(runs), 1, figsize=(style.COLUMN, height), sharex=True, squeeze=False)
     for axes, run in zip(rows[:, 0], runs):

@@ -34,7 +34,7 @@ def build(results: Results) -> Table:
         notes.append(f"{group.name}, s = {group.factor:g}: {seeds}, {steps} steps. The held-out loss {end}.")
     if not blocks:
         raise NotMeasured(
-            f"no learned factors were scored under {results.folder / results.scale.name}; score them with "
+            f"no learned factors were scored under {results.folder / results.model.name}; score them with "
             "`python -m experiments.beyond.loss_by_position --method factors --file RECORD`."
         )
     return Table("learned", CAPTION, tuple(blocks), notes=tuple(notes))
@@ -46,8 +46,8 @@ def _block(results: Results, found: learned.Scored, factor: float) -> Block:
     order = sorted(rows, key=lambda name: rows[name]["beyond L"].mean)
     metrics = list(rows[order[0]])
     length = tokens(extended_length(results, factor))
-    lengths = f"{tokens(results.scale.context_length)} to {length}"
-    title = f"{results.scale.title}, s = {factor:g}, {lengths}, Δ to: {found.bound}"
+    lengths = f"{tokens(results.model.context_length)} to {length}"
+    title = f"{results.model.title}, s = {factor:g}, {lengths}, Δ to: {found.bound}"
     scored = [(name, rows[name]) for name in order]
     return score_block(title, scored, digits=3, best=dict.fromkeys(metrics), signed=metrics[2:])
 

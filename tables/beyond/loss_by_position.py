@@ -24,13 +24,13 @@ CAPTION = (
 
 def build(results: Results) -> Table:
     """From the records of experiments.beyond.loss_by_position and experiments.disturbance: two blocks for each factor."""
-    results.require("extension")
+    results.require("loss_by_position")
     blocks, left_out = [], []
     for factor in loss_by_position.measured_factors(results):
         for rows in loss_by_position.parts(results, factor):
             left_out += rows.left_out
             blocks.append(_block(results, rows, factor))
-    return noted(Table("extension", CAPTION, tuple(blocks)), left_out)
+    return noted(Table("loss_by_position", CAPTION, tuple(blocks)), left_out)
 
 
 def _block(results: Results, found: Comparison, factor: float) -> Block:
@@ -50,7 +50,7 @@ def _block(results: Results, found: Comparison, factor: float) -> Block:
 
 
 def _title(results: Results, found: Comparison, factor: float) -> str:
-    first, scale = found.first, results.scale
+    first, model = found.first, results.model
     state = "without training"
     if found.rows[0].trained:
         training = first["training"]
@@ -59,4 +59,4 @@ def _title(results: Results, found: Comparison, factor: float) -> str:
             state += f" ({training['steps']} steps on sequences of {training['length']:,} tokens)"
     read = f"{', '.join(first['data'])} ({first['length'] * len(first['blocks']):,} tokens, blocks of {first['block']})"
     extended = tokens(extended_length(results, factor))
-    return f"{scale.title}, s = {factor:g}, {tokens(scale.context_length)} to {extended}, {state}: {read}"
+    return f"{model.title}, s = {factor:g}, {tokens(model.context_length)} to {extended}, {state}: {read}"

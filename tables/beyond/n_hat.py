@@ -22,13 +22,13 @@ def build(results: Results) -> Table:
     values = sorted({value for column in columns for value in column.scores}, reverse=True)
     if not values:
         raise NotMeasured(
-            f"no two n̂ without training under {results.folder / results.scale.name}; "
-            f"`make ablations SCALE={results.scale.name}` measures some."
+            f"no two n̂ without training under {results.folder / results.model.name}; "
+            f"`make ablations MODEL={results.model.name}` measures some."
         )
     measured = [column for column in columns if column.scores]
     rows = [(str(n), {column.title: column.scores[n] for column in measured if n in column.scores}) for n in values]
     block = score_block(
-        f"{results.scale.title}, s = {factor:g}",
+        f"{results.model.title}, s = {factor:g}",
         rows,
         first="n̂",
         digits={column.title: column.digits for column in columns},

@@ -35,7 +35,7 @@ def build(results: Results) -> Table:
                 blocks.append(made)
     if not blocks:
         raise NotMeasured(
-            f"RULER has no two settings to pair under {results.folder / results.scale.name}; measure {RIVAL} and "
+            f"RULER has no two settings to pair under {results.folder / results.model.name}; measure {RIVAL} and "
             "another with `python -m experiments.ruler`."
         )
     return noted(Table("ruler_paired", CAPTION, tuple(blocks)), left_out)
@@ -62,7 +62,7 @@ def _block(results: Results, rows: Comparison, untrained: Comparison | None, sta
         (Cell(sentence_case(name)), *(cell for pair in found for cell in _cells(pair))) for name, found in made
     )
     pairs = len(next(iter(rows.first["scores"]["tasks"].values()))) * len(rows.first["scores"]["tasks"])
-    title = f"{results.scale.title}, measured {state}, {pairs} tasks and lengths"
+    title = f"{results.model.title}, measured {state}, {pairs} tasks and lengths"
     return Block(title, ("Method", *_PAIR * len(groups)), cells, groups)
 
 

@@ -22,12 +22,12 @@ def build(results: Results) -> Table:
     rows, blocks = serving.served(results), []
     if not rows:
         raise NotMeasured(
-            f"no record of served under {results.folder / results.scale.name}; make one with `make serving`."
+            f"no record of served under {results.folder / results.model.name}; make one with `make serving`."
         )
     for trained, state in STATES:
         for length, scored in dict.fromkeys((row.length, row.scored) for row in rows if row.trained == trained):
             own = [row for row in rows if (row.trained, row.length, row.scored) == (trained, length, scored)]
-            title = f"{results.scale.title}, measured {state}, the last {scored} of {length} tokens"
+            title = f"{results.model.title}, measured {state}, the last {scored} of {length} tokens"
             blocks.append(Block(title, HEADER, tuple(map(line, own))))
     return Table("served", CAPTION, tuple(blocks))
 

@@ -20,10 +20,10 @@ def build(results: Results) -> Table:
     rows = serving.served(results)
     if not rows:
         raise NotMeasured(
-            f"no record of served under {results.folder / results.scale.name}; make one with `make serving`."
+            f"no record of served under {results.folder / results.model.name}; make one with `make serving`."
         )
     lines = tuple(map(line, serving.matrix(rows)))
-    return Table("serving", CAPTION, (Block(f"Records of {results.scale.title}", HEADER, lines),), words=True)
+    return Table("serving", CAPTION, (Block(f"Records of {results.model.title}", HEADER, lines),), words=True)
 
 
 def line(engine: Engine) -> tuple[Cell, ...]:

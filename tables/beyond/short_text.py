@@ -23,13 +23,13 @@ def build(results: Results) -> Table:
             found = short_text.differences(results, factor, trained)
             rows = [(setting.name, scores) for setting, scores in found.items()]
             if rows:
-                title = f"{results.scale.title}, measured {state}, s = {factor:g}"
+                title = f"{results.model.title}, measured {state}, s = {factor:g}"
                 signed = list(dict.fromkeys(metric for scores in found.values() for metric in scores))
                 left_out += short_text.left_out(results, factor, trained)
                 blocks.append(score_block(title, rows, best=None, signed=signed))
     if not blocks:
         raise NotMeasured(
-            f"no scores by document of the unextended model and another under {results.folder / results.scale.name}; "
+            f"no scores by document of the unextended model and another under {results.folder / results.model.name}; "
             "measure them with `python -m experiments.open_llm`."
         )
     return noted(Table("short_text", CAPTION, tuple(blocks)), left_out)

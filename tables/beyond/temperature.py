@@ -26,13 +26,13 @@ def build(results: Results) -> Table:
     for trained, state in STATES:
         by_factor, others = temperature.rows(results, trained)
         for factor, found in by_factor.items():
-            title = f"{results.scale.title}, measured {state}, s = {factor:g}"
+            title = f"{results.model.title}, measured {state}, s = {factor:g}"
             rows = [(setting.name, scores) for setting, scores in found.items()]
             blocks.append(score_block(title, rows, digits=2, best=None))
         left_out += others if by_factor else []
     if not blocks:
         raise NotMeasured(
-            f"no perplexity and no passkeys at an attention factor under {results.folder / results.scale.name}; "
+            f"no perplexity and no passkeys at an attention factor under {results.folder / results.model.name}; "
             "measure them with `python -m experiments.passkey --attention-factor 1`."
         )
     return noted(Table("temperature", CAPTION, tuple(blocks)), left_out)

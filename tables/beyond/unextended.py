@@ -18,9 +18,9 @@ def build(results: Results) -> Table:
     lines = unextended.lines(results)
     if not lines:
         raise NotMeasured(
-            f"no benchmark of the unextended model under {results.folder / results.scale.name}; measure one with "
+            f"no benchmark of the unextended model under {results.folder / results.model.name}; measure one with "
             "`python -m experiments.passkey`, for instance."
         )
     rows = tuple((Cell(line.name), Cell(line.amount), score_cell(line.score, line.digits)) for line in lines)
-    block = Block(f"{results.scale.title}, measured without training", ("Benchmark", "what", "score"), rows)
+    block = Block(f"{results.model.title}, measured without training", ("Benchmark", "what", "score"), rows)
     return Table("benchmarks", CAPTION, (block,))

@@ -31,15 +31,15 @@ def build(results: Results) -> Table:
             if found:
                 reference = loss_by_position.reference(found)
                 rows = [
-                    (row.setting.name, whole_texts.scores(row, reference, results.scale.context_length))
+                    (row.setting.name, whole_texts.scores(row, reference, results.model.context_length))
                     for row in found.rows
                 ]
-                title = f"{results.scale.title}, {state}, s = {factor:g}, {extent(found.first)}"
+                title = f"{results.model.title}, {state}, s = {factor:g}, {extent(found.first)}"
                 signed = [metric for metric in rows[0][1] if not metric.endswith(" L") or metric.startswith("Δ")]
                 blocks.append(score_block(title, rows, digits=3, best=None, signed=signed))
     if not blocks:
         raise NotMeasured(
-            f"no whole text by position under {results.folder / results.scale.name}; measure one with "
+            f"no whole text by position under {results.folder / results.model.name}; measure one with "
             "`python -m experiments.perplexity --by-position`."
         )
     return noted(Table("whole_texts", CAPTION, tuple(blocks)), left_out)

@@ -38,16 +38,16 @@ def benchmark(
     best: Callable | None = max,
     shown: Callable[[Row], bool] | None = None,
 ) -> Table:
-    """An experiment's table: published blocks where the paper has any, then what was measured of the scale.
+    """An experiment's table: published blocks where the paper has any, then what was measured of the model.
 
     Args:
         name: of the experiment, and of the table.
         metrics: from a record to scores.
         paper: the paper's table, whose rows are in results/paper/NAME.csv.
-        shown: which rows; by default the scale's comparison.
+        shown: which rows; by default the model's comparison.
 
     Raises:
-        NotMeasured: the scale has no record of it.
+        NotMeasured: the model has no record of it.
     """
     results.require(name)
     blocks = published_blocks(name, digits) if paper else []
@@ -56,9 +56,9 @@ def benchmark(
         for trained, state in STATES:
             found = compared(results, name, trained, part.of)
             left_out += found.left_out
-            rows = found.only(shown or in_comparison(results.scale))
+            rows = found.only(shown or in_comparison(results.model))
             if rows:
-                title = f"{results.scale.title}, {kind(rows.first)}measured {state}{part.extent(rows.first)}"
+                title = f"{results.model.title}, {kind(rows.first)}measured {state}{part.extent(rows.first)}"
                 blocks.append(score_block(title, named(rows, metrics), digits=digits, best=best))
     return noted(Table(name, caption, tuple(blocks), paper), left_out)
 
@@ -73,13 +73,13 @@ def ablation(results: Results, experiment: str, option: str, metrics: Metrics, p
     measured = []
     for state, found in ablations(results, experiment, option, default):
         first = found.first
-        title = f"{results.scale.title}, {kind(first.first)}measured {state}, s = {first.setting.factor:g}"
+        title = f"{results.model.title}, {kind(first.first)}measured {state}, s = {first.setting.factor:g}"
         rows = [(str(value), row.scores(metrics)) for value, row in found.rows.items()]
         measured.append(score_block(title, rows, first=SYMBOLS[option]))
     if not measured:
         raise NotMeasured(
-            f"no ablation over {SYMBOLS[option]} by {experiment} under {results.folder / results.scale.name}; "
-            f"`make ablations SCALE={results.scale.name}` measures one."
+            f"no ablation over {SYMBOLS[option]} by {experiment} under {results.folder / results.model.name}; "
+            f"`make ablations MODEL={results.model.name}` measures one."
         )
     above = [
         score_block(f"{block.model}, published, s = 2", block.rows.items(), first=SYMBOLS[option])

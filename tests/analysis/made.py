@@ -47,7 +47,7 @@ class Made:
         """What is in memory, written out."""
         folder = self.folder / str(next(self._count))
         (folder / name).mkdir(parents=True)
-        (folder / name / "scale.json").write_text(json.dumps(self.facts))
+        (folder / name / "model.json").write_text(json.dumps(self.facts))
         for file, record in self.records.items():
             path = folder / name / file
             path.parent.mkdir(exist_ok=True)
@@ -63,7 +63,7 @@ class Made:
         far = LENGTH * factor
         ranges = [(0, LENGTH), (LENGTH, (LENGTH + far) // 2), ((LENGTH + far) // 2, far)]
         add(
-            "extension",
+            "loss_by_position",
             data={"A Book": "hash"},
             length=far,
             block=1024,

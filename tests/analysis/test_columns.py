@@ -92,7 +92,7 @@ def test_n_hat_by_every_evaluation(made):
 
     def extension(n_hat, *losses, **more):
         blocks = {"block": 4096, "blocks": {"A": list(losses)}, "ranges": ranges}
-        made.add("extension", "dprope", options={"n_hat": n_hat}, **blocks, **more)
+        made.add("loss_by_position", "dprope", options={"n_hat": n_hat}, **blocks, **more)
 
     extension(24, 9, 9, 3, 5)
     extension(8, 9, 9, 2, 2)

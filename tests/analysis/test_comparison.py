@@ -127,7 +127,7 @@ def test_every_registered_method_has_a_name_of_its_own():
 
 
 @pytest.mark.parametrize("content", ['{"a":', "[]", '{"scores": {"mean": NaN}}', '{"scores": Infinity}', "\x00"])
-@pytest.mark.parametrize("name", ["passkey/run.json", "scale.json"])
+@pytest.mark.parametrize("name", ["passkey/run.json", "model.json"])
 def test_a_broken_file_is_refused_by_its_name(made, name, content):
     made.add("passkey", "pi", {})
     results = made.results()
@@ -139,6 +139,6 @@ def test_a_broken_file_is_refused_by_its_name(made, name, content):
 
 def test_a_scale_that_does_not_say_what_it_is_is_refused(made):
     results = made.results()
-    (results.folder / results.scale.name / "scale.json").write_text("{}")
-    with pytest.raises(InputError, match="scale.json"):
+    (results.folder / results.scale.name / "model.json").write_text("{}")
+    with pytest.raises(InputError, match="model.json"):
         Results.of(results.scale.name, results.folder)

@@ -11,7 +11,7 @@ ON_TWO = {"environment": {"device": "2 × AMD EPYC"}}
 ON_EIGHT = {"environment": {"device": "NVIDIA A100-SXM4-80GB", "gpus": 8}}
 
 
-def test_compute_is_summed_by_scale(made):
+def test_compute_is_summed_by_model(made):
     made.add("passkey", "pi", seconds=60.0, **ON_TWO)
     made.add("ruler", "yarn", seconds=5.5, **ON_TWO)
     made.add("finetune", "yarn", seed=0, seconds=100, **ON_EIGHT)
@@ -22,7 +22,7 @@ def test_compute_is_summed_by_scale(made):
     (repeated / "pi.json").write_text((results.folder / "mine/passkey/000_pi.json").read_text())
     other = results.folder / "other"
     other.mkdir()
-    (other / "scale.json").write_text((results.folder / "mine/scale.json").read_text())
+    (other / "model.json").write_text((results.folder / "mine/model.json").read_text())
 
     found = time_taken.compute(results.folder)
     assert {name: astuple(one) for name, one in found.items()} == {
@@ -33,10 +33,10 @@ def test_compute_is_summed_by_scale(made):
 
 
 def test_a_record_that_repeats_anothers_selection_cost_nothing(made):
-    made.add("extension", "pi", seconds=60.0, **ON_TWO)
-    made.add("extension", "ntk", seconds=60.0, same_selection_as="pi", **ON_TWO)
+    made.add("loss_by_position", "pi", seconds=60.0, **ON_TWO)
+    made.add("loss_by_position", "ntk", seconds=60.0, same_selection_as="pi", **ON_TWO)
     results = made.results()
-    assert time_taken.took(results, "extension") == "60 s"
+    assert time_taken.took(results, "loss_by_position") == "60 s"
     assert astuple(time_taken.compute(results.folder)["mine"]) == (2, 60.0, 120.0, 0)
 
 

@@ -72,7 +72,7 @@ def test_a_new_method_extends_a_model(halved):
     assert cos[0, 0, :8].numpy() == pytest.approx(np.cos(300 * expected), abs=1e-4)
 
 
-@pytest.mark.parametrize("name", base_models.SCALES)
+@pytest.mark.parametrize("name", base_models.MODELS)
 def test_a_new_method_is_compared_at_every_scale(halved, name):
     before = [entry for entry in base_models.get(name).comparison(2) if entry[0] != "halved"]
     assert base_models.get(name).comparison(2) == [*before, ("halved", {})]

@@ -42,15 +42,15 @@ def asked(*line):
 
 
 def test_on_a_cpu_it_is_float32_unless_another_is_asked_for(stating):
-    for line in (["--scale", "tiny"], ["--scale", "llama2-7b"], ["--model", stating / "float16"]):
+    for line in (["--model", "tiny"], ["--model", "llama2-7b"], ["--model", stating / "float16"]):
         assert asked(*line) == "float32"
-    assert asked("--scale", "tiny", "--dtype", "bfloat16") == "bfloat16"
+    assert asked("--model", "tiny", "--dtype", "bfloat16") == "bfloat16"
 
 
 def test_on_a_gpu_a_scale_says_so(on_gpu):
-    assert asked("--scale", "llama2-7b") == asked("--scale", "llama2-13b") == "bfloat16"
-    assert asked("--scale", "tiny") == asked("--scale", "smollm2") == "float32"
-    assert asked("--scale", "llama2-7b", "--dtype", "float32") == "float32"
+    assert asked("--model", "llama2-7b") == asked("--model", "llama2-13b") == "bfloat16"
+    assert asked("--model", "tiny") == asked("--model", "smollm2") == "float32"
+    assert asked("--model", "llama2-7b", "--dtype", "float32") == "float32"
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_generate_takes_a_dtype(stating, call, monkeypatch):
 
 
 def test_each_scale_names_a_dtype_that_a_model_can_have():
-    assert {preset.gpu_dtype for preset in base_models.SCALES.values()} <= {None, *load_model.HALF}
+    assert {preset.gpu_dtype for preset in base_models.MODELS.values()} <= {None, *load_model.HALF}

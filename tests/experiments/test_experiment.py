@@ -174,7 +174,7 @@ def test_a_finished_run_is_skipped_and_a_changed_option_is_another_run(model, wh
 def test_each_of_several_methods_gets_the_options_that_it_takes():
     def chosen(*line):
         return experiment.Evaluation(
-            experiment.parser("", "passkey").parse_args(["--scale", "tiny", *line]), "x"
+            experiment.parser("", "passkey").parse_args(["--model", "tiny", *line]), "x"
         ).comparison()
 
     assert chosen("--method", "pi", "dprope", "--n-hat", "20") == [("pi", {}), ("dprope", {"n_hat": 20})]

@@ -189,10 +189,10 @@ def anew(reader):
 @pytest.mark.parametrize(
     "name, arguments",
     [
-        ("passkey", ["--scale", "llama2-7b"]),
-        ("longbench_e", ["--scale", "llama2-7b"]),
+        ("passkey", ["--model", "llama2-7b"]),
+        ("longbench_e", ["--model", "llama2-7b"]),
         ("open_llm", ["--model", GATED]),
-        ("finetune", ["--scale", "llama2-7b"]),
+        ("finetune", ["--model", "llama2-7b"]),
     ],
 )
 def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, reader, tmp_path, name, arguments):
@@ -205,7 +205,7 @@ def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, r
 
 
 def test_a_token_without_access_or_without_an_account(served, reader, tmp_path):
-    arguments = ["passkey", "--scale", "llama2-7b", "--results", tmp_path]
+    arguments = ["passkey", "--model", "llama2-7b", "--results", tmp_path]
     refused = {token: reader(command, token, *arguments) for token in ("hf_other", "wrong")}
     assert {(status, err.count("\n")) for status, _, err in refused.values()} == {(2, 1)}
     assert f"{served.url}/{GATED}" in refused["hf_other"][2]

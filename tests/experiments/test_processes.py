@@ -19,7 +19,7 @@ from tests.models import checkpoint
 
 LOADED = 77  # the exit status of a process that has come to load a model
 EXPERIMENTS = {
-    "extension": ["--method", "pi"],
+    "loss_by_position": ["--method", "pi"],
     "longbench_e": ["--tasks", "trec", "--data"],
     "open_llm": ["--tasks", "hellaswag", "--data"],
     "passkey": ["--lengths", "512", "--depths", "2", "--keys", "1"],
@@ -69,7 +69,7 @@ def test_no_experiment_loads_a_model_before_its_process_is_placed(experiment, fo
     options = EXPERIMENTS[experiment]
     if options[-1:] == ["--data"]:
         options = [*options, folder / experiment]
-    if experiment in ("extension", "perplexity", "selections"):
+    if experiment in ("loss_by_position", "perplexity", "selections"):
         options = [*options, "--text", folder / "book.txt"]
     command = [f"experiments.{experiment}", "--model", folder / "toy", "--results", tmp_path / "results", *options]
     children = [processes.command(*command, environment=rank) for rank in ranks()]

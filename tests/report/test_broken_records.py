@@ -25,7 +25,7 @@ JUNK = (None, True, "x", "7", -1, 0, 1, 3.5, 10**400, [], {}, [None], [[1]], {"a
 OF = {  # the records that are broken here: of which scale, and which of its files
     "angle_distribution": ("llama2-7b", "*"),
     "disturbance": ("tiny", "s=2"),
-    "extension": ("tiny", "*_s=2*"),
+    "loss_by_position": ("tiny", "*_s=2*"),
     "learned": ("tiny", "*s=2*"),
     "longbench_e": ("tiny", "dprope_*s=4*"),
     "open_llm": ("tiny", "*_s=2_seed=[01]"),
@@ -37,7 +37,7 @@ OF = {  # the records that are broken here: of which scale, and which of its fil
     "time_cost": ("tiny", "*"),
 }
 WHOLE = {
-    "page": pages.scale_page,
+    "page": pages.model_page,
     "summary": lambda measured: summary.build(measured.folder),
     "claims": lambda measured: [claim.findings(measured.folder) for claim in CLAIMS],
 }
@@ -66,7 +66,7 @@ def folders(tmp_path_factory):
         scale, pattern = OF[experiment]
         folder = tmp_path_factory.mktemp(experiment)
         (folder / "mine" / experiment).mkdir(parents=True)
-        shutil.copy(RESULTS / scale / "scale.json", folder / "mine")
+        shutil.copy(RESULTS / scale / "model.json", folder / "mine")
         for file in sorted((RESULTS / scale / experiment).glob(f"{pattern}.json"))[:4]:
             shutil.copy(file, folder / "mine" / experiment)
         able = [what for what in EVERY if shows(what, folder)]

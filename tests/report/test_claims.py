@@ -64,7 +64,7 @@ def test_the_order_of_disturbance_and_loss(folder, order, verdict):
         scored = [{"interpolated": 0, "start": start, "end": start + 8192} | score(loss, 0.1) for start in (0, 8192)]
         blocks = {"A Book": [loss, loss]}
         more = {"data": {"A Book": 1}, "length": 16384, "block": 8192, "blocks": blocks, "ranges": scored}
-        folder.save("extension", method=f"m{n_hat}", **more)
+        folder.save("loss_by_position", method=f"m{n_hat}", **more)
     rows = [
         {"precision": "float64", "convention": "released", "method": f"m{n_hat}", "options": {}, "average": place + 1.0}
         for place, n_hat in enumerate((0, 10, 20, 30, 40, 50, 60))

@@ -91,7 +91,7 @@ def test_a_claim_without_records_says_so(folder):
     folder.scale("mine")
     claims = verdict_table.tested(folder.path)
     assert verdict_table.counts(claims) == {NONE: len(CLAIMS), **verdict_table.counts(claims)}
-    assert not any(one.by_scale for one in claims if one.claim.shown != ("disturbance",))
+    assert not any(one.by_model for one in claims if one.claim.shown != ("disturbance",))
 
 
 def test_a_plot_shows_a_number_its_interval_and_the_papers_where_they_lie():
@@ -120,7 +120,7 @@ def test_the_command_writes_beside_other_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(page, "build", lambda results: "<!doctype html>")
     results = tmp_path / "elsewhere" / "results"
     (results / "mine").mkdir(parents=True)
-    (results / "mine" / "scale.json").touch()
+    (results / "mine" / "model.json").touch()
     monkeypatch.setattr("sys.argv", ["report", "--results", str(results)])
     module.main()
     assert (tmp_path / "elsewhere" / "report" / "index.html").read_text() == "<!doctype html>"

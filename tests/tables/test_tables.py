@@ -67,7 +67,7 @@ def everything(made, toy):
 def test_any_method_and_any_scale_reach_every_table(made, toy, name):
     everything(made, toy)
     if name in ABLATIONS:
-        for experiment in ("extension", "open_llm", "longbench_e"):
+        for experiment in ("loss_by_position", "open_llm", "longbench_e"):
             template = next(r for f, r in made.records.items() if f.startswith(experiment) and "training" not in r)
             for options in ({"n_hat": 10}, {"n_hat": 20}, {"intervals": 10}, {"intervals": 20}):
                 made.records[f"{experiment}/{options}.json"] = template | {"method": "dprope", "options": options}
@@ -141,7 +141,15 @@ def test_extension_shows_the_records_and_marks_the_best(made):
             {"start": a, "end": b, "mean": float(np.mean(pair)), "low": min(pair), "high": max(pair)}
             for (a, b), pair in zip(spans, np.reshape(losses, (3, 2)).tolist())
         ]
-        made.add("extension", method, data={"A_Book": 1}, length=16384, ranges=ranges, block=4096, blocks={"A": losses})
+        made.add(
+            "loss_by_position",
+            method,
+            data={"A_Book": 1},
+            length=16384,
+            ranges=ranges,
+            block=4096,
+            blocks={"A": losses},
+        )
     (block,) = loss_by_position.build(made.results()).blocks
     original, yarn = block.rows
     assert block.header[2:5] == ("0–8k", "8–12k", "12–16k") and "A_Book" in block.title
@@ -231,7 +239,7 @@ def test_outputs_of_one_scale_leave_those_of_another_alone(made, monkeypatch, ca
     made.everything("pi")
     results = made.results("one")
     shutil.copytree(results.folder / "one", results.folder / "two")
-    monkeypatch.setattr(sys, "argv", ["tables", "ruler", "--scale", "two", "--results", str(results.folder)])
+    monkeypatch.setattr(sys, "argv", ["tables", "ruler", "--model", "two", "--results", str(results.folder)])
     command.main()
     written = sorted(Path(results.folder.parent / "tables").glob("*/*.tex"))
     assert [file.parent.name for file in written] == ["two"] and "ruler.tex" in capsys.readouterr().out

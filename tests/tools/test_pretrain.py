@@ -28,7 +28,7 @@ def books(tmp_path_factory):
 
 
 def command(books, folder):
-    options = {"--scale": "smoke", "--data": books, "--work": folder / "work", "--output": folder / "model"}
+    options = {"--model": "smoke", "--data": books, "--work": folder / "work", "--output": folder / "model"}
     return [str(part) for option in options.items() for part in option] + ["--threads", "1"]
 
 
@@ -95,7 +95,7 @@ def test_the_second_training_of_one_place_says_who_holds_it(call, books, tmp_pat
 
 def test_the_last_checkpoint_is_exported_whole_and_over_nothing(call, books, whole, tmp_path):
     work = shutil.copytree(whole[0] / "work", tmp_path / "work")
-    options = ["--scale", "smoke", "--export", "--work", work, "--output", tmp_path / "model"]
+    options = ["--model", "smoke", "--export", "--work", work, "--output", tmp_path / "model"]
     (tmp_path / "model").mkdir()
     status, _, err = call("pretrain", *options)
     assert status == 2 and len(err.splitlines()) == 1 and str(tmp_path / "model") in err
@@ -120,6 +120,6 @@ def test_the_result_is_a_stock_checkpoint_in_bfloat16(whole):
 
 
 def test_an_unknown_scale_is_refused(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["pretrain", "--scale", "huge"])
+    monkeypatch.setattr(sys, "argv", ["pretrain", "--model", "huge"])
     with pytest.raises(InputError, match="no recipe for a scale 'huge'"):
         pretrain.main()

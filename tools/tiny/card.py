@@ -1,6 +1,6 @@
 """The model card of a base model that was trained here: its loss curve, its curriculum and its scores.
 
-python -m tools.tiny.card --scale tiny
+python -m tools.tiny.card --model tiny
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tools.tiny.recipe import RECIPES, Recipe
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.card")
-    parser.add_argument("--scale", default="tiny", help="the model's scale (default tiny)")
+    parser.add_argument("--model", default="tiny", help="the model's scale (default tiny)")
     parser.add_argument(
         "--journal",
         type=Path,

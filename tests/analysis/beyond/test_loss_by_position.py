@@ -64,11 +64,11 @@ def test_the_disturbance_of_a_method_registered_here_is_that_of_its_angles(monke
 
 def test_the_fine_tuned_are_those_on_the_text_of_the_untrained(made):
     for method in ("yarn", "pi"):
-        made.add("extension", method, **book(1, 1, 2, 2))
-    made.add("extension", "ntk", **book(1, 1, 9, 9, title="Another"))
-    made.add("extension", "pi", seed=0, **book(1, 1, 2, 2))
-    made.add("extension", "yarn", seed=0, **book(1, 1, 2, 2, title="Another"))
-    made.add("extension", "dprope", options={"n_hat": 48}, same_selection_as="x", **book(1, 1, 2, 2))
+        made.add("loss_by_position", method, **book(1, 1, 2, 2))
+    made.add("loss_by_position", "ntk", **book(1, 1, 9, 9, title="Another"))
+    made.add("loss_by_position", "pi", seed=0, **book(1, 1, 2, 2))
+    made.add("loss_by_position", "yarn", seed=0, **book(1, 1, 2, 2, title="Another"))
+    made.add("loss_by_position", "dprope", options={"n_hat": 48}, same_selection_as="x", **book(1, 1, 2, 2))
     untrained, tuned = loss_by_position.parts(made.results(), 2.0)
     assert [row.setting.method for row in untrained.rows] == ["pi", "yarn"]
     assert [row.setting.method for row in tuned.rows] == ["pi"]
@@ -76,15 +76,15 @@ def test_the_fine_tuned_are_those_on_the_text_of_the_untrained(made):
 
 
 def test_fine_tuned_models_alone_are_a_comparison_too(made):
-    made.add("extension", "pi", seed=0, **book(1, 1, 2, 2))
+    made.add("loss_by_position", "pi", seed=0, **book(1, 1, 2, 2))
     (tuned,) = loss_by_position.parts(made.results(), 2.0)
     assert tuned.rows[0].trained and loss_by_position.measured_factors(made.results()) == [2.0]
 
 
 def test_differences_are_paired_by_block_and_seeds_averaged_first(made):
     for seed, more in ((0, 1.0), (1, 3.0)):
-        made.add("extension", "pi", seed=seed, **book(1, 1, 2 + more, 7 + more))
-    made.add("extension", "yarn", seed=0, **book(0, 1, 2, 7))
+        made.add("loss_by_position", "pi", seed=seed, **book(1, 1, 2 + more, 7 + more))
+    made.add("loss_by_position", "yarn", seed=0, **book(0, 1, 2, 7))
     pi, yarn = loss_by_position.parts(made.results(), 2.0)[0].rows
     found = loss_by_position.gap(pi, yarn)
     assert (found.mean, found.low, found.high, found.n) == (2, 2, 2, 2)  # both blocks beyond L differ by two

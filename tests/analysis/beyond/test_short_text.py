@@ -29,9 +29,9 @@ def test_differences_are_paired_by_document_and_by_block(made):
     one_less["mmlu"][plain["mmlu"].index(1.0)] = 0.0
     for method, scores in (("original", plain), ("yarn", plain), ("pi", one_less)):
         made.add("open_llm", method, by_document=scores)
-    made.add("extension", "original", **losses(3.0, 5.0, 9.0))
-    made.add("extension", "pi", **losses(3.0 + np.log(1.5), 5.0 + np.log(1.5), 1.0))
-    made.add("extension", "ntk", **losses(1.0, 1.0, 1.0))  # not measured on the benchmarks
+    made.add("loss_by_position", "original", **losses(3.0, 5.0, 9.0))
+    made.add("loss_by_position", "pi", **losses(3.0 + np.log(1.5), 5.0 + np.log(1.5), 1.0))
+    made.add("loss_by_position", "ntk", **losses(1.0, 1.0, 1.0))  # not measured on the benchmarks
     made.add("open_llm", "dprope", options={"n_hat": 30}, by_document=plain, same_selection_as="x")
     made.add("open_llm", "my-method", by_document=plain)
 

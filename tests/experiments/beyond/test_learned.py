@@ -207,7 +207,7 @@ def test_any_method_that_needs_no_more_is_a_start(inputs, tmp_path, call):
 
 def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole, tmp_path, call):
     (file,) = (whole / "results" / "model" / "learned").iterdir()
-    given = ("extension", "--model", inputs / "model", "--method", GIVEN, "--results", tmp_path / "results")
+    given = ("loss_by_position", "--model", inputs / "model", "--method", GIVEN, "--results", tmp_path / "results")
     status, out, _ = call(*given, "--file", file, "--text", inputs / "held.txt")
     assert status == 0 and "done already" not in out
     again = tmp_path / file.name

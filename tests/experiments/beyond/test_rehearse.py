@@ -82,7 +82,7 @@ def test_the_commands_are_the_suites_own(name, tmp_path):
 def test_a_fine_tune_that_was_killed_goes_on(tmp_path):
     """The second call finds it done."""
     output = tmp_path / "run"
-    options = ["--scale", "smoke", "--method", "pi", "--output", str(output), "--results", str(tmp_path / "results")]
+    options = ["--model", "smoke", "--method", "pi", "--output", str(output), "--results", str(tmp_path / "results")]
     options += ["--steps", "60"]
     chain = Chain("run", [["experiments.finetune", *options]], trains=1)
     assert rehearse.resume(chain, tmp_path / "logs") is True
@@ -115,5 +115,5 @@ def test_a_fine_tune_that_fails_says_where(tmp_path):
 
 
 def test_a_scale_without_a_rehearsal_is_refused(call):
-    status, out, err = call("rehearse", "--scale", "tiny")
+    status, out, err = call("rehearse", "--model", "tiny")
     assert (status, out) == (2, "") and "llama2-7b" in err and err.count("\n") == 1

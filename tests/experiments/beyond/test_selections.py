@@ -13,7 +13,6 @@ from core.disturbance import disturbance
 from core.extend import extend
 from core.rope import RopeGeometry, scale
 from experiments import base_models
-from experiments.base_models.model import Scale
 from experiments.beyond import selections
 from tests.core.test_angles import brute_force
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -34,8 +33,8 @@ def record(book):
     path, results = checkpoint(book.parent / "model", **SHAPE), book.parent / "results"
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
-        patch.setitem(base_models.SCALES, "toy", Scale("Toy", str(path), GEOMETRY))
-        command = ["selections", "--scale", "toy", "--text", book, "--results", results]
+        patch.setitem(base_models.MODELS, "toy", Scale("Toy", str(path), GEOMETRY))
+        command = ["selections", "--model", "toy", "--text", book, "--results", results]
         patch.setattr(sys, "argv", list(map(str, command)))
         selections.main()
         selections.main()
@@ -86,5 +85,5 @@ def test_the_correlation_is_that_of_the_ranks(record):
 
 def test_bad_steps_and_lengths_are_refused(call, tmp_path):
     for options, said in ((["--every", 3], "even --every"), (["--factor", 1.01], "choose another factor")):
-        status, _, err = call("selections", "--scale", "smoke", *options, "--results", tmp_path)
+        status, _, err = call("selections", "--model", "smoke", *options, "--results", tmp_path)
         assert status == 2 and said in err and err.count("\n") == 1

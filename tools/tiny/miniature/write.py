@@ -1,8 +1,8 @@
 """Write the miniature benchmarks for a base model: generated samples in the schema of the real benchmarks.
 
-    python -m tools.tiny.miniature.write --scale tiny --output build/miniature/tiny
-    python -m experiments.longbench_e --scale tiny --data build/miniature/tiny/longbench_e --margin 128 --new-tokens 64
-    python -m experiments.open_llm --scale tiny --data build/miniature/tiny/open_llm
+    python -m tools.tiny.miniature.write --model tiny --output build/miniature/tiny
+    python -m experiments.longbench_e --model tiny --data build/miniature/tiny/longbench_e --margin 128 --new-tokens 64
+    python -m experiments.open_llm --model tiny --data build/miniature/tiny/open_llm
 
 Samples use the evaluation split of the invented words and a book that no training here reads. Their lengths follow the
 model's L. The directory appears whole or not at all. If it already holds the same samples, nothing is done.
@@ -41,9 +41,9 @@ SPLITS = {
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.miniature.write")
     parser.add_argument(
-        "--scale",
+        "--model",
         default="tiny",
-        help=f"write for the model of this scale: {', '.join(base_models.SCALES)} (default tiny)",
+        help=f"write for the model of this scale: {', '.join(base_models.MODELS)} (default tiny)",
     )
     parser.add_argument("--model", metavar="PATH_OR_NAME", help="write for this checkpoint instead")
     parser.add_argument(
