@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis import cost, extension, learned, metrics, published, serving, shapes, short_text, whole_texts
+from analysis import cost, extension, learned, metrics, published, record_types, serving, short_text, whole_texts
 from analysis.results import NotMeasured, Results, root
 from analysis.rows import Comparison, Row, Setting, compared, gap, in_comparison, tokens
 from analysis.scores import Score, Scores, SignTest, sign_test, stacked
@@ -221,7 +221,7 @@ class View:
     def _repeated(self, folder: str, experiment: str) -> Iterator[tuple[dict, dict]]:
         """The records of an experiment that a subfolder repeats, each with the first one."""
         for file in sorted((self.results.folder / self.scale.name / folder / experiment).glob("*.json")):
-            yield shapes.read(file, experiment), self.record(experiment, file.stem)
+            yield record_types.read(file, experiment), self.record(experiment, file.stem)
 
     def took(self, *experiments: str) -> str:
         """What the records of some experiments, or of all, took to measure, to be read."""
