@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from analysis import shapes
+from analysis import record_types
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments import base_models
@@ -66,7 +66,7 @@ class Results:
         if not file.is_file():
             known = ", ".join(models(folder)) or "none"
             raise InputError(f"no model {name!r} under {folder} (there is {known}); measure something of it first.")
-        facts = shapes.read(file, MODEL)
+        facts = record_types.read(file, MODEL)
         n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
         geometry = RopeGeometry(*(facts["geometry"][key.name] for key in fields(RopeGeometry)))
         return cls(Path(folder), Model(name, facts["title"], geometry, n_hat, tuple(facts["ablated"])))
@@ -116,4 +116,4 @@ def root(folder: Path) -> Path:
 
 @functools.lru_cache(maxsize=256)
 def _read(folder: Path) -> list[dict]:
-    return [shapes.read(file, folder.name) | {"file": file.stem} for file in sorted(folder.glob("*.json"))]
+    return [record_types.read(file, folder.name) | {"file": file.stem} for file in sorted(folder.glob("*.json"))]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis import shapes
+from analysis import record_types
 from analysis.results import Results, models
 from core.errors import InputError
 from experiments.kit.records import RESULTS
@@ -83,7 +83,7 @@ def words(duration: float) -> str:
 
 
 def _sum(model: Path) -> Compute:
-    runs = (shapes.read(file, file.parent.name) for file in sorted(model.glob("*/**/*.json")))
+    runs = (record_types.read(file, file.parent.name) for file in sorted(model.glob("*/**/*.json")))
     return sum(map(_of, runs), Compute())
 
 

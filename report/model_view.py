@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis import metrics, published, shapes, time_taken
+from analysis import metrics, published, record_types, time_taken
 from analysis.beyond import learned, loss_by_position, serving, short_text, whole_texts
 from analysis.comparison import Comparison, Row, Setting, compared, gap, in_comparison, tokens
 from analysis.results import NotMeasured, Results, root
@@ -225,7 +225,7 @@ class View:
     def _repeated(self, folder: str, experiment: str) -> Iterator[tuple[dict, dict]]:
         """The records of an experiment that a subfolder repeats, each with the first one."""
         for file in sorted((self.results.folder / self.model.name / folder / experiment).glob("*.json")):
-            yield shapes.read(file, experiment), self.record(experiment, file.stem)
+            yield record_types.read(file, experiment), self.record(experiment, file.stem)
 
     def took(self, *experiments: str) -> str:
         """What the records of some experiments, or of all, took to measure, to be read."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis import results
+from analysis import record_types, results
 from analysis.beyond import short_text
 from analysis.results import Results
 from core.errors import InputError
@@ -156,6 +156,30 @@ def test_a_missing_field_is_named_with_its_file(folders, key):
             show("tables.kit.command ruler", folder)
     finally:
         file.write_text(sound)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("factor", -1),
+        ("options.n_hat", "x"),
+        ("options.new", {}),
+        ("training.seed", True),
+        ("tasks", []),
+        ("scores.average.mean", "x"),
+        ("scores.average.low", 101),
+        ("scores.lengths.long", {}),
+    ],
+)
+def test_a_field_of_another_type_is_named_with_its_file(tmp_path, field, value):
+    record = json.loads(next((RESULTS / "tiny" / "ruler").glob("dprope_*_seed=0.json")).read_text())
+    *above, key = field.split(".")
+    functools.reduce(lambda node, part: node[part], above, record)[key] = value
+    file = tmp_path / "broken.json"
+    file.write_text(json.dumps(record))
+    with pytest.raises(InputError, match=rf"broken.json .*{(above or [key])[0]}") as refused:
+        record_types.read(file, "ruler")
+    assert key in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_a_copied_record_is_no_further_seed(folders):
