@@ -198,11 +198,11 @@ def environment() -> dict:
         "device": gpu.get_device_name() if gpu else f"{os.cpu_count()} × {_processor()}",
         "commit": commit(),
     }
-    processes = processes.rank()[1]
-    if processes > 1:
-        found["processes"] = processes
+    count = processes.rank()[1]
+    if count > 1:
+        found["processes"] = count
     if gpu:
-        found |= {"gpus": processes, "cuda": sys.modules["torch"].version.cuda} | _noted
+        found |= {"gpus": count, "cuda": sys.modules["torch"].version.cuda} | _noted
     return found
 
 

@@ -13,12 +13,12 @@ import torch
 from transformers import TrainingArguments
 
 from core.errors import InputError
-from experiments.kit import processes
+from experiments.kit.processes import rank
 
 # How long processes wait for one of them that tokenises a corpus, or reads or hashes hundreds of gigabytes.
 PATIENCE = timedelta(hours=4)
 program: str | None = None  # the module that this process runs, if it is not the one that Python was started with
-processes = processes.rank  # (this process's rank, how many processes train together)
+processes = rank  # (this process's rank, how many processes train together)
 
 
 def expected(module: str, count: int | None = None) -> int:

@@ -61,8 +61,8 @@ def _block(results: Results, rows: Comparison, untrained: Comparison | None, sta
     cells = tuple(
         (Cell(sentence_case(name)), *(cell for pair in found for cell in _cells(pair))) for name, found in made
     )
-    pairs = len(next(iter(rows.first["scores"]["tasks"].values()))) * len(rows.first["scores"]["tasks"])
-    title = f"{results.model.title}, measured {state}, {pairs} tasks and lengths"
+    count = len(next(iter(rows.first["scores"]["tasks"].values()))) * len(rows.first["scores"]["tasks"])
+    title = f"{results.model.title}, measured {state}, {count} tasks and lengths"
     return Block(title, ("Method", *_PAIR * len(groups)), cells, groups)
 
 
