@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from core.relative import Profile, relative_disturbance
 from scipy.stats import rankdata
 
 from analysis.results import Results
 from analysis.scores import Score, stacked
 from core.disturbance import CONVENTIONS
 from core.errors import InputError
-from core.relative import Profile, relative_disturbance
 from eval.intervals import RESAMPLES, resampled_interval
 
 SCALE_FREE, MEASURED = "scale-free", "measured"  # the attention profile of the relative measure

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from core.relative import bin_edges
 from tqdm import tqdm
 
 from core.errors import InputError
-from core.relative import bin_edges
 from eval.attention_distance import FIRST, attention_by_distance
 from experiments.extension import book_tokens
 from experiments.lab import cli, harness, models, records, source, texts

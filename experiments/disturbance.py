@@ -17,7 +17,7 @@ from core import rope
 from core.angles import angle_distribution
 from core.disturbance import EPSILON, disturbance, select_interpolated
 from core.geometry import RopeGeometry
-from core.released import angle_distribution_float32, inv_freq_float32
+from core.released_code import angle_distribution_float32, inv_freq_float32
 from experiments.lab import cli, records, source
 
 SETTINGS = (("float32", "released"), ("float64", "released"), ("float64", "equation"))

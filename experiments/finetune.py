@@ -20,10 +20,10 @@ from pathlib import Path
 import torch
 
 from core import clex, files, rope
-from core.embedding import rope_geometry
 from core.errors import InputError
 from core.extend import extend
 from core.geometry import RopeGeometry
+from core.huggingface.embedding import rope_geometry
 from experiments.lab import cli, models, placing, records, scales, source
 from experiments.lab.scale import Training
 from experiments.lab.training import budget, launch

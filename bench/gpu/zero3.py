@@ -21,8 +21,8 @@ from transformers import TrainerCallback
 
 from bench.gpu import kit
 from core import clex, files, rope
-from core.embedding import rope_geometry
 from core.extend import extend
+from core.huggingface.embedding import rope_geometry
 from experiments.lab import cli, models
 from experiments.lab.records import ROOT
 from experiments.lab.scale import Training

@@ -12,11 +12,11 @@ import numpy as np
 from lm_eval.models.huggingface import HFLM
 from transformers import AutoConfig, GenerationConfig, PreTrainedConfig, PreTrainedTokenizerBase
 
-from core import checkpoint
-from core.configuration import layer_type, longrope, rope_parameters, text_config
-from core.embedding import rope_geometry, rotary_modules
 from core.errors import InputError, NonFiniteError
 from core.geometry import RopeScaling
+from core.huggingface import checkpoint
+from core.huggingface.configuration import layer_type, longrope, rope_parameters, text_config
+from core.huggingface.embedding import rope_geometry, rotary_modules
 from eval.engines.worker import Worker
 from eval.generation import Request, model_stops
 

@@ -116,16 +116,16 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
     to.add_argument("--factor", type=factor, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
     group = to.add_argument_group("options of the methods (each begins with the methods that take it)")
     for name, option in rope.all_options().items():
-        default = f" (default {option.default})" if option.default not in (None, False, ()) else ""
+        shown = " ".join(option.default) if option.several else option.default
+        default = f" (default {shown})" if shown not in (None, False, "") else ""
         text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
-        takers = "most methods" if name == rope.RESONANCE else ", ".join(option.methods)
         if option.type is bool:
             form = {"action": "store_true", "default": None}
         else:
             form = {"type": option.type, "metavar": option.type.__name__.upper()}
         if option.several:
             form |= {"nargs": "+"}
-        to_help = f"{takers}: {text}{default}".replace("%", "%%")
+        to_help = f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%")
         group.add_argument(f"--{name.replace('_', '-')}", **form, help=to_help)
 
 

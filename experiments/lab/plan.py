@@ -154,23 +154,10 @@ class Plan:
                 yield self._as_it_is(setting, factor, steps)
         if self.methods is None:
             yield self.alone()
-        if self.suite.attention and self._is_asked((rope.RELATIVE, {})):
-            yield self._attention(self.suite.attention)
-
-    def _attention(self, step: Step) -> Chain:
-        """The chain that measures how far back attention looks, and Suite.further on the method that uses it."""
-        profile = records.path(self.results, self.scale, step.experiment, f"L={self.preset.geometry.context_length}")
-        commands = self._commands(self._base(), [step])
-        for factor, steps in self.suite.further.items() if commands else ():
-            setting = (rope.RELATIVE, {"profile": str(profile)})
-            commands += self._commands(self._method(setting, factor), steps)
-        return Chain(step.experiment, commands)
 
     def _is_compared(self, setting: Setting) -> bool:
         """Whether a setting goes through the whole suite, not only through Suite.further."""
-        method, options = setting
-        compared = self.preset.compared
-        return compared is None or (method in compared and options not in rope.METHODS[method].variants)
+        return self.preset.compared is None or setting[0] in self.preset.compared
 
     def _ablations(self) -> Iterator[Chain]:
         for trained in (True, False):
@@ -231,7 +218,7 @@ class Plan:
                     name = f"from={records.run_name(method, factor, {}, seed)}"
                     how = [*self._base(), *command_line({"from": method, "factor": factor, "seed": seed})]
                     record = records.path(self.results, self.scale, learned.step.experiment, name)
-                    setting = (rope.GIVEN, {"file": str(record)})
+                    setting = ("factors", {"file": str(record)})
                     measured = self._commands(self._method(setting, factor), self._steps(learned.experiments, factor))
                     if made := self._commands(how, [learned.step]):
                         yield Chain(name, [*made, *measured], trains=len(made))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from core.relative import Profile, averaged, bin_edges
 from scipy.stats import spearmanr
 
 from analysis.relative import ALL, BEYOND, MEASURED, SCALE_FREE, correlations, measures, spearman
@@ -9,7 +10,6 @@ from analysis.results import Results
 from core.disturbance import CONVENTIONS
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from core.relative import Profile, averaged, bin_edges
 
 GEOMETRY = RopeGeometry(64, 100000.0, 8192)
 SELECTIONS = [[], [31], [20, 31], list(range(20, 32)), list(range(32)), [0, 1, 2]]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import entropy
 
-from core.disturbance import disturbance, margin_noise, select_interpolated, strategy_disturbance
+from core.disturbance import disturbance, select_interpolated, strategy_disturbance
 from core.errors import InputError
 from core.rope import RopeGeometry
 
@@ -99,20 +99,3 @@ def test_bad_distributions():
         disturbance(np.ones((1, 4)), np.ones((1, 5)))
     with pytest.raises(InputError, match="convention"):
         disturbance(np.ones((1, 4)), np.ones((1, 4)), "reverse")
-
-
-@pytest.mark.parametrize(("length", "longer"), [(3000, 6000), (2000, 8000), (4000, 6000)])
-def test_margin_noise_is_what_drawing_angles_at_random_gives(length, longer):
-    """Both strategies' histograms drawn thousands of times from one uneven distribution."""
-    rng = np.random.default_rng(0)
-    true = rng.uniform(0.5, 1.5, 40)
-    true /= true.sum()
-    draws = 6000
-    shared = rng.multinomial(length, true, draws)
-    interpolated, extrapolated = (shared + rng.multinomial(longer - length, true, draws) for _ in range(2))
-    for convention in ("released", "equation"):
-        margin = np.subtract(
-            *(disturbance(x / longer, shared / length, convention) for x in (extrapolated, interpolated))
-        )
-        assert abs(margin.mean()) < 4 * margin.std() / draws**0.5
-        assert margin.std() == pytest.approx(float(margin_noise(length, longer, 40)), rel=0.06)

@@ -10,9 +10,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForCausalLM
 
-from core.embedding import config_geometry, rope_geometry
 from core.errors import InputError
 from core.extend import export, extend
+from core.huggingface.embedding import config_geometry, rope_geometry
 from core.rope import RopeGeometry, scale
 from tests.models import byte_tokenizer, random_model
 
@@ -56,7 +56,7 @@ def test_stock_load_of_an_export_gives_identical_logits(tmp_path, architecture, 
     assert loaded.config.get_text_config().max_position_embeddings == 256
 
 
-@pytest.mark.parametrize("method", ["original", "pi", "ntk", "yarn", "dprope"])
+@pytest.mark.parametrize("method", ["original", "pi", "yarn", "dprope"])
 def test_the_model_rotates_by_the_scaled_frequencies(method):
     model = random_model()
     scaling = scale(rope_geometry(model), method, 4)

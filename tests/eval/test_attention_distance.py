@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from core.relative import bin_edges
 
 from core.errors import InputError
-from core.relative import bin_edges
 from eval.attention_distance import attention_by_distance
 from tests.models import random_model
 

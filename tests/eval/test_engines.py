@@ -10,9 +10,9 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from core import rope
-from core.embedding import rotary_modules
 from core.errors import InputError
 from core.extend import export, extend
+from core.huggingface.embedding import rotary_modules
 from eval.engines.vllm import Vllm, overrides
 from eval.engines.worker import Worker, cause
 from eval.generation import Request, generate

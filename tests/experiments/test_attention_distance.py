@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from core.covered import covered_length
-from core.geometry import RopeGeometry
 from core.relative import Profile, least_disturbing
+
+from core.geometry import RopeGeometry
 from experiments.attention_distance import quantile, spaced
 from tests.models import checkpoint
 

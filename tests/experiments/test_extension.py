@@ -52,7 +52,7 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
     assert call("extension", "--scale", "toy", *toy)[0] == 0
     written = records(tmp_path / "results")
     names = {run_name(method, 2, options) for method, options in scales.get("toy").comparison(2)}
-    assert {"original_s=2", "dprope_n-hat=4_s=2", "yarn_resonance=True_s=2"} < names
+    assert {"original_s=2", "dprope_n-hat=4_s=2", "yarn-resonance_s=2"} < names
     assert set(written) == {f"{name}_books=2" for name in names}
     record = written["yarn_s=2_books=2"]
     model = extend(random_model(max_position_embeddings=1024), "yarn", 2)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.disturbance import select_interpolated, strategy_disturbance
-from core.embedding import rope_geometry
+from core.huggingface.embedding import rope_geometry
 from experiments.lab import models, scales, texts
 
 

@@ -26,7 +26,7 @@ from experiments.lab.training.trainer import TENSORBOARD, Trainer
 FACTS = "training.json"
 _FINISHED = "finished"
 _LEFT = checkpoint.SAVING, TENSORBOARD, _FINISHED  # what else is in a run's directory, beside its checkpoints
-TRAINED_BY = "core/*.py", "experiments/lab/training/*", "experiments/lab/models.py", "experiments/finetune.py"
+TRAINED_BY = "core/**/*.py", "experiments/lab/training/*", "experiments/lab/models.py", "experiments/finetune.py"
 
 
 class Run:

@@ -13,7 +13,7 @@ from experiments.lab.training import checkpoint
 from experiments.lab.training.trainer import Trainer
 
 RUN = {"method": "pi", "seed": 0, "processes": 1}
-PATTERNS = "core/*.py", "experiments/lab/training/*"
+PATTERNS = "core/**/*.py", "experiments/lab/training/*"
 STATE = "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "model.safetensors"
 
 
