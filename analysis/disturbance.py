@@ -44,21 +44,25 @@ class Disturbed:
 
 
 def rows(results: Results) -> list[Disturbed]:
-    """All settings, in the order of the records."""
+    """All settings of registered methods, in the order of the records."""
     numbers = published.disturbance() if comparable(results) else {}
     found: dict[str, Disturbed] = {}
     for run in sorted(results.require("disturbance"), key=lambda run: run["factor"]):
         factor = float(run["factor"])
-        for entry in run["scores"]:
+        for entry in registered(run):
             name, method = _name(results, entry, factor), entry["method"]
-            chosen = method in rope.METHODS and rope.METHODS[method].by_disturbance
-            row = found.setdefault(name, Disturbed(name, chosen, {}, {}))
+            row = found.setdefault(name, Disturbed(name, rope.METHODS[method].by_disturbance, {}, {}))
             way = entry["precision"], entry["convention"]
             moved = Moved(1e3 * entry["average"], entry["interpolated_dimensions"])
             row.moved.setdefault(factor, {})[way] = moved
             if not entry["options"] and (method, factor) in numbers:
                 row.published[factor] = numbers[method, factor]
     return list(found.values())
+
+
+def registered(run: dict) -> list[dict]:
+    """A record's rows of the methods that are registered; it may state others, such as one that was dropped since."""
+    return [entry for entry in run["scores"] if entry["method"] in rope.METHODS]
 
 
 def comparable(results: Results) -> bool:
@@ -80,6 +84,6 @@ def deviation(found: list[Disturbed]) -> float:
 
 def _name(results: Results, entry: dict, factor: float) -> str:
     by_hand = {"n_hat": results.scale.n_hat.get(factor)}
-    if entry["options"] == by_hand and entry["method"] in rope.METHODS:
+    if entry["options"] == by_hand:
         return f"{rope.METHODS[entry['method']].title} (n̂ by hand)"
     return Setting.of(entry | {"factor": factor}).name

@@ -55,11 +55,6 @@ def passkeys_of_all_lengths(record: dict) -> Scores:
     return {"all": Score.of(accuracy_interval(np.arange(asked) < found), 100)}
 
 
-def previous_token(record: dict) -> Scores:
-    """The per cent of attention at a head's own offset, and at s times that offset."""
-    return {"k back": Score.of(record["scores"]["own"]), "s·k back": Score.of(record["scores"]["scaled"])}
-
-
 def beyond(record: dict) -> Scores:
     """The mean loss over all positions beyond L, from a record of experiments.extension."""
     first = record["ranges"][1]["start"] // record["block"]

@@ -258,7 +258,6 @@ _RECORDS: dict[str, Check] = {
             )
         ),
     ),
-    "attention_distance": fields(length=count, distances=every(whole), mass=every(number)),
     "disturbance": fields(
         scores=every(
             fields(
@@ -301,13 +300,6 @@ _RECORDS: dict[str, Check] = {
         bucket=count,
         scores=every(fields(length=count, windows=count, tokens=count, token=SCORE, window=SCORE)),
         by_position=named(every(number), _window),
-    ),
-    "previous_token": fields(
-        scores=fields(
-            heads=every(fields(layer=whole, head=whole, offset=count, own=number, scaled=number)),
-            own=SCORE,
-            scaled=SCORE,
-        )
     ),
     "ruler": fields(
         tasks=every(text),

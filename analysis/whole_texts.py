@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from analysis.results import Results
-from analysis.rows import Comparison, Row, compared, span, tokens
+from analysis.rows import Comparison, Row, compared, tokens
 from analysis.scores import Score, Scores, stacked
 from core.errors import InputError
 from eval.intervals import resampled_interval, resampled_ratio
@@ -49,31 +47,6 @@ def scores(row: Row, reference: Row | None, context_length: int) -> Scores:
     alone = not all(map(len, more))  # if no text is longer than a window
     found[f"{tokens(stride(row.first))} more before"] = None if alone else average(stacked(more).mean(axis=0)[:, 1:])
     return found
-
-
-def gap_beyond(row: Row, reference: Row, context_length: int) -> Score:
-    """A row's loss beyond L minus another's, paired by window."""
-    return average(differences(row, reference)[:, context_length // row.first["bucket"] :])
-
-
-def by_span(row: Row, reference: Row, context_length: int) -> Scores:
-    """The difference from the reference by position, in spans whose edges relative to L are the same at every s.
-
-    The edges are at 0, 1/8, 1/4, 1/2, 3/4, 1, 1.5, 2, 3, 4, 6, 8, … times L, up to the window's end. Edges that fall
-    into the same bucket are merged.
-    """
-    gaps, bucket = differences(row, reference), row.first["bucket"]
-    edges = [0, 1 / 8, 1 / 4, 1 / 2, 3 / 4]
-    while edges[-1] < gaps.shape[1] * bucket / context_length:
-        edges.append(1.0 if edges[-1] < 1 else _next(edges[-1]))
-    places = sorted({min(round(edge * context_length / bucket), gaps.shape[1]) for edge in edges})
-    return {span(a * bucket, b * bucket): average(gaps[:, a:b]) for a, b in pairwise(places)}
-
-
-def _next(edge: float) -> float:
-    """The next edge in 1, 1.5, 2, 3, 4, 6, 8, …"""
-    power = 2.0 ** np.floor(np.log2(edge))
-    return 1.5 * power if edge < 1.5 * power else 2 * power
 
 
 def over_seeds(row: Row) -> np.ndarray:

@@ -45,7 +45,7 @@ CLAIMS = (
         "The same, over dozens of selections of pairs (beyond the paper)",
         "section 5.1",
         (disturbances.selections_order_loss,),
-        ("selections", "relative"),
+        ("selections",),
     ),
     Claim(
         "Without extension a model collapses beyond L; extended it does not",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from analysis import cost, published, results
 from analysis.results import Results
-from report import audit, reasons, verdict_table
+from report import audit, verdict_table
 from report.differences import DIFFERENCES
 from report.gallery import Gallery
 from report.verdict_table import Tested
@@ -44,7 +44,6 @@ def build(folder: Path) -> str:
     claims, models = verdict_table.tested(folder), list(map(Gallery, results.every(folder)))
     sections = [
         ("verdicts", "The verdicts", _verdicts(claims, models)),
-        ("why", "Where methods fail, and why", reasons.render(folder, models)),
         ("code", "The paper against its released code", html.render(DIFFERENCES, caption=False)),
         ("itself", "The paper against itself", _audit()),
         *((html.anchor("model", one.scale.name), one.scale.title, _model(one)) for one in models),
@@ -130,7 +129,7 @@ def _audit() -> str:
 def _model(model: Gallery) -> str:
     """A model's geometry, its figures, and its tables."""
     geometry = model.scale.geometry
-    figures = "".join(model.figure(name) for name in model.figures if name != reasons.FIGURE)
+    figures = "".join(map(model.figure, model.figures))
     tables = "".join(map(model.table, model.tables))
     length = f"L = {geometry.context_length:,} tokens"
     facts = f"Head dimension d = {geometry.head_dim}, base {geometry.base:,g}, trained on {length}"

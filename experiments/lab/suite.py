@@ -134,7 +134,6 @@ class Suite:
         temperature: the runs with exchanged attention temperatures; None for none.
         newer: methods published since the paper's rivals that are fine-tuned too; None for none.
         learned: how factors are learned; None if they are not.
-        attention: the step that measures how far back attention looks, for the method that uses it; None for none.
     """
 
     evaluations: tuple[Step, ...] = ()
@@ -150,11 +149,10 @@ class Suite:
     temperature: Temperature | None = None
     newer: Trained | None = None
     learned: Learned | None = None
-    attention: Step | None = None
 
     @property
     def names(self) -> list[str]:
         """The names of the experiments that evaluate, each once."""
         steps = [*self.evaluations, *self.alone, *(step for own in self.further.values() for step in own)]
-        steps += [step for step in (self.learned and self.learned.step, self.attention) if step]
+        steps += [self.learned.step] if self.learned else []
         return list(dict.fromkeys(step.experiment for step in steps))

@@ -29,12 +29,21 @@ def test_another_geometry_has_no_published_disturbance():
 def test_n_hat_by_hand_is_one_row_and_any_other_setting_its_own(made):
     made.facts["n_hat"] = {"2": 28, "4": 26}
     for factor, count in ((2, 28), (4, 26)):
-        settings = [("dprope", {"n_hat": count}), ("dprope", {"n_hat": 60}), ("my-method", {"strength": 3})]
+        settings = [
+            ("dprope", {"n_hat": count}),
+            ("dprope", {"n_hat": 60}),
+            ("pi", {"resonance": True}),
+            ("dropped", {}),
+        ]
         entry = {"precision": "float64", "convention": "released", "average": 1e-3, "interpolated_dimensions": 2}
         entries = [entry | {"method": method, "options": options} for method, options in settings]
         made.add("disturbance", None, entries, factor=factor)
     names = [row.name for row in disturbance.rows(made.results())]
-    assert names == ["DPRoPE (n̂ by hand)", "DPRoPE (n̂ = 60)", "my-method (strength = 3)"]
+    assert names == [
+        "DPRoPE (n̂ by hand)",
+        "DPRoPE (n̂ = 60)",
+        "PI (resonance)",
+    ]  # no row is of a method that is not registered
 
 
 def test_times_are_by_setting_and_phase():

@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from analysis import paired
 from analysis.results import Results
 from analysis.rows import compared
-from tests.analysis.made import TASKS, paired_bootstrap, score
+from tests.analysis.made import paired_bootstrap, score
 
 
 def ruler(**by_length):
@@ -61,36 +61,3 @@ def test_only_the_same_setting_on_the_same_samples_is_the_untrained_one(made):
         assert (same is not None) == (row.setting.method == "pi")
     (other,) = compared(results, "ruler", True, lambda run: run["data"] == {"a": 2}).rows
     assert paired.untrained_of(other, untrained) is None
-
-
-def test_what_training_changes_is_paired_by_block_window_and_item(made):
-    def extension(loss):
-        ranges = [{"start": 0, "end": 8192}, {"start": 8192, "end": 16384}]
-        return {"data": {"A": 1}, "length": 16384, "block": 8192, "blocks": {"A": [9.0, loss]}, "ranges": ranges}
-
-    def whole(loss):
-        by_position = {f"A/16384/{begin}": [9.0, loss + begin] for begin in (0, 8192)}
-        shared = {"tokens": None, "lengths": [16384], "stride": 8192, "bucket": 8192}
-        return shared | {"by_position": by_position}
-
-    def items(right):
-        return {"by_document": {task: [1.0] * right + [0.0] * (10 - right) for task in TASKS}}
-
-    for seed, less in ((None, 0), (0, 1), (1, 2)):
-        made.add("extension", "pi", seed=seed, **extension(5.0 - less))
-        made.add("perplexity", "pi", seed=seed, **whole(4.0 - 2 * less))
-        made.add("open_llm", "pi", seed=seed, **items(5 + less))
-        if seed is not None:
-            made.add("extension", "clex", seed=seed, **extension(1.0))  # is none without training
-    (change,) = paired.training_changes(made.results())
-    ((setting, scores),) = change.by_setting.items()
-    assert (change.factor, setting.method) == (2.0, "pi")
-    means = {metric: score.mean for metric, score in scores.items()}
-    assert means == pytest.approx({paired.LOSS: -1.5, paired.WHOLE: -3.0, paired.AVERAGE: 15.0})
-    assert (scores[paired.WHOLE].low, scores[paired.WHOLE].high, scores[paired.WHOLE].n) == (-3, -3, 2)
-
-
-def test_an_average_of_fewer_than_all_benchmarks_is_none(made):
-    for seed in (None, 0):
-        made.add("open_llm", "pi", seed=seed, by_document={"mmlu": [1.0]})
-    assert paired.training_changes(made.results()) == []

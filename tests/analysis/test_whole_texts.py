@@ -5,7 +5,6 @@ import pytest
 
 from analysis import whole_texts
 from analysis.results import Results
-from analysis.rows import Row, Setting
 from core import rope
 from tests.analysis.made import paired_bootstrap
 
@@ -61,7 +60,6 @@ def test_averages_differences_and_what_more_context_gives(results):
     assert [getattr(other["Δ within L"], end) for end in ("mean", "low", "high", "n")] == [0, 0, 0, 4]
     assert [getattr(other["Δ beyond L"], end) for end in ("mean", "low", "high", "n")] == [0.25, 0.25, 0.25, 3]
     assert other["8k more before"].mean == 0.0  # its 16k windows lose a quarter where they are beyond L
-    assert whole_texts.gap_beyond(pi, yarn, 8192) == other["Δ beyond L"]
 
 
 def test_seeds_are_averaged_before_they_are_compared(made):
@@ -69,7 +67,7 @@ def test_seeds_are_averaged_before_they_are_compared(made):
         made.add("perplexity", "pi", by_position=beyond(more), seed=seed, **SHARED)
     made.add("perplexity", "yarn", by_position=PLAIN, seed=0, **SHARED)
     pi, yarn = whole_texts.runs(made.results(), trained=True).rows
-    assert whole_texts.gap_beyond(pi, yarn, 8192).mean == pytest.approx(0.5)
+    assert whole_texts.scores(pi, yarn, 8192)["Δ beyond L"].mean == pytest.approx(0.5)
 
 
 def test_each_factor_has_windows_of_its_own(made):
@@ -91,38 +89,6 @@ def test_an_interval_over_windows_follows_their_spread_and_weighs_them_by_length
     assert (found.low, found.high) == pytest.approx(paired_bootstrap(values.mean(axis=1), resamples=4000), abs=0.004)
     values[1:, 2:] = np.nan
     assert whole_texts.average(values).mean == pytest.approx(np.nanmean(values))
-
-
-@pytest.mark.parametrize(
-    ("factor", "bucket", "spans"),
-    (
-        (2, 1024, ["0–1k", "1–2k", "2–4k", "4–6k", "6–8k", "8–12k", "12–16k"]),
-        (4, 1024, ["0–1k", "1–2k", "2–4k", "4–6k", "6–8k", "8–12k", "12–16k", "16–24k", "24–32k"]),
-        (2.5, 4096, ["0–4k", "4–8k", "8–12k", "12–16k", "16–20k"]),
-    ),
-)
-def test_spans_lie_alike_around_l_and_each_is_the_mean_of_its_positions(factor, bucket, spans):
-    buckets = int(8192 * factor) // bucket
-    rng = np.random.default_rng(1)
-    own, other = rng.normal(3, 1, (2, 5, buckets))
-    rows = [
-        Row(
-            Setting(method, (), factor),
-            (
-                {
-                    "lengths": [buckets * bucket],
-                    "bucket": bucket,
-                    "by_position": {f"A/{buckets * bucket}/{i}": list(row) for i, row in enumerate(values)},
-                },
-            ),
-        )
-        for method, values in (("a", own), ("b", other))
-    ]
-    found = whole_texts.by_span(*rows, 8192)
-    assert list(found) == spans
-    for span, score in found.items():
-        start, end = (int(part.removesuffix("k")) * 1024 // bucket for part in span.split("–"))
-        assert score.mean == pytest.approx((own - other)[:, start:end].mean())
 
 
 def test_positions_beyond_the_first_half_are_what_the_windows_score():

@@ -19,14 +19,11 @@ from tests.models import checkpoint
 
 LOADED = 77  # the exit status of a process that has come to load a model
 EXPERIMENTS = {
-    "attention_distance": ["--queries", "8"],
     "extension": ["--method", "pi"],
     "longbench_e": ["--tasks", "trec", "--data"],
-    "ngram": ["--data"],
     "open_llm": ["--tasks", "hellaswag", "--data"],
     "passkey": ["--lengths", "512", "--depths", "2", "--keys", "1"],
     "perplexity": ["--lengths", "300"],
-    "previous_token": ["--method", "pi", "--tokens", "256"],
     "ruler": ["--lengths", "1900", "--tasks", "niah_single_1", "--samples", "2"],
     "selections": [],
 }
@@ -47,12 +44,11 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("placing")
     checkpoint(made / "toy", max_position_embeddings=512)
     (made / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 2000)))
-    for name in ("longbench_e", "open_llm", "ngram"):
+    for name in ("longbench_e", "open_llm"):
         (made / name).mkdir()
     row = {"input": "", "context": "a", "answers": ["?"], "length": 1, "all_classes": ["?"], "_id": "0"}
     (made / "longbench_e" / "trec.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row | {"_id": "1"}) + "\n")
     write_benchmarks(made / "open_llm")
-    (made / "ngram" / "training.txt").write_text("a training book " * 200)
     return made
 
 
@@ -73,7 +69,7 @@ def test_no_experiment_loads_a_model_before_its_process_is_placed(experiment, fo
     options = EXPERIMENTS[experiment]
     if options[-1:] == ["--data"]:
         options = [*options, folder / experiment]
-    if experiment in ("attention_distance", "extension", "ngram", "perplexity", "previous_token", "selections"):
+    if experiment in ("extension", "perplexity", "selections"):
         options = [*options, "--text", folder / "book.txt"]
     command = [f"experiments.{experiment}", "--model", folder / "toy", "--results", tmp_path / "results", *options]
     children = [processes.command(*command, environment=rank) for rank in ranks()]

@@ -1,8 +1,7 @@
-"""The parts of pre-training: tokenizer, curriculum, first weights, n-gram yardstick, choice of books."""
+"""The parts of pre-training: tokenizer, curriculum, first weights, choice of books."""
 
 import copy
 import itertools
-import math
 import random
 
 import numpy as np
@@ -20,7 +19,6 @@ from experiments.lab import texts
 from experiments.lab.pretraining import corpus, curriculum, network, tokenizer
 from experiments.lab.pretraining.curriculum import TEXT, Batches, Stage
 from experiments.lab.pretraining.muon import Muon, orthogonal
-from experiments.lab.pretraining.ngram import KneserNey
 from experiments.lab.pretraining.recipes import RECIPES
 from tests.models import byte_tokenizer
 
@@ -226,51 +224,6 @@ def test_the_share_of_long_wavelengths_is_llama2s():
     ours, theirs = (np.mean(g.wavelength > g.context_length) for g in (geometry, llama2))
     assert ours == pytest.approx(theirs, abs=0.5 / geometry.pairs)
     assert all(stage.length <= recipe.length for stage in recipe.stages)
-
-
-def brute_force(tokens, context, word, vocabulary, discount):
-    """Kneser-Ney straight from its definition, by recursion over the text's n-grams."""
-
-    def probability(context, word, highest):
-        if context is None:
-            return 1 / vocabulary
-        n = len(context) + 1
-        if highest:
-            grams = [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
-        else:  # distinct left neighbours
-            grams = [g[1:] for g in {tuple(tokens[i : i + n + 1]) for i in range(start, len(tokens) - n)}]
-        after = [g[-1] for g in grams if g[:-1] == context]
-        shorter = probability(context[1:] if context else None, word, False)
-        if not after:
-            return shorter
-        return max(after.count(word) - discount, 0) / len(after) + discount * len(set(after)) / len(after) * shorter
-
-    start = 0
-    return probability(tuple(context), word, True)
-
-
-def test_the_n_gram_model_is_kneser_ney():
-    rng = np.random.default_rng(0)
-    text, other = rng.integers(0, 4, 40), rng.integers(0, 5, 30)
-    model = KneserNey(text, vocabulary=5, order=2, discount=0.6)
-    losses = model.losses(other)
-    for i, loss in enumerate(losses):
-        expected = brute_force(text.tolist(), other[i : i + 1].tolist(), other[i + 1], 5, 0.6)
-        assert loss == pytest.approx(-math.log(expected), rel=1e-9)
-
-
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_n_gram_probabilities_sum_to_one(order):
-    rng = np.random.default_rng(1)
-    model = KneserNey(rng.integers(0, 6, 300), vocabulary=7, order=order)
-    context = rng.integers(0, 7, order - 1)
-    total = sum(math.exp(-model.losses(np.append(context, word))[0]) for word in range(7))
-    assert total == pytest.approx(1)
-
-
-def test_an_n_gram_that_does_not_fit_is_refused():
-    with pytest.raises(InputError, match="do not fit in 63 bits"):
-        KneserNey(np.arange(10), vocabulary=2**20, order=4)
 
 
 def write(directory, **books):

@@ -15,7 +15,7 @@ from analysis.results import Results
 from core.errors import InputError
 from experiments.lab.records import RESULTS
 from figures.kit import command as figures
-from report import language, pages, reasons, summary
+from report import language, pages, summary
 from report.claims import CLAIMS
 from tables.kit import command as tables
 from tables.kit import latex
@@ -30,7 +30,6 @@ OF = {  # the records that are broken here: of which scale, and which of its fil
     "open_llm": ("tiny", "*_s=2_seed=[01]"),
     "passkey": ("tiny", "[py]*_s=2*"),
     "perplexity": ("smollm2", "[py]*whole*"),
-    "previous_token": ("tiny", "[py]*_s=2*"),
     "ruler": ("tiny", "[py]*_s=2*"),
     "selections": ("tiny", "*"),
     "served": ("tiny", "*"),
@@ -38,7 +37,6 @@ OF = {  # the records that are broken here: of which scale, and which of its fil
 }
 WHOLE = {
     "page": pages.scale_page,
-    "reasons": lambda measured: reasons.build(measured.folder),
     "summary": lambda measured: summary.build(measured.folder),
     "claims": lambda measured: [claim.findings(measured.folder) for claim in CLAIMS],
 }

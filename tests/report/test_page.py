@@ -10,10 +10,9 @@ from analysis import results
 from analysis.decisions import BELOW, Estimate, decide, within
 from analysis.findings import NONE, VERDICTS
 from experiments.lab.records import RESULTS, ROOT
-from report import forest, page, reasons, verdict_table
+from report import forest, page, verdict_table
 from report.claims import CLAIMS
 from tables.kit import command
-from tests.report.conftest import score
 from tests.report.reading import Reader
 
 
@@ -69,40 +68,14 @@ def folder_of(folder, title):
     folder.scale("hostile", title=title)
     for method in ("yarn", "dprope", f"my-{title}"):
         folder.ruler(method, {8192: 40, 16384: 40}, scale="hostile", data={title: "1"})
-        heads = {"heads": [{}], "own": score(19, 1), "scaled": score(29, 1)}
-        folder.save("previous_token", "hostile", method=method, scores=heads)
     return folder.path
 
 
 def test_a_scale_of_any_name_has_links_that_lead_somewhere(folder):
     folder.scale("a 'b' & c", title="mine")
-    folder.save("previous_token", "a 'b' & c", method="pi", scores={"heads": [{}], "own": score(1), "scaled": score(2)})
+    folder.ruler("pi", {8192: 40, 16384: 40}, scale="a 'b' & c")
     reader = read(page.build(folder.path))
     assert any("model-" in target and "%20" in target for target in reader.targets)
-
-
-def test_why_methods_fail_is_read_from_the_records(folder):
-    folder.scale("tiny", like="tiny")
-    heads = {"heads": [{}], "own": score(19, 1), "scaled": score(29, 1)}
-    folder.save("previous_token", "tiny", method="pi", scores=heads)
-    settings = [
-        ("yarn", {}),
-        ("dprope", {"n_hat": 20}),
-        ("yarn", {"attention_factor": 1.0}),
-        ("dprope", {"attention_factor": 1.07, "n_hat": 20}),
-        ("dprope", {"n_hat": 40}),  # of an ablation
-    ]
-    for index, (method, options) in enumerate(settings):
-        rows = [{"length": n, "mean": 0.1 * index, "low": 0, "high": 1, "n": 10} for n in (1024, 2048)]
-        folder.save("passkey", "tiny", method=method, options=options, scores={"by_length": rows})
-    (block,) = reasons.build(folder.path).blocks
-    assert [[cell.text for cell in row] for row in block.rows] == [
-        ["PI", "19.0", "29.0", "–"],
-        ["YaRN", "–", "–", "0 of 10"],
-        ["YaRN, attention × 1.00", "–", "–", "2 of 10"],
-        ["DPRoPE (n̂ = 20)", "–", "–", "1 of 10"],
-        ["DPRoPE (n̂ = 20), attention × 1.07", "–", "–", "3 of 10"],
-    ]
 
 
 def test_the_verdicts_that_are_counted_are_those_shown(whole):

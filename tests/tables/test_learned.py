@@ -2,9 +2,8 @@
 
 import pytest
 
-from core import rope
 from core.errors import InputError
-from tables import learned, relative
+from tables import learned
 from tests.analysis.made import made  # noqa: F401  (a fixture)
 
 
@@ -63,11 +62,3 @@ def test_losses_that_were_not_learned_are_no_bound(made):
     made.records = {file: record for file, record in made.records.items() if "factors" not in file}
     with pytest.raises(InputError, match="method factors"):
         learned.build(made.results())
-
-
-def test_a_measure_that_falls_with_the_loss_orders_it(made):
-    made.selections()
-    found = cells(relative.build(made.results()), "beyond L")
-    by_convention = list(found.values())[:2]
-    assert by_convention == ["+1.00", "−1.00"] and len(found) == 3
-    assert rope.RELATIVE not in found

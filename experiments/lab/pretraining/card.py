@@ -107,11 +107,6 @@ def scores(results: Path, scale: str) -> str:
         for length, tasks in record["scores"]["tasks"].items():
             for task, score in tasks.items():
                 add(f"RULER `{task}` at {int(length):,} tokens, {score['n']} samples, %", score, 0)
-    for record in _of_the_model(results, scale, "ngram"):
-        for key, score in record["scores"]["loss"].items():
-            kind, _, count = key.partition("/")
-            name = f"Kneser-Ney {kind} over {int(count) / 1e6:.0f} M tokens" if count else "this model"
-            add(f"loss on unseen books, {name}, nats per token", score, 3)
     return "\n".join(["| | measured |", "|---|---|", *rows])
 
 

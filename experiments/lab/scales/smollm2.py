@@ -9,7 +9,6 @@ from experiments.lab.suite import Ablation, Data, Learned, Step, Suite, Temperat
 _EVALUATIONS = (
     Step("extension", data=Data.BOOKS),
     Step("passkey", {"lengths": (4096, 8192, 12288, 16384), "depths": 3, "keys": 1}, quick=None),
-    Step("previous_token", quick=None),
     Step("open_llm", {"limit": 500, "shots": 5}, quick=None, data=Data.BENCHMARKS),
     Step(
         "perplexity",
@@ -40,7 +39,6 @@ SCALE = Scale(
     training=Training(steps={2: 20, 4: 10}, batch=16, save_every=1, data="books"),
     suite=Suite(
         evaluations=_EVALUATIONS,
-        attention=Step("attention_distance", quick=None, data=Data.BOOKS),
         alone=(Step("disturbance"), Step("exported"), Step("selections", quick={"every": 32})),
         factors=(2,),
         further={2: (Step("extension", data=Data.BOOKS),), 4: (Step("extension", {"books": 1}, quick=None),)},

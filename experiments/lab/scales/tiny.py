@@ -17,7 +17,6 @@ _EVALUATIONS = (
     Step("ruler", {"samples": 4, "tasks": _RULER}, {"samples": 1, "lengths": (1024, 2048)}),
     Step("longbench_e", {"margin": 128, "new_tokens": 64}, data=Data.MINIATURE),
     Step("open_llm", data=Data.MINIATURE),
-    Step("previous_token"),
 )
 
 # 32,768 tokens of the book that no one trains on, at each factor.
@@ -47,7 +46,6 @@ SCALE = Scale(
         evaluations=_EVALUATIONS,
         alone=(Step("disturbance"), Step("selections")),
         further=_POSITIONS,
-        attention=Step("attention_distance"),
         # The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
         learned=Learned(
             Step("learned", {"steps": 200, "evaluate_every": 4}, {"steps": 2, "sequences": 1}),
