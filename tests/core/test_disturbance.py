@@ -79,23 +79,6 @@ def test_threshold_is_equation_8(extrapolation, threshold):
     assert chosen.tolist() == [bool(e > threshold) for e in extrapolation]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"n_hat": 3}, "even number"),
-        ({"n_hat": -2}, "from 0 to 4"),
-        ({"n_hat": 6}, "from 0 to 4"),
-        ({"n_hat": 2, "threshold": 0.1}, "choose one"),
-        ({"threshold": float("nan")}, "threshold"),
-    ],
-)
-def test_bad_selection(arguments, says):
-    with pytest.raises(InputError, match=says):
-        select_interpolated([0.0, 1.0], [1.0, 0.0], **arguments)
-
-
-def test_bad_distributions():
-    with pytest.raises(InputError, match="shape"):
-        disturbance(np.ones((1, 4)), np.ones((1, 5)))
-    with pytest.raises(InputError, match="convention"):
-        disturbance(np.ones((1, 4)), np.ones((1, 4)), "reverse")
+def test_n_hat_and_a_threshold_exclude_each_other():
+    with pytest.raises(InputError, match="choose one"):
+        select_interpolated([0.0, 1.0], [1.0, 0.0], n_hat=2, threshold=0.1)

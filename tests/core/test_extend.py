@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM
 from core.errors import InputError
 from core.extend import export, extend
 from core.huggingface.embedding import config_geometry, rope_geometry
-from core.rope import RopeGeometry, scale
+from core.rope import METHODS, RopeGeometry, scale
 from tests.models import byte_tokenizer, random_model
 
 TOKENS = torch.arange(300)[None].remainder(293) + 3  # past L' = 256, so that every length regime is met
@@ -82,7 +82,7 @@ class _Operators(TorchDispatchMode):
 
 def test_no_fixed_scaling_costs_more_than_pi():
     model, ran = random_model(), {}
-    for method in ("pi", "ntk", "yarn", "dprope", "dprope-significant"):
+    for method in [name for name, each in METHODS.items() if each.ready]:
         extend(model, method, 2)
         logits(model)  # the first call of a length builds what later ones find
         with _Operators() as operators:

@@ -9,7 +9,7 @@ from eval import generation, position_loss
 from eval.generation import Request, generate
 from eval.position_loss import position_losses
 from eval.shared_prefix import SharedPrefixLM
-from tests.core.clex.test_model import L, clex_model, full_logits, rotary, tokens
+from tests.core.clex.made import L, clex_model, full_logits, rotary, tokens
 from tests.models import byte_tokenizer
 
 

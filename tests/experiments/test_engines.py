@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.extend import export
 from experiments.lab import engines
 from tests import processes, vllm_stub
-from tests.core.clex.test_model import clex_model
+from tests.core.clex.made import clex_model
 from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, checkpoint
 

@@ -213,10 +213,6 @@ def test_the_stock_type_is_written_where_it_says_it_all(source, tmp_path):
         (rope.RIVAL, (("ramp", "rotations"),)): "longrope",
         (rope.RIVAL, (("attention_factor", 1.0),)): "longrope",
         (rope.UNIT, ()): "linear",
-        ("ntk", ()): "default",
-        ("ntk-critical", ()): "default",
-        ("llama3", ()): "llama3",
-        ("yarn-resonance", ()): "longrope",
         (rope.ORIGINAL, ()): "default",
         (rope.OURS, ()): "longrope",
     }

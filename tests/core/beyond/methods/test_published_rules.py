@@ -8,8 +8,10 @@ from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from core.errors import InputError
+from core.extend import extend
 from core.rope import RopeGeometry, scale
 from tests.core.geometries import LLAMA2, SMOLLM2, factors, geometries, official
+from tests.models import random_model
 
 ANY = pytest.mark.parametrize("geometry", [LLAMA2, SMOLLM2])
 
@@ -103,3 +105,10 @@ def test_bad_options_are_refused(method, options, says):
 def test_a_single_pair_is_refused():
     with pytest.raises(InputError, match="two pairs"):
         scale(RopeGeometry(2, 1e4, 512), "ntk", 2)
+
+
+def test_the_stock_type_of_transformers_says_it_all_where_there_is_one():
+    types = {"ntk": "default", "ntk-critical": "default", "llama3": "llama3", "yarn-resonance": "longrope"}
+    for method, kind in types.items():
+        model = extend(random_model(), method, 2)
+        assert model.config.rope_parameters["rope_type"] == kind
