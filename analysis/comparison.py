@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,22 +45,17 @@ class Setting:
         return not {name for name, _ in self.options} - {*options, *_FILES}
 
     @property
-    def learned(self) -> tuple[str, int] | None:
-        """The start and the seed, if the factors are from a record of experiments.beyond.learned; else None."""
-        found = _LEARNED.fullmatch(Path(str(self.option("file", ""))).stem)
-        return (found["method"], int(found["seed"])) if found else None
-
-    @property
     def name(self) -> str:
         """The name in tables, figures and pages: the method's title, and the options that set it apart."""
         if self.method is None:
             return AS_IT_IS
-        if self.learned:
-            return f"{learned_name(self.learned[0])}, seed {self.learned[1]}"
+        method = rope.METHODS.get(self.method)
+        if method and method.label and (label := method.label(dict(self.options))):
+            return label
         given = [_given(name, value) for name, value in self.options if name not in _APART]
         if self.method == rope.OURS and self.plain("attention_factor"):
             given = ["t = 0"]
-        title = rope.METHODS[self.method].title if self.method in rope.METHODS else self.method
+        title = method.title if method else self.method
         name = title + (f" ({', '.join(given)})" if given else "")
         temperature = self.option("attention_factor")
         return name if temperature is None else f"{name}, attention × {temperature:.2f}"
@@ -76,13 +70,6 @@ class Setting:
         return place, self.factor, -(options.get("n_hat") or 1e9), options.get("intervals", 0), len(rest), str(rest)
 
 
-def learned_name(method: str) -> str:
-    """The name, in tables and figures, of factors that were learned from a method's."""
-    title = rope.METHODS[method].title if method in rope.METHODS else method
-    return f"learned, from {'no scaling' if method == rope.ORIGINAL else title}"
-
-
-_LEARNED = re.compile(r"from=(?P<method>.+)_s=[^_]+_seed=(?P<seed>\d+)")
 _FILES = ("weights", "file")
 _APART = ("attention_factor", "weights")
 

@@ -32,7 +32,7 @@ class Disturbed:
 
     Attributes:
         name: the name in other tables; "n̂ by hand" stands for n̂ set by hand, which differs between factors.
-        chosen: whether the method chooses its pairs by the disturbance.
+        chosen: whether the method chooses by the disturbance what to do with a pair.
         moved: the disturbance by factor and way of counting.
         published: the paper's numbers by factor, in 10⁻³ nat.
     """
@@ -51,7 +51,7 @@ def rows(results: Results) -> list[Disturbed]:
         factor = float(run["factor"])
         for entry in registered(run):
             name, method = _name(results, entry, factor), entry["method"]
-            row = found.setdefault(name, Disturbed(name, method in (rope.OURS, rope.OURS_BY_NOISE), {}, {}))
+            row = found.setdefault(name, Disturbed(name, rope.METHODS[method].by_disturbance, {}, {}))
             way = entry["precision"], entry["convention"]
             moved = Moved(1e3 * entry["average"], entry["interpolated_dimensions"])
             row.moved.setdefault(factor, {})[way] = moved

@@ -102,7 +102,7 @@ def _file(name: str) -> Path:
 
 
 def with_factor(title: str, method: str | None, factor: float | None) -> str:
-    """A row's name with its s, or "s ≤" for a learned method, whose RoPE scale follows the input's length up to s."""
+    """A row's name with its s, or "s ≤" for a learned method, whose RoPE model follows the input's length up to s."""
     if factor is None:
         return title
     learned = method in rope.METHODS and rope.METHODS[method].start is not None

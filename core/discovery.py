@@ -1,24 +1,20 @@
-"""What lies in a folder `beyond/`, listed, so that the rest works the same without that folder."""
-
-from __future__ import annotations
+"""What lies in a folder beyond/, if it is there: the paper's part of a package imports it by listing alone."""
 
 import importlib
+import importlib.util
 import pkgutil
 from types import ModuleType
 
 
+def modules(package: str, folder: str = "beyond") -> list[ModuleType]:
+    """The modules of PACKAGE.FOLDER in the order of their names, imported; none if there is no such folder."""
+    found = module(f"{package}.{folder}")
+    names = sorted(entry.name for entry in pkgutil.iter_modules(found.__path__)) if found else []
+    return [importlib.import_module(f"{package}.{folder}.{name}") for name in names]
+
+
 def module(name: str) -> ModuleType | None:
-    """The module called `name`, or None if there is no such file."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and f"{name}.".startswith(f"{error.name}."):
-            return None
-        raise  # it is there, and something that it imports is not
-
-
-def modules(package: str) -> list[ModuleType]:
-    """The modules of `package`.beyond, sorted by name; none if there is no such folder."""
-    beyond = module(f"{package}.beyond")
-    names = sorted(found.name for found in pkgutil.iter_modules(beyond.__path__)) if beyond else []
-    return [importlib.import_module(f"{package}.beyond.{name}") for name in names]
+    """The module of this dotted name, imported; None if it, or a package on the way to it, does not exist."""
+    parent = name.rpartition(".")[0]
+    exists = (not parent or module(parent)) and importlib.util.find_spec(name)
+    return importlib.import_module(name) if exists else None

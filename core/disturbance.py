@@ -117,29 +117,3 @@ def select_interpolated(
     selected = np.zeros(margin.size, dtype=bool)
     selected[by_margin[: int(n_hat) // 2]] = True
     return selected
-
-
-def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
-    """The standard deviation of the margin D_E − D_I that comes from finite counts alone, in nats.
-
-    Suppose a pair's angles follow one distribution π_1 … π_k at every context length. The three histograms are then
-    estimates of it. Pre-training's has L draws. The two at L' contain those L draws (interpolation by s shows the
-    pre-trained angles at every s-th position) and N = L' − L further ones each. Let a be the deviations of
-    pre-training's frequencies, and e and i those of the further draws of extrapolation and interpolation. To second
-    order in them,
-
-        D_E − D_I = ½ (N/L')² Σ_j [(e_j − a_j)² − (i_j − a_j)²] / π_j,
-
-    whose terms, with variances π/N and π/L, give Var = k (N/L')⁴ (1/N² + 2/(NL)). It depends on neither π nor the
-    direction of the KL.
-
-    Args:
-        length, longer: L and L', in tokens.
-        occupied: k, the number of intervals that pre-training reaches, per pair; k − 1 enters, because Σ a = 0.
-
-    Returns:
-        float64 array of `occupied`'s shape.
-    """
-    new = longer - length
-    degrees = np.maximum(np.asarray(occupied, dtype=np.float64) - 1, 1)
-    return (new / longer) ** 2 * np.sqrt(degrees * (1 / new**2 + 2 / (new * length)))

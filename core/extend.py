@@ -7,10 +7,11 @@ from pathlib import Path
 
 from transformers import AutoConfig, PreTrainedModel
 
-from . import checkpoint, clex, configuration, files, rope
-from .configuration import text_config
-from .embedding import apply_scaling, differences, rope_geometry, rotary_modules
+from . import clex, files, rope
 from .errors import InputError
+from .huggingface import checkpoint, configuration
+from .huggingface.configuration import text_config
+from .huggingface.embedding import apply_scaling, differences, rope_geometry, rotary_modules
 from .rope import scale
 
 _IN_MEMORY = " (extended in memory: load its export instead)"

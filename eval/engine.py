@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from core.configuration import text_config
+from core.huggingface.configuration import text_config
 from eval.generation import Request, generate
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from core import rope
 from core.angles import angle_distribution
 from core.disturbance import EPSILON, disturbance, select_interpolated
-from core.released import angle_distribution_float32, inv_freq_float32
+from core.released_code import angle_distribution_float32, inv_freq_float32
 from experiments.kit import command_line
 from experiments.kit.experiment import Experiment
 from experiments.kit.given_model import GivenModel

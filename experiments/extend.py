@@ -20,9 +20,9 @@ import numpy as np
 from core import files, rope
 from core.angles import angle_distribution
 from core.disturbance import disturbance, strategy_disturbance
-from core.embedding import config_geometry
 from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
+from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry, RopeScaling, scale
 from experiments import base_models
 from experiments.kit import command_line, load_model
@@ -79,7 +79,7 @@ def extended(arguments, method: str, factor: float, **options) -> Path:
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     """Write the GGUF file --output."""
-    from core.gguf_file import extend_gguf
+    from core.beyond.gguf_file import extend_gguf
 
     if not arguments.output or arguments.link or arguments.dtype:
         raise InputError("a GGUF file is written to --output NEW.gguf; --link and --dtype do not apply to it.")

@@ -21,9 +21,9 @@ from pathlib import Path
 import torch
 
 from core import clex, files, rope
-from core.embedding import rope_geometry
 from core.errors import InputError
 from core.extend import extend
+from core.huggingface.embedding import rope_geometry
 from experiments.base_models.model import Training
 from experiments.kit import command_line, given_model, load_model, processes, records
 from experiments.kit.given_model import GivenModel

@@ -274,7 +274,7 @@ def claims() -> Iterator[Finding]:
         )
 
 
-# What the paper compares: methods with a fixed RoPE scale, and all that are not its own.
+# What the paper compares: methods with a fixed RoPE model, and all that are not its own.
 _SCALED = (rope.UNIT, rope.RIVAL, rope.OURS)
 _RIVALS = tuple(name for name, method in rope.METHODS.items() if method.published and name != rope.OURS)
 

@@ -149,7 +149,7 @@ class View:
     def ranked(self, trained: bool = False, factor: float | None = None) -> list[tuple[str, Score]]:
         """The comparison's methods with their loss beyond L minus the rival's, least first; learned factors apart."""
         rows = self._rows("loss_by_position", trained, factor).only(in_comparison(self.model)).rows
-        names = [row.setting.name for row in rows if not row.setting.learned]
+        names = [row.setting.name for row in rows if not learned.start_of(row.setting)]
         found = [(name, self.loss(name, trained=trained, factor=factor)) for name in names]
         return sorted(found, key=lambda entry: entry[1].mean)
 

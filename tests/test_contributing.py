@@ -10,8 +10,8 @@ import eval as harnesses
 import experiments
 import figures
 from analysis.results import Results
-from core import rope
-from core.methods import fixed
+from core import discovery, rope
+from core.beyond import methods
 from experiments import base_models
 from experiments.kit.records import ROOT
 from tests.experiments.conftest import call  # noqa: F401  (a fixture)
@@ -22,7 +22,7 @@ BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """Where the files of a stranger lie; each package finds them as its own."""
-    for package in (harnesses, experiments, figures, base_models):
+    for package in (methods, harnesses, experiments, figures, base_models):
         folder = tmp_path / package.__name__.replace(".", "/")
         folder.mkdir(parents=True)
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
@@ -35,10 +35,10 @@ def checkout(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def linear_ramp(monkeypatch):
-    monkeypatch.setattr(rope, "METHODS", dict(rope.METHODS))
-    exec(BLOCKS["core/methods/fixed.py"], vars(fixed).copy())
-    return rope.METHODS["linear-ramp"]
+def linear_ramp(checkout, monkeypatch):
+    monkeypatch.setitem(rope.METHODS, "linear-ramp", None)  # which takes it away afterwards
+    checkout("core/beyond/methods/linear_ramp.py")
+    discovery.modules("core", "beyond.methods")
 
 
 def test_a_method_reaches_command_line_records_tables_and_figures(linear_ramp, call, tmp_path):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.beyond import loss_by_position
-from analysis.comparison import Comparison, Row, Setting, in_comparison, learned_name
+from analysis.comparison import Comparison, Row, Setting, in_comparison
 from analysis.results import Results
 from analysis.scores import Score
 from core import rope
+from core.beyond.methods.given_factors import learned_from, learned_name
 from core.errors import InputError
 from eval.intervals import mean_interval
 
@@ -43,6 +44,11 @@ class Learned:
     def converged(self) -> bool:
         """Whether the held-out loss of every run was flat at the end."""
         return all(run["converged"] for run in self.runs)
+
+
+def start_of(setting: Setting) -> tuple[str, int] | None:
+    """The start and the seed of factors that were learned; None if a setting's are not."""
+    return learned_from(dict(setting.options))
 
 
 def groups(results: Results) -> list[Learned]:
@@ -85,14 +91,14 @@ def scored(results: Results, factor: float) -> Scored | None:
     comparison = loss_by_position.untrained(results, factor)
     rows, learned = {}, {}
     for row in comparison.rows:
-        if start := row.setting.learned:
+        if start := start_of(row.setting):
             learned.setdefault(start[0], []).extend(row.runs)
         elif in_comparison(results.model)(row):
             rows[row.setting.name] = row
     if not comparison:
         return None
     together = {
-        learned_name(method): Row(Setting(rope.GIVEN, (("from", method),), factor), tuple(runs))
+        learned_name(method): Row(Setting("factors", (("from", method),), factor), tuple(runs))
         for method, runs in learned.items()
     }
     bound = min(together, key=lambda name: _loss(together[name]), default=None)
@@ -126,4 +132,4 @@ def inverse(results: Results, setting: Setting) -> np.ndarray | None:
 def compared(results: Results, factor: float) -> Comparison:
     """The settings of the comparison at a factor, except learned ones."""
     rows = loss_by_position.untrained(results, factor).only(in_comparison(results.model))
-    return rows.only(lambda row: row.setting.learned is None)
+    return rows.only(lambda row: start_of(row.setting) is None)

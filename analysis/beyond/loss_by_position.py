@@ -90,7 +90,7 @@ def _over_seeds(row: Row) -> dict:
 def disturbance(results: Results, row: Row) -> float | None:
     """The averaged disturbance of a row, in nats (released convention): from a record if there is one, else computed.
 
-    None for a learned method, whose RoPE scale follows the input, and for a method that is not registered.
+    None for a learned method, whose RoPE model follows the input, and for a method that is not registered.
     """
     setting, geometry = row.setting, results.model.geometry
     options = {name: value for name, value in setting.options if name != "attention_factor"}  # changes no angle

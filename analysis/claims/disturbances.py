@@ -92,7 +92,7 @@ def order_loss(results: Results) -> Iterator[Finding]:
 
 
 def correlation(pairs: list[tuple[float, float]]) -> Estimate:
-    """Spearman's ρ of n pairs, with errors from the 95 % interval on Fisher's scale, atanh ρ.
+    """Spearman's ρ of n pairs, with errors from the 95 % interval on Fisher's model, atanh ρ.
 
     There the error is √((1 + ρ²/2) / (n - 3)) (Bonett and Wright, Psychometrika 2000). For a perfect order, ρ is taken
     half of its smallest step below 1, since atanh 1 is infinite.

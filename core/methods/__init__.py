@@ -1,3 +1,7 @@
-"""The methods, in the order of tables and figures; importing this registers them (see :mod:`core.rope`)."""
+"""The methods: importing this registers the paper's in its order, then those of core/beyond/methods, if it is there."""
 
-from . import fixed, learned, distributional  # noqa: F401, I001
+# isort: off
+from . import pi, yarn, clex, dprope  # noqa: F401
+from .. import discovery
+
+discovery.modules(__name__.rpartition(".")[0], "beyond.methods")

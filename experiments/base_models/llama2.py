@@ -55,8 +55,8 @@ def scale(
         n_hat=N_HAT,
         # First the paper's own comparison; then, of the rules published since, the one to beat.
         compared=(
-            *(rope.ORIGINAL, rope.UNIT, rope.NTK, rope.RIVAL, rope.TO_BEAT),
-            *(rope.OURS, rope.OURS_BY_NOISE, rope.COVERED),
+            *(rope.ORIGINAL, rope.UNIT, "ntk", rope.RIVAL, "mrrope-pro"),
+            *(rope.OURS, "dprope-significant", "dprope-covered"),
         ),
         trains_n_hat=True,
         suite=Suite(

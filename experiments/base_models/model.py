@@ -92,16 +92,14 @@ class Model:
                 settings.append((name, {}))
             if name == rope.OURS and factor in self.n_hat:
                 settings.append((name, {"n_hat": self.n_hat[factor]}))
-            if name == rope.COVERED and self.covered_length:
+            if name == "dprope-covered" and self.covered_length:
                 settings.append((name, {"covered_length": self.covered_length}))
-            settings += [(name, options) for options in method.variants]
         return settings
 
     def trained(self, factor: float) -> list[tuple[str, dict]]:
         """The methods of a fine-tuned comparison, with their options."""
         learned = [(name, {}) for name, method in rope.METHODS.items() if method.start]
         settings = [entry for entry in [*self.comparison(factor), *learned] if entry[0] in self.fine_tuned]
-        settings = [entry for entry in settings if entry[1] not in rope.METHODS[entry[0]].variants]
         return [(name, options) for name, options in settings if options or not self.defaults(name, factor)]
 
     def defaults(self, method: str, factor: float) -> dict:

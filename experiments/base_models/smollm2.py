@@ -30,12 +30,12 @@ MODEL = Model(
     # of the size of the histogram's own sampling noise, so they give no reason to move a pair.
     n_hat={2: 28, 4: 26},
     # What is published since is measured by position alone.
-    compared=(rope.ORIGINAL, rope.UNIT, rope.NTK, rope.RIVAL, rope.OURS, rope.OURS_BY_NOISE),
+    compared=(rope.ORIGINAL, rope.UNIT, "ntk", rope.RIVAL, rope.OURS, "dprope-significant"),
     # The published configuration of its pre-training (huggingface/smollm, text/pretraining/smollm2,
     # config_smollm2_135M.yaml at a041759) states sequences of 2,048 tokens and 2 T tokens of them; the released model
     # states 8,192.
     covered_length=2048,
-    fine_tuned=(*(name for name, method in rope.METHODS.items() if method.published), rope.OURS_BY_NOISE),
+    fine_tuned=(*(name for name, method in rope.METHODS.items() if method.published), "dprope-significant"),
     training=Training(steps={2: 20, 4: 10}, batch=16, save_every=1, data="books"),
     suite=Suite(
         evaluations=_EVALUATIONS,

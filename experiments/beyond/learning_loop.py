@@ -21,10 +21,10 @@ from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from core import files
+from core.beyond.learned_factors import Factors, learning
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from core.geometry import RopeGeometry, RopeScaling
-from core.learned import Factors, learning
 from core.rope import ORIGINAL
 from eval.intervals import mean_interval
 from eval.position_loss import position_losses
@@ -47,7 +47,7 @@ class Learning:
     Attributes:
         steps: the most steps.
         batch: sequences per step.
-        learning_rate: Adam's learning rate until the loss is flat, in moves of :class:`core.learned.Factors`.
+        learning_rate: Adam's learning rate until the loss is flat, in moves of :class:`Factors`.
         evaluate_every: steps between evaluations.
     """
 

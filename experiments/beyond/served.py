@@ -26,10 +26,10 @@ import gguf
 import numpy as np
 
 from core import files, rope
-from core.configuration import text_config
+from core.beyond.gguf_file import dequantised, extend_gguf
 from core.errors import InputError
 from core.extend import export, extend
-from core.gguf_file import dequantised, extend_gguf
+from core.huggingface.configuration import text_config
 from eval.intervals import mean_interval
 from eval.perplexity import window_losses
 from experiments.kit import command_line, load_model, records, texts

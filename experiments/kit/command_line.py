@@ -37,7 +37,7 @@ class _Renamed(argparse.Action):
     """An option of an earlier version."""
 
     def __call__(self, parser, namespace, values, option_string=None) -> None:
-        parser.error(f"--scale is called --model now: give --model {values}")
+        parser.error(f"--model is called --model now: give --model {values}")
 
 
 class Distinct(argparse.Action):
@@ -53,7 +53,7 @@ class Distinct(argparse.Action):
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     """An argument parser whose help is the module's docstring."""
     made = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
-    made.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
+    made.add_argument("--model", action=_Renamed, help=argparse.SUPPRESS)
     return made
 
 
@@ -134,16 +134,16 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
     add_factor_argument(to)
     group = to.add_argument_group("options of the methods (each begins with the methods that take it)")
     for name, option in rope.all_options().items():
-        default = f" (default {option.default})" if option.default not in (None, False, ()) else ""
+        shown = " ".join(option.default) if option.several else option.default
+        default = f" (default {shown})" if shown not in (None, False, "") else ""
         text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
-        takers = "most methods" if name == rope.RESONANCE else ", ".join(option.methods)
         if option.type is bool:
             form = {"action": "store_true", "default": None}
         else:
             form = {"type": option.type, "metavar": option.type.__name__.upper()}
         if option.several:
             form |= {"nargs": "+"}
-        to_help = f"{takers}: {text}{default}".replace("%", "%%")
+        to_help = f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%")
         group.add_argument(f"--{name.replace('_', '-')}", **form, help=to_help)
 
 

@@ -30,8 +30,8 @@ from transformers import (
 )
 
 from core import clex, files
-from core.embedding import config_geometry
 from core.errors import InputError
+from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry
 from eval import hub
 from experiments.base_models import MODELS

@@ -154,9 +154,7 @@ class Plan:
 
     def _is_compared(self, setting: Setting) -> bool:
         """Whether a setting goes through the whole suite, not only through Suite.further."""
-        method, options = setting
-        compared = self.preset.compared
-        return compared is None or (method in compared and options not in rope.METHODS[method].variants)
+        return self.preset.compared is None or setting[0] in self.preset.compared
 
     def _ablations(self) -> Iterator[Chain]:
         for trained in (True, False):
@@ -217,7 +215,7 @@ class Plan:
                     name = f"from={records.run_name(method, factor, {}, seed)}"
                     how = [*self._base(), *command_line({"from": method, "factor": factor, "seed": seed})]
                     record = records.path(self.results, self.scale, learned.step.experiment, name)
-                    setting = (rope.GIVEN, {"file": str(record)})
+                    setting = ("factors", {"file": str(record)})
                     measured = self._commands(self._method(setting, factor), self._steps(learned.experiments, factor))
                     if made := self._commands(how, [learned.step]):
                         yield Chain(name, [*made, *measured], trains=len(made))

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.beyond import loss_by_position
+from analysis.beyond import learned, loss_by_position
 from analysis.comparison import Comparison, Row, in_comparison
 from analysis.results import Results
 from core import rope
@@ -54,13 +54,13 @@ def _in_paper(row: Row) -> bool:
     """What the paper compares, and the two that its own method is most like."""
     setting = row.setting
     known = rope.METHODS.get(setting.method)
-    most_like = setting.method in (None, rope.ORIGINAL, rope.NTK, rope.OURS_BY_NOISE)
+    most_like = setting.method in (None, rope.ORIGINAL, "ntk", "dprope-significant")
     return (most_like or (known is not None and known.published)) and setting.plain("n_hat")
 
 
 def _others(rows: Comparison) -> Comparison:
     """The rest, but for factors that were learned, which have a figure of their own."""
-    return rows.only(lambda row: not _in_paper(row) and not row.setting.learned)
+    return rows.only(lambda row: not _in_paper(row) and not learned.start_of(row.setting))
 
 
 def _draw(axes: Axes, rows: Comparison, drawn: dict) -> None:

@@ -85,8 +85,8 @@ def main() -> None:
 def sources() -> list[Path]:
     """The code that a figure is made by: the mathematics, the analysis, and all that draws."""
     here = Path(figures.__file__).parent
-    folders = (here.parent / "core", here.parent / "eval", here.parent / "analysis", here, here / "kit")
-    return [file for folder in folders for file in sorted(folder.glob("*.py"))]
+    folders = (here.parent / "core", here.parent / "eval", here.parent / "analysis", here)
+    return [file for folder in folders for file in sorted(folder.rglob("*.py"))]
 
 
 if __name__ == "__main__":

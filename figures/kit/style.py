@@ -27,21 +27,21 @@ AS_IT_IS = ("#000000", "-")  # a checkpoint that no method here extended
 def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     """(colour, line style) of each setting of a figure, the same whatever stands beside it where it is registered.
 
-    A method is drawn as its registration says, its variants with other options as the further styles there; whatever
+    A method is drawn as its registration says, its settings with other options as the further styles there; whatever
     they leave out takes the next free pair of a colour and a dash.
     """
     free = itertools.cycle(itertools.product(_DASHES, _COLOURS))  # twenty pairs, then again
     found: dict[Setting, rope.Style] = {}
-    variants: dict[tuple, list[tuple]] = {}
+    with_options: dict[tuple, list[tuple]] = {}
     for setting in sorted(set(settings), key=lambda one: (*one.order, str(one.method))):
         method = rope.METHODS.get(setting.method)
-        known = method.styles if method and dict(setting.options) not in method.variants else ()
+        known = method.styles if method else ()
         plain = setting.plain()
         if setting.method is None:
             found[setting] = AS_IT_IS
             continue
-        # Variants count within a scaling factor: n̂ differs from one to the next, its style does not.
-        others = variants.setdefault((setting.method, setting.factor), [])
+        # They count within a scaling factor: n̂ differs from one to the next, its style does not.
+        others = with_options.setdefault((setting.method, setting.factor), [])
         if not plain and known and setting.options not in others:
             others.append(setting.options)
         place = 0 if plain else 1 + others.index(setting.options) if known else 0

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from core import clex_ode, released, rope
+from core import rope
 from core.angles import MAX_LENGTH, angle_counts, angle_distribution
+from core.clex import ode
 from core.disturbance import disturbance, select_interpolated, strategy_disturbance
 from core.errors import InputError
 from core.geometry import RopeGeometry
+from core.released_code import angle_distribution_float32
 
 GEOMETRY = RopeGeometry(8, 10000.0, 64)
 THETA = GEOMETRY.inv_freq
@@ -22,9 +24,9 @@ CALLS = {
     "inverse frequencies": (lambda x: angle_distribution(x, 64), (*NO_ARRAYS, 0.5, [-1.0], [1e300], [[0.5]])),
     "length": (lambda x: angle_distribution(THETA, x), (*NO_NUMBERS, 0, -1, 1.5, 1e300, 10**400, MAX_LENGTH + 1)),
     "intervals": (lambda x: angle_distribution(THETA, 64, x), (*NO_NUMBERS, 0, 1, -360, 2.5)),
-    "positions of the released code": (lambda x: released.angle_distribution_float32(THETA, x), (*NO_NUMBERS, 2**40)),
-    "intervals of the released code": (lambda x: released.angle_distribution_float32(THETA, 8, x), (*NO_NUMBERS, 1)),
-    "frequencies of the released code": (lambda x: released.angle_distribution_float32(x, 8), NO_ARRAYS),
+    "positions of the released code": (lambda x: angle_distribution_float32(THETA, x), (*NO_NUMBERS, 2**40)),
+    "intervals of the released code": (lambda x: angle_distribution_float32(THETA, 8, x), (*NO_NUMBERS, 1)),
+    "frequencies of the released code": (lambda x: angle_distribution_float32(x, 8), NO_ARRAYS),
     "an extended distribution": (lambda x: disturbance(x, P), (*NO_ARRAYS, 0.5, P[0], P[:, :90], -P, P * NAN)),
     "a pre-trained distribution": (lambda x: disturbance(P, x), (*NO_ARRAYS, P[:3], -P)),
     "two scalars": (lambda x: disturbance(x, x), (0.5,)),
@@ -41,8 +43,8 @@ CALLS = {
     "geometry": (lambda x: rope.scale(x, rope.UNIT, 2), NO_NUMBERS),
     "method": (lambda x: rope.scale(GEOMETRY, x, 2), NO_NUMBERS),
     "factor": (lambda x: rope.scale(GEOMETRY, rope.OURS, x), (*NO_NUMBERS, 0, 1, -2, 1.001, 1e300)),
-    "t": (lambda x: clex_ode.solve(torch.ones(6, 4), torch.ones(4, 6), GEOMETRY, x), (*NO_NUMBERS, 0.5)),
-    "matrices": (lambda x: clex_ode.solve(x, torch.ones(4, 6), GEOMETRY, 2.0), (torch.ones(6), torch.ones(6, 3))),
+    "t": (lambda x: ode.solve(torch.ones(6, 4), torch.ones(4, 6), GEOMETRY, x), (*NO_NUMBERS, 0.5)),
+    "matrices": (lambda x: ode.solve(x, torch.ones(4, 6), GEOMETRY, 2.0), (torch.ones(6), torch.ones(6, 3))),
 }
 
 

@@ -1,4 +1,4 @@
-"""A folder beyond/ is listed if it is there; a module that is there and broken is not taken for one that is missing."""
+"""Folders beyond/ are found where they are, and an error inside one is not hidden."""
 
 import sys
 
@@ -9,27 +9,33 @@ from core import discovery
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    name = "listed_package"
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "__init__.py").touch()
+    """Writes files of a package `painted`."""
     monkeypatch.syspath_prepend(tmp_path)
-    yield tmp_path / name
-    for module in [module for module in sys.modules if module.startswith(name)]:
-        del sys.modules[module]
+
+    def write(**files):
+        for name, text in {"__init__": "", **files}.items():
+            file = tmp_path / "painted" / f"{name.replace('__in__', '/')}.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+    yield write
+    for name in [name for name in sys.modules if name.split(".")[0] == "painted"]:
+        del sys.modules[name]
 
 
-def test_the_modules_beyond_are_listed_by_name(package):
-    assert discovery.modules(package.name) == []
-    assert discovery.module(f"{package.name}.beyond.b") is None
-    (package / "beyond").mkdir()
-    for name in ("__init__", "b", "a"):
-        (package / "beyond" / f"{name}.py").write_text(f"NAME = {name!r}")
-    sys.modules.pop(f"{package.name}.beyond", None)
-    assert [module.NAME for module in discovery.modules(package.name)] == ["a", "b"]
-    assert discovery.module(f"{package.name}.beyond.b").NAME == "b"
+def test_modules_come_in_the_order_of_their_names(package):
+    package(beyond__in____init__="", beyond__in__b="X = 2", beyond__in__a="X = 1", other="X = 3")
+    assert [module.X for module in discovery.modules("painted")] == [1, 2]
+    assert discovery.module("painted.beyond.b").X == 2 and discovery.module("painted.beyond.c") is None
 
 
-def test_a_module_that_misses_another_is_not_missing(package):
-    (package / "broken.py").write_text("import nowhere_to_be_found")
-    with pytest.raises(ModuleNotFoundError, match="nowhere"):
-        discovery.module(f"{package.name}.broken")
+def test_nothing_is_found_where_nothing_is(package):
+    package()
+    assert discovery.modules("painted") == [] and discovery.module("painted.beyond.a") is None
+    assert discovery.module("nowhere.at.all") is None
+
+
+def test_a_module_that_lacks_a_library_says_so(package):
+    package(beyond__in____init__="", beyond__in__a="import not_installed_anywhere")
+    with pytest.raises(ModuleNotFoundError, match="not_installed_anywhere"):
+        discovery.modules("painted")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import entropy
 
-from core.disturbance import disturbance, margin_noise, select_interpolated, strategy_disturbance
+from core.disturbance import disturbance, select_interpolated, strategy_disturbance
 from core.errors import InputError
 from core.rope import RopeGeometry
 
@@ -79,40 +79,6 @@ def test_threshold_is_equation_8(extrapolation, threshold):
     assert chosen.tolist() == [bool(e > threshold) for e in extrapolation]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"n_hat": 3}, "even number"),
-        ({"n_hat": -2}, "from 0 to 4"),
-        ({"n_hat": 6}, "from 0 to 4"),
-        ({"n_hat": 2, "threshold": 0.1}, "choose one"),
-        ({"threshold": float("nan")}, "threshold"),
-    ],
-)
-def test_bad_selection(arguments, says):
-    with pytest.raises(InputError, match=says):
-        select_interpolated([0.0, 1.0], [1.0, 0.0], **arguments)
-
-
-def test_bad_distributions():
-    with pytest.raises(InputError, match="shape"):
-        disturbance(np.ones((1, 4)), np.ones((1, 5)))
-    with pytest.raises(InputError, match="convention"):
-        disturbance(np.ones((1, 4)), np.ones((1, 4)), "reverse")
-
-
-@pytest.mark.parametrize(("length", "longer"), [(3000, 6000), (2000, 8000), (4000, 6000)])
-def test_margin_noise_is_what_drawing_angles_at_random_gives(length, longer):
-    """Both strategies' histograms drawn thousands of times from one uneven distribution."""
-    rng = np.random.default_rng(0)
-    true = rng.uniform(0.5, 1.5, 40)
-    true /= true.sum()
-    draws = 6000
-    shared = rng.multinomial(length, true, draws)
-    interpolated, extrapolated = (shared + rng.multinomial(longer - length, true, draws) for _ in range(2))
-    for convention in ("released", "equation"):
-        margin = np.subtract(
-            *(disturbance(x / longer, shared / length, convention) for x in (extrapolated, interpolated))
-        )
-        assert abs(margin.mean()) < 4 * margin.std() / draws**0.5
-        assert margin.std() == pytest.approx(float(margin_noise(length, longer, 40)), rel=0.06)
+def test_n_hat_and_a_threshold_exclude_each_other():
+    with pytest.raises(InputError, match="choose one"):
+        select_interpolated([0.0, 1.0], [1.0, 0.0], n_hat=2, threshold=0.1)

@@ -10,10 +10,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForCausalLM
 
-from core.embedding import config_geometry, rope_geometry
 from core.errors import InputError
 from core.extend import export, extend
-from core.rope import RopeGeometry, scale
+from core.huggingface.embedding import config_geometry, rope_geometry
+from core.rope import METHODS, RopeGeometry, scale
 from tests.models import byte_tokenizer, random_model
 
 TOKENS = torch.arange(300)[None].remainder(293) + 3  # past L' = 256, so that every length regime is met
@@ -56,7 +56,7 @@ def test_stock_load_of_an_export_gives_identical_logits(tmp_path, architecture, 
     assert loaded.config.get_text_config().max_position_embeddings == 256
 
 
-@pytest.mark.parametrize("method", ["original", "pi", "ntk", "yarn", "dprope"])
+@pytest.mark.parametrize("method", ["original", "pi", "yarn", "dprope"])
 def test_the_model_rotates_by_the_scaled_frequencies(method):
     model = random_model()
     scaling = scale(rope_geometry(model), method, 4)
@@ -82,7 +82,7 @@ class _Operators(TorchDispatchMode):
 
 def test_no_fixed_scaling_costs_more_than_pi():
     model, ran = random_model(), {}
-    for method in ("pi", "ntk", "yarn", "dprope", "dprope-significant"):
+    for method in [name for name, each in METHODS.items() if each.ready]:
         extend(model, method, 2)
         logits(model)  # the first call of a length builds what later ones find
         with _Operators() as operators:

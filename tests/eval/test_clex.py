@@ -9,7 +9,7 @@ from eval import generation, position_loss
 from eval.generation import Request, generate
 from eval.log_likelihood import SharedPrefixLM
 from eval.position_loss import position_losses
-from tests.core.test_clex import L, clex_model, full_logits, rotary, tokens
+from tests.core.clex.made import L, clex_model, full_logits, rotary, tokens
 from tests.models import byte_tokenizer
 
 

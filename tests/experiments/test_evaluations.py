@@ -14,7 +14,7 @@ from eval import longbench, open_llm, passkey, ruler
 from experiments import perplexity
 from experiments.kit import experiment, texts
 from tables.open_llm import extent
-from tests.core.test_clex import clex_model
+from tests.core.clex.made import clex_model
 from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, checkpoint, random_model
 

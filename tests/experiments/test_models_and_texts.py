@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.disturbance import select_interpolated, strategy_disturbance
-from core.embedding import rope_geometry
+from core.huggingface.embedding import rope_geometry
 from experiments import base_models
 from experiments.kit import load_model, texts
 

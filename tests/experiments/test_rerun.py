@@ -107,9 +107,8 @@ def test_every_method_and_factor_is_trained_once_per_seed(tmp_path):
 
 def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(tmp_path, monkeypatch):
     before = {chain.name for chain in plan(tmp_path).chains("untrained")}
-    monkeypatch.setattr(rope, "METHODS", dict(rope.METHODS))
-    rope.register("new")(lambda geometry, factor: None)
-    rope.register("learned", start=lambda *_: None)(lambda geometry, factor: None)
+    for name, start in (("new", None), ("learned", lambda *_: None)):
+        monkeypatch.setitem(rope.METHODS, name, rope.Method(name, name, lambda geometry, factor: None, start=start))
     assert {chain.name for chain in plan(tmp_path).chains("untrained")} == before | {"new_s=2", "new_s=4"}
 
 
@@ -204,7 +203,7 @@ def test_without_seeds_everything_is_measured_without_training(tmp_path):
 
 
 def test_newer_methods_are_fine_tuned_at_the_first_factor(tmp_path):
-    suite = dataclasses.replace(SUITE, newer=Trained((rope.TO_BEAT, rope.COVERED), ("perplexity",), seeds=2))
+    suite = dataclasses.replace(SUITE, newer=Trained(("mrrope-pro", "dprope-covered"), ("perplexity",), seeds=2))
     own = [chain for chain in plan(tmp_path, suite).chains("trained") if chain.method in suite.newer.methods]
     assert [[command[0] for command in chain.commands] for chain in own] == [
         ["experiments.finetune", "experiments.perplexity"]

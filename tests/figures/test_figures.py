@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from analysis.beyond import learned
 from analysis.beyond import loss_by_position as losses
 from analysis.beyond import whole_texts as windows
 from analysis.comparison import Setting, in_comparison
@@ -111,7 +112,7 @@ def test_a_method_registered_later_is_drawn_pair_by_pair_and_an_unregistered_one
     methods = ["pi", "ntk", "yarn", "dprope", "brand-new", "styled"]
     made.add("disturbance", None, [way | {"method": method} for method in methods])
     styled = rope.Method("styled", "Styled", lambda geometry, factor: None, styles=(("#123456", "-"),))
-    monkeypatch.setattr(rope, "METHODS", rope.METHODS | {"styled": styled})
+    monkeypatch.setitem(rope.METHODS, "styled", styled)
     (axes,) = disturbance.build(made.results()).axes
     lines = {line.get_label(): line.get_color() for line in axes.lines if len(line.get_ydata()) == 32}
     assert lines.keys() == {"PI", "YaRN", "DPRoPE (t = 0)", "Styled"}
@@ -122,7 +123,7 @@ def test_extension_draws_one_line_per_method_and_marks_the_training_length():
     results = of("smollm2")
     listed = in_comparison(results.scale)
     found = [rows for factor in losses.measured_factors(results) for rows in losses.parts(results, factor)]
-    parts = [rows.only(lambda row: listed(row) and not row.setting.learned) for rows in found]
+    parts = [rows.only(lambda row: listed(row) and not learned.start_of(row.setting)) for rows in found]
     shown = {}
     for axes in loss_by_position.build(results).axes:
         own = shown.setdefault(axes.get_title(loc="left"), {})
@@ -229,11 +230,10 @@ def test_registered_methods_look_as_they_always_did():
 
 
 def test_eight_further_methods_and_their_variants_are_told_apart(monkeypatch):
-    known = dict(rope.METHODS)
     for index in range(8):
-        known[f"new-{index}"] = replace(known["pi"], name=f"new-{index}", styles=())
-    monkeypatch.setattr(rope, "METHODS", known)
-    settings = [Setting(name) for name in known] + [Setting("dprope", (("n_hat", 20),))]
+        new = replace(rope.METHODS["pi"], name=f"new-{index}", styles=())
+        monkeypatch.setitem(rope.METHODS, new.name, new)
+    settings = [Setting(name) for name in rope.METHODS] + [Setting("dprope", (("n_hat", 20),))]
     settings += [Setting("new-0", (("strength", value),)) for value in range(8)]
     drawn = style.styles(settings)
     assert len(set(drawn.values())) == len(settings)

@@ -8,8 +8,8 @@ import torch
 from transformers import AutoTokenizer
 
 from core import files
-from core.embedding import config_geometry
 from core.extend import extend
+from core.huggingface.embedding import config_geometry
 from eval import passkey
 from eval.generation import Request, generate
 from experiments import base_models

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from core.extend import extend
-from core.rope import GIVEN, METHODS, RIVAL
+from core.rope import METHODS, RIVAL
 from eval.position_loss import position_losses
 from experiments.beyond import learning_loop
 from experiments.beyond.learning_loop import LEAST, PATIENCE, Learner, Learning, is_flat
@@ -72,7 +72,7 @@ def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inp
     found = record(whole)
     model = load_model.load(str(inputs / "model")).model
     file = records.path(whole / "results", "model", "learned", f"from={RIVAL}_s=2_seed=0")
-    extend(model, GIVEN, 2, file=file)
+    extend(model, "factors", 2, file=file)
     (book,) = texts.files([inputs / "held.txt"])
     sequences = learning_loop.held_out(byte_tokenizer(), [book], 2, 2 * L)
     losses = np.array([position_losses(model, tokens) for _, tokens in sequences])
@@ -114,7 +114,7 @@ def test_killed_and_given_again_it_ends_in_the_same_bits(inputs, whole, tmp_path
     [
         (("--text", "{data}/one.txt"), "one"),
         (("--from", "clex"), "clex"),
-        (("--from", GIVEN), GIVEN),
+        (("--from", "factors"), "factors"),
         (("--length", L), str(L)),
         (("--sequences", 50), "held"),
         (("--factor", "1"), "1"),
@@ -157,7 +157,7 @@ class Repeated:
 
 
 def learner(path, settings, checkpointing=None):
-    from core.embedding import rope_geometry
+    from core.huggingface.embedding import rope_geometry
     from core.rope import scale
 
     model = random_model(max_position_embeddings=L)
@@ -207,7 +207,7 @@ def test_any_method_that_needs_no_more_is_a_start(inputs, tmp_path, call):
 
 def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole, tmp_path, call):
     (file,) = (whole / "results" / "model" / "learned").iterdir()
-    given = ("loss_by_position", "--model", inputs / "model", "--method", GIVEN, "--results", tmp_path / "results")
+    given = ("extension", "--model", inputs / "model", "--method", "factors", "--results", tmp_path / "results")
     status, out, _ = call(*given, "--file", file, "--text", inputs / "held.txt")
     assert status == 0 and "done already" not in out
     again = tmp_path / file.name

@@ -9,7 +9,7 @@ import torch
 
 from core import files, rope
 from experiments.beyond.served import ENGINES, describe
-from tests.core.test_gguf_file import write
+from tests.core.beyond.test_gguf_file import write
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 TEXT = "It was the best of times, it was the worst of times. " * 8

@@ -13,8 +13,8 @@ import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from core import clex, files, rope
-from core.embedding import rope_geometry
 from core.extend import extend
+from core.huggingface.embedding import rope_geometry
 from core.rope import RopeGeometry, scale
 from experiments import finetune
 from experiments.kit import command_line, load_model

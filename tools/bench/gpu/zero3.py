@@ -20,8 +20,8 @@ import torch
 from transformers import TrainerCallback
 
 from core import clex, files, rope
-from core.embedding import rope_geometry
 from core.extend import extend
+from core.huggingface.embedding import rope_geometry
 from experiments.base_models.model import Training
 from experiments.kit import command_line, load_model
 from experiments.kit.records import ROOT

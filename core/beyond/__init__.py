@@ -1,0 +1,1 @@
+"""What this project adds to the paper: further methods, GGUF files, factors learned by gradients."""

@@ -1,0 +1,257 @@
+"""Extend a GGUF file, quantised or not; the bytes of its tensors stay as they are.
+
+For some architectures llama.cpp divides the inverse frequency θ_i by entry i of the tensor ``rope_freqs.weight``. There
+λ_i = θ_i/θ̂_i expresses any method. For the others llama.cpp has metadata keys for a common divisor, another base and
+YaRN, and every other method is refused. Entry i is dimension pair i: GGUF permutes a Llama's rows of W_q and W_k so
+that the two dimensions of a pair are adjacent, and keeps the order of the pairs.
+
+Layout of a file: header, metadata, one entry per tensor, the tensors' data. Additions come last in each part, so
+everything else is copied unchanged. Source: the specification of GGUF 3, docs/gguf.md in the repository of ggml.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+
+from .. import files, rope
+from ..errors import InputError
+from ..geometry import RopeGeometry, RopeScaling
+
+FREQS = "rope_freqs.weight"
+# Which architecture takes which scaling; tried on a small random model of each with llama-cpp-python 0.3.36.
+TAKES_ANY = ("llama", "granite", "arcee", "exaone4")  # by rope_freqs.weight; "llama" includes Mistral and Mixtral
+TAKES_LISTS = ("phi3",)  # by rope_factors_long.weight and rope_factors_short.weight
+# These take only a common divisor, another base or YaRN; given a tensor of factors, they do not load.
+TAKES_KEYS = ("qwen2", "qwen2moe", "qwen3", "stablelm", "olmo", "olmo2", "gemma", "gemma2", "starcoder2", "command-r",
+              "smollm3", "seed_oss", "glm4", "phi2", "gptneox")  # fmt: skip
+_COPIED_AT_ONCE = 2**24  # bytes
+
+
+def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: str, factor: float, **options) -> Path:
+    """Write `source`, scaled by `method` for a context `factor` times as long, to `output`.
+
+    Args:
+        source: a GGUF file of one part, pre-trained without scaling.
+        output: must not exist; an interruption leaves nothing there.
+        method, factor, options: see :func:`core.rope.scale`.
+
+    Returns:
+        `output`.
+
+    Raises:
+        InputError: the file is missing or scaled already, llama.cpp cannot apply this method to its architecture, an
+            option is wrong, or `output` exists.
+    """
+    reader = _read(Path(source))
+    geometry = _unscaled(reader, source)
+    scaling = rope.scale(geometry, method, factor, **options)
+    keys, tensors = _told(_architecture(reader), geometry, scaling, factor)
+    with files.new(Path(output)) as partial:
+        _write(reader, Path(source), partial, keys, tensors)
+    return Path(output)
+
+
+def gguf_scaling(file: str | os.PathLike) -> tuple[RopeGeometry, RopeScaling]:
+    """The pre-training geometry and the scaling that an extended file states in ``rope_freqs.weight``.
+
+    Raises:
+        InputError: the file holds no such tensor.
+    """
+    reader = _read(Path(file))
+    found = [tensor.data for tensor in reader.tensors if tensor.name == FREQS]
+    if not found:
+        raise InputError(f"{file} holds no {FREQS}; give a file that core.beyond.gguf_file.extend_gguf wrote.")
+    geometry = _geometry(reader, file)
+    name = f"{_architecture(reader)}.rope.scaling"
+    original = _value(reader, f"{name}.original_context_length", geometry.context_length)
+    geometry = replace(geometry, context_length=int(original))
+    inv_freq = geometry.inv_freq / np.asarray(found[0], dtype=np.float64)
+    attention_factor = float(_value(reader, f"{name}.attn_factor", 1.0))
+    return geometry, RopeScaling(inv_freq, attention_factor, np.zeros(geometry.pairs, dtype=bool))
+
+
+def dequantised(source: str | os.PathLike, output: str | os.PathLike) -> Path:
+    """Write the same model in float32 to `output`, with one tensor in memory at a time.
+
+    Raises:
+        InputError: the file is missing, or `output` exists.
+    """
+    reader, copied = _read(Path(source)), set(gguf.GGUFValueType) - {gguf.GGUFValueType.ARRAY}
+    with files.new(Path(output)) as partial:
+        writer = gguf.GGUFWriter(partial, _architecture(reader))
+        for field in reader.fields.values():
+            known = field.types[0] in copied or len(field.types) > 1  # an empty array has no type
+            if known and not field.name.startswith(("GGUF.", "general.architecture", "general.alignment")):
+                writer.add_key_value(field.name, field.contents(), field.types[0], field.types[-1])
+        writer.kv_data[0].pop("general.file_type", None)
+        writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+        for tensor in reader.tensors:
+            shape = tuple(map(int, reversed(tensor.shape)))
+            writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), 4 * tensor.n_elements)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        for tensor in reader.tensors:
+            writer.write_tensor_data(gguf.dequantize(tensor.data, tensor.tensor_type).astype(np.float32))
+        writer.close()
+    return Path(output)
+
+
+def _read(file: Path) -> gguf.GGUFReader:
+    """The file, mapped into memory rather than read."""
+    try:
+        reader = gguf.GGUFReader(file)
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise InputError(f"cannot read {file} as GGUF ({error}); give a complete GGUF file.") from error
+    if reader.endianess != gguf.GGUFEndian.LITTLE:
+        raise InputError(f"{file} is big-endian; convert it with `gguf-convert-endian` first.")
+    if _value(reader, "split.count", 1) > 1:
+        raise InputError(f"{file} is one part of several; merge them with `llama-gguf-split --merge` first.")
+    if not reader.tensors:
+        raise InputError(f"{file} holds no weights; give a GGUF file with the model's weights.")
+    return reader
+
+
+def _value(reader: gguf.GGUFReader, key: str, default: Any = None) -> Any:
+    field = reader.get_field(key)
+    return default if field is None else field.contents()
+
+
+def _architecture(reader: gguf.GGUFReader) -> str:
+    return str(_value(reader, "general.architecture"))
+
+
+def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometry:
+    """The geometry that the file states; L is its context length."""
+    name = _architecture(reader)
+    length = _value(reader, f"{name}.context_length")
+    rotated = _value(reader, f"{name}.rope.dimension_count") or _value(reader, f"{name}.attention.key_length")
+    if not rotated:
+        width, heads = (_value(reader, f"{name}.{key}") for key in ("embedding_length", "attention.head_count"))
+        rotated = width // heads if isinstance(width, int) and isinstance(heads, int) and heads else None
+    if not length or not rotated:
+        raise InputError(f"{source} states no context length or no head dimension; give the file of a RoPE model.")
+    return RopeGeometry(int(rotated), float(_value(reader, f"{name}.rope.freq_base", 10000.0)), int(length))
+
+
+def _unscaled(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometry:
+    """The geometry of a file whose RoPE is not scaled.
+
+    Raises:
+        InputError: it is scaled; the message says by which key or tensor.
+    """
+    name, geometry = _architecture(reader), _geometry(reader, source)
+    plain = {
+        "rope.scaling.type": "none",
+        "rope.scaling.factor": 1.0,
+        "rope.scale_linear": 1.0,
+        "rope.scaling.attn_factor": 1.0,
+        "rope.scaling.original_context_length": geometry.context_length,
+    }
+    reasons = [
+        f"{name}.{key} is {value}"
+        for key, unscaled in plain.items()
+        if (value := _value(reader, f"{name}.{key}", unscaled)) != unscaled
+    ]
+    reasons += [f"it holds {t.name}" for t in reader.tensors if t.name.startswith(("rope_freqs.", "rope_factors_"))]
+    if reasons:
+        raise InputError(
+            f"{source} is scaled already ({reasons[0]}); start from the file that was made without scaling."
+        )
+    return geometry
+
+
+def _told(
+    architecture: str, geometry: RopeGeometry, scaling: RopeScaling, factor: float
+) -> tuple[dict[str, int | float | str], dict[str, np.ndarray]]:
+    """The keys and the float32 tensors [pairs] that make llama.cpp apply a scaling.
+
+    Raises:
+        InputError: llama.cpp cannot apply it to this architecture.
+    """
+    divisors = geometry.inv_freq / scaling.inv_freq
+    keys: dict[str, int | float | str] = {"rope.scaling.type": "none"}
+    tensors, stock = {}, scaling.stock
+    if architecture in TAKES_ANY:
+        tensors = {FREQS: divisors}
+    elif architecture in TAKES_LISTS:
+        keys = {"rope.scaling.type": "longrope"}
+        tensors = dict.fromkeys(("rope_factors_long.weight", "rope_factors_short.weight"), divisors)
+    elif architecture in TAKES_KEYS and stock and "low_freq_factor" not in stock:  # Llama 3's scaling has no key
+        if "factor" in stock:
+            keys = {"rope.scaling.type": stock["rope_type"], "rope.scaling.factor": float(stock["factor"])}
+        if "rope_theta" in stock:
+            keys["rope.freq_base"] = float(stock["rope_theta"])
+        keys |= {f"rope.scaling.yarn_{name}": stock[name] for name in ("beta_fast", "beta_slow") if name in stock}
+    else:
+        takes = "no factor for each pair" if architecture in TAKES_KEYS else "no scaling that was tried"
+        raise InputError(
+            f"llama.cpp takes {takes} for the architecture {architecture!r}; take one that does "
+            f"({', '.join(TAKES_ANY + TAKES_LISTS)}), or serve the checkpoint by another engine."
+        )
+    if tensors and scaling.attention_factor != 1:  # where keys state the type, llama.cpp computes the factor itself
+        keys["rope.scaling.attn_factor"] = scaling.attention_factor
+    keys["context_length"] = round(geometry.context_length * factor)
+    keys["rope.scaling.original_context_length"] = geometry.context_length
+    named = {f"{architecture}.{key}": value for key, value in keys.items()}
+    return named, {name: np.asarray(value, dtype="<f4") for name, value in tensors.items()}
+
+
+def _write(
+    reader: gguf.GGUFReader,
+    source: Path,
+    target: Path,
+    keys: dict[str, int | float | str],
+    tensors: dict[str, np.ndarray],
+) -> None:
+    """Write the file with these keys set and these tensors added."""
+    fields = [field for field in reader.fields.values() if not field.name.startswith("GGUF.")]
+    entries = reader.tensors[0].field.offset
+    ends = [field.offset for field in fields[1:]] + [entries]
+    held = {field.name: reader.data[field.offset : end].tobytes() for field, end in zip(fields, ends)}
+    held |= {key: _pack_key(key, value) for key, value in keys.items()}
+
+    last = max(reader.tensors, key=lambda tensor: tensor.data_offset)
+    length = last.data_offset + last.n_bytes - reader.data_offset
+    place, added = _aligned(length, reader.alignment), b""
+    for name, values in tensors.items():
+        kind = gguf.GGMLQuantizationType.F32
+        added += _pack_string(name) + struct.pack("<IQIQ", 1, len(values), kind, place)
+        place = _aligned(place + values.nbytes, reader.alignment)
+    end = entries + sum(part.nbytes for tensor in reader.tensors for part in tensor.field.parts)
+    header = struct.pack("<IIQQ", gguf.GGUF_MAGIC, gguf.GGUF_VERSION, len(reader.tensors) + len(tensors), len(held))
+
+    with open(source, "rb") as given, open(target, "wb") as made:
+        made.write(header + b"".join(held.values()) + reader.data[entries:end].tobytes() + added)
+        made.write(bytes(_aligned(made.tell(), reader.alignment) - made.tell()))
+        given.seek(reader.data_offset)
+        made.writelines(given.read(min(length - start, _COPIED_AT_ONCE)) for start in range(0, length, _COPIED_AT_ONCE))
+        for values in tensors.values():
+            made.write(bytes(_aligned(made.tell(), reader.alignment) - made.tell()))
+            made.write(values.tobytes())
+        made.write(bytes(_aligned(made.tell(), reader.alignment) - made.tell()))
+
+
+def _aligned(offset: int, alignment: int) -> int:
+    return -(-int(offset) // int(alignment)) * int(alignment)
+
+
+def _pack_key(key: str, value: int | float | str) -> bytes:
+    """A key with a string, a float32 or a uint32, the types that llama.cpp expects of the keys written here."""
+    types = gguf.GGUFValueType
+    if isinstance(value, str):
+        return _pack_string(key) + struct.pack("<I", types.STRING) + _pack_string(value)
+    whole = isinstance(value, int)
+    return _pack_string(key) + struct.pack("<II" if whole else "<If", types.UINT32 if whole else types.FLOAT32, value)
+
+
+def _pack_string(text: str) -> bytes:
+    encoded = text.encode()
+    return struct.pack("<Q", len(encoded)) + encoded

@@ -1,0 +1,126 @@
+"""Variants of the paper's method, each with another rule for what to do with a pair."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from ...angles import angle_distribution
+from ...disturbance import disturbance, strategy_disturbance
+from ...errors import InputError
+from ...geometry import RopeGeometry, RopeScaling
+from ...methods.registry import METHODS, ORIGINAL, RIVAL, UNIT, get, register
+from ...methods.scaling import interpolate, positive
+from ...methods.yarn import yarn_temperature
+
+
+@register("dprope-candidates", "DPRoPE, candidates", by_disturbance=True)
+def dprope_candidates(
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    candidates: tuple[str, ...] = (ORIGINAL, UNIT, "ntk", RIVAL),
+    intervals: int = 360,
+    convention: str = "released",
+    attention_factor: float = 1.0,
+) -> RopeScaling:
+    """For each pair, the inverse frequency of whichever candidate method disturbs its angle distribution least.
+
+    The released code has such a list, while the paper's equation has only extrapolation and PI.
+
+    Args:
+        candidates: names of methods; each pair takes the least disturbing one, the first in a tie.
+        intervals, convention, attention_factor: as for `dprope`.
+    """
+    if not candidates:
+        raise InputError("no candidates were given; name at least one method.")
+    if needy := [name for name in candidates if not get(name).ready]:
+        raise InputError(f"the candidate {needy[0]!r} needs more than its name (options or training); choose others.")
+    pretrained = angle_distribution(geometry.inv_freq, geometry.context_length, intervals)
+    longer = round(geometry.context_length * factor)
+    offered = np.stack([METHODS[name].function(geometry, factor).inv_freq for name in candidates])  # [methods, pairs]
+    moved = [disturbance(angle_distribution(theta, longer, intervals), pretrained, convention) for theta in offered]
+    inv_freq = offered[np.argmin(moved, axis=0), np.arange(geometry.pairs)]
+    interpolated = np.isclose(inv_freq, geometry.inv_freq / factor, rtol=1e-12)
+    return RopeScaling(inv_freq, positive(attention_factor), interpolated)
+
+
+@register("dprope-significant", "DPRoPE, significant", by_disturbance=True, styles=(("#777777", (0, (7, 1.5))),))
+def dprope_significant(
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    level: float = 0.05,
+    intervals: int = 360,
+    convention: str = "released",
+    attention_factor: float = 1.0,
+) -> RopeScaling:
+    """DPRoPE without a threshold or n̂ set by hand: interpolate where the margin D_E − D_I exceeds its own noise.
+
+    A pair is interpolated if finite counts alone would give so large a margin (see
+    :func:`margin_noise`) with a probability below `level` / pairs, by a one-sided normal test. Over
+    all pairs together that probability is at most `level`.
+
+    Args:
+        level: the largest acceptable probability that noise alone interpolates any pair.
+        intervals, convention, attention_factor: as for `dprope`.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"the level is {level}; give a probability between 0 and 1, such as 0.05.")
+    interpolation, extrapolation = strategy_disturbance(
+        geometry.inv_freq, geometry.context_length, factor, intervals, convention
+    )
+    occupied = np.count_nonzero(angle_distribution(geometry.inv_freq, geometry.context_length, intervals), axis=1)
+    noise = margin_noise(geometry.context_length, round(geometry.context_length * factor), occupied)
+    critical = -ndtri(level / geometry.pairs)
+    return interpolate(geometry, factor, extrapolation - interpolation > critical * noise, attention_factor)
+
+
+def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
+    """The standard deviation of the margin D_E − D_I that comes from finite counts alone, in nats.
+
+    Suppose a pair's angles follow one distribution π_1 … π_k at every context length. The three histograms are then
+    estimates of it. Pre-training's has L draws. The two at L' contain those L draws (interpolation by s shows the
+    pre-trained angles at every s-th position) and N = L' − L further ones each. Let a be the deviations of
+    pre-training's frequencies, and e and i those of the further draws of extrapolation and interpolation. To second
+    order in them,
+
+        D_E − D_I = ½ (N/L')² Σ_j [(e_j − a_j)² − (i_j − a_j)²] / π_j,
+
+    whose terms, with variances π/N and π/L, give Var = k (N/L')⁴ (1/N² + 2/(NL)). It depends on neither π nor the
+    direction of the KL.
+
+    Args:
+        length, longer: L and L', in tokens.
+        occupied: k, the number of intervals that pre-training reaches, per pair; k − 1 enters, because Σ a = 0.
+
+    Returns:
+        float64 array of `occupied`'s shape.
+    """
+    new = longer - length
+    degrees = np.maximum(np.asarray(occupied, dtype=np.float64) - 1, 1)
+    return (new / longer) ** 2 * np.sqrt(degrees * (1 / new**2 + 2 / (new * length)))
+
+
+@register("dprope-covered", "DPRoPE, covered", styles=(("#661100", (0, (3, 1))), ("#999933", (0, (1, 1.5)))))
+def dprope_covered(
+    geometry: RopeGeometry, factor: float, *, covered_length: int | None = None, attention_factor: float | None = None
+) -> RopeScaling:
+    """DPRoPE with nothing set by hand: interpolate the pairs that do not turn a full circle in pre-training, λ_i > L.
+
+    Here λ_i is the wavelength. Extrapolation would show these pairs angles that were never seen, and only for them does
+    the disturbance exceed its noise by orders of magnitude. The attention factor is YaRN's.
+
+    Args:
+        covered_length: the length that pre-training really covered; by default L.
+        attention_factor: by default YaRN's 0.1·ln s + 1.
+    """
+    length = geometry.context_length if covered_length is None else covered_length
+    if not 1 <= length <= geometry.context_length:
+        raise InputError(
+            f"the covered length is {length}; give a whole number from 1 to L = {geometry.context_length}."
+        )
+    if attention_factor is None:
+        attention_factor = yarn_temperature(factor)
+    return interpolate(geometry, factor, geometry.wavelength > length, attention_factor)

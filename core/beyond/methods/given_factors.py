@@ -1,0 +1,71 @@
+"""Factors from a file: published, searched, or learned by experiments/beyond/learned.py."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+from ... import files
+from ...angles import real_array
+from ...errors import InputError
+from ...geometry import RopeGeometry, RopeScaling
+from ...methods.registry import METHODS, ORIGINAL, register
+from ...methods.scaling import divide
+from .published_rules import longrope_temperature
+
+LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
+_LEARNED = re.compile(
+    r"from=(?P<method>.+)_s=[^_]+_seed=(?P<seed>\d+)"
+)  # the name of a record of experiments.beyond.learned
+
+
+def learned_from(options: dict) -> tuple[str, int] | None:
+    """The start and the seed, if the file is a record of learned factors; else None."""
+    found = _LEARNED.fullmatch(Path(str(options.get("file", ""))).stem)
+    return (found["method"], int(found["seed"])) if found else None
+
+
+def learned_name(method: str) -> str:
+    """The name, in tables and figures, of factors that were learned from a method's."""
+    title = METHODS[method].title if method in METHODS else method
+    return f"learned, from {'no scaling' if method == ORIGINAL else title}"
+
+
+def _label(options: dict) -> str | None:
+    start = learned_from(options)
+    return f"{learned_name(start[0])}, seed {start[1]}" if start else None
+
+
+@register("factors", "given factors", label=_label, styles=(("#000000", "-"), ("#666666", "-")))
+def given_factors(
+    geometry: RopeGeometry, factor: float, *, file: str | os.PathLike, attention_factor: float | None = None
+) -> RopeScaling:
+    """Divide each pair by a factor λ_i from a file, as LongRoPE does: factors that were published, searched or learned.
+
+    Args:
+        file: a JSON list of d/2 factors; or an object with such a list as `factors` or `long_factor`, and optionally an
+            `attention_factor`.
+        attention_factor: √(1/t), which multiplies both queries and keys; by default the file's, or if the file states
+            none, LongRoPE's √(1 + ln s/ln L).
+    """
+    by, stated = _read(Path(file), geometry)
+    if attention_factor is None:
+        attention_factor = longrope_temperature(geometry, factor) if stated is None else stated
+    return divide(geometry, factor, by, attention_factor)
+
+
+def _read(file: Path, geometry: RopeGeometry) -> tuple[np.ndarray, float | None]:
+    """The factors in a file, float64 [pairs], and the attention factor that it states, or None."""
+    remedy = "give a JSON list of factors, or an object with such a list as factors"
+    if not file.is_file():
+        raise InputError(f"there is no file {file}; {remedy}.")
+    found = files.read_json(file, remedy, kind=(list, dict))
+    stated = found.get("attention_factor") if isinstance(found, dict) else None
+    values = found.get("factors", found.get("long_factor")) if isinstance(found, dict) else found
+    by = real_array(values if isinstance(values, list) else [], f"the factors of {file}")
+    if by.shape != (geometry.pairs,) or (by < LEAST).any() or (by > MOST).any():
+        raise InputError(f"{file} holds no list of {geometry.pairs} factors from {LEAST} to {MOST:,}; {remedy}.")
+    return by, stated

@@ -1,0 +1,140 @@
+"""Methods that others published: rules that choose each pair's factor by the geometry alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...errors import InputError
+from ...geometry import RopeGeometry, RopeScaling
+from ...methods.registry import register
+from ...methods.scaling import divide
+from ...methods.yarn import yarn, yarn_limits, yarn_temperature
+
+
+@register("ntk", "NTK-aware", styles=(("#009E73", (0, (5, 1, 1, 1))),))
+def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
+    """NTK-aware scaling: base·s^(d/(d−2)), so that the last pair is divided by exactly s (bloc97, 2023)."""
+    if geometry.head_dim == 2:
+        raise InputError("NTK-aware scaling needs at least two pairs; this model rotates one. Use another method.")
+    base = geometry.base * factor ** (geometry.head_dim / (geometry.head_dim - 2))
+    return _rebased(geometry, base, np.arange(geometry.pairs) == geometry.pairs - 1)
+
+
+@register("ntk-critical", "NTK, critical base", styles=(("#117733", (0, (8, 1, 1, 1))),))
+def ntk_critical(geometry: RopeGeometry, factor: float) -> RopeScaling:
+    """The critical base, base^(ln(L'/2π)/ln(L/2π)): the pair that turns once within L then turns once within L'.
+
+    Liu et al., *Scaling Laws of RoPE-based Extrapolation* (2023), their theorem on the critical base.
+    """
+    if geometry.context_length <= 2 * np.pi:
+        raise InputError("the critical base needs a context of more than 2π tokens; use another method.")
+    longer = geometry.context_length * factor
+    base = geometry.base ** (np.log(longer / (2 * np.pi)) / np.log(geometry.context_length / (2 * np.pi)))
+    return _rebased(geometry, base, np.zeros(geometry.pairs, dtype=bool))
+
+
+def _rebased(geometry: RopeGeometry, base: float, interpolated: np.ndarray) -> RopeScaling:
+    inv_freq = RopeGeometry(geometry.head_dim, base, geometry.context_length).inv_freq
+    return RopeScaling(inv_freq, 1.0, interpolated, stock={"rope_type": "default", "rope_theta": float(base)})
+
+
+@register("yarn-resonance", "YaRN, resonance")
+def yarn_resonance(geometry: RopeGeometry, factor: float) -> RopeScaling:
+    """YaRN with every wavelength 2π/θ̂_i rounded to whole tokens (Resonance RoPE, arXiv 2403.00071).
+
+    So angles repeat, and a longer context has no new ones.
+    """
+    scaling = yarn(geometry, factor)
+    inv_freq = 2 * np.pi / np.round(2 * np.pi / scaling.inv_freq)
+    interpolated = np.isclose(geometry.inv_freq / inv_freq, factor, rtol=1e-12)
+    return replace(scaling, inv_freq=inv_freq, interpolated=interpolated, stock=None)
+
+
+@register("llama3", "Llama 3", styles=(("#882255", (0, (6, 2, 2, 2))),))
+def llama3(
+    geometry: RopeGeometry, factor: float, *, low_freq_factor: float = 1.0, high_freq_factor: float = 4.0
+) -> RopeScaling:
+    """NTK by parts as in Llama 3: keep short wavelengths, divide long ones by s, blend linearly in L/λ_i between.
+
+    The thresholds are L/`high_freq_factor` and L/`low_freq_factor`. Transformers calls this type ``llama3``.
+
+    Args:
+        low_freq_factor: pairs with fewer rotations within L, L/λ_i, are interpolated.
+        high_freq_factor: pairs with more rotations within L, L/λ_i, are kept.
+    """
+    if not 0 < low_freq_factor < high_freq_factor:
+        given = f"{low_freq_factor} and {high_freq_factor}"
+        raise InputError(f"Llama 3's scaling needs 0 < low_freq_factor < high_freq_factor, but they are {given}.")
+    rotations = geometry.context_length / geometry.wavelength
+    kept = np.clip((rotations - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1)
+    inv_freq = geometry.inv_freq * kept + geometry.inv_freq / factor * (1 - kept)
+    stock = {
+        "rope_type": "llama3",
+        "factor": factor,
+        "low_freq_factor": float(low_freq_factor),
+        "high_freq_factor": float(high_freq_factor),
+        "original_max_position_embeddings": int(geometry.context_length),
+    }
+    return RopeScaling(inv_freq, 1.0, kept == 0, stock=stock)
+
+
+@register("mrrope-uni", "MrRoPE-Uni", styles=(("#44AA99", "--"),))
+def mrrope_uni(
+    geometry: RopeGeometry, factor: float, *, beta_fast: float = 32.0, beta_slow: float = 1.0
+) -> RopeScaling:
+    """MrRoPE, uniform: λ_i = s^(t/n), with t = i − low within YaRN's limits and n = high − low (arXiv 2601.22181).
+
+    Args:
+        beta_fast, beta_slow: as for YaRN.
+    """
+    steps, count = _radix(geometry, beta_fast, beta_slow)
+    return divide(geometry, factor, factor ** (steps / count), yarn_temperature(factor))
+
+
+@register("mrrope-pro", "MrRoPE-Pro", styles=(("#332288", (0, (5, 1, 1, 1, 1, 1))),))
+def mrrope_pro(
+    geometry: RopeGeometry, factor: float, *, beta_fast: float = 32.0, beta_slow: float = 1.0
+) -> RopeScaling:
+    """MrRoPE, progressive: λ_i = s^(t(t+1)/(n(n+1))), with t and n as for MrRoPE-Uni (arXiv 2601.22181).
+
+    Args:
+        beta_fast, beta_slow: as for YaRN.
+    """
+    steps, count = _radix(geometry, beta_fast, beta_slow)
+    return divide(geometry, factor, factor ** (steps * (steps + 1) / (count * (count + 1))), yarn_temperature(factor))
+
+
+def _radix(geometry: RopeGeometry, beta_fast: float, beta_slow: float) -> tuple[np.ndarray, int]:
+    """t [pairs] and n."""
+    if not 0 < beta_slow < beta_fast:
+        raise InputError(f"MrRoPE needs 0 < beta_slow < beta_fast, but they are {beta_slow} and {beta_fast}.")
+    low, high = yarn_limits(geometry, beta_fast, beta_slow)
+    count = max(high - low, 1)
+    return np.clip(np.arange(geometry.pairs) - low, 0, count), count
+
+
+@register("longrope2", "LongRoPE2's rule", styles=(("#AA4499", (0, (2, 1))),))
+def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | None = None) -> RopeScaling:
+    """LongRoPE2's critical dimension without its search: λ_i = s from the critical pair c on, s^(i/c) below it.
+
+    The theoretical c = ⌈(d/2)·log_base(L/2π)⌉ is the first pair that does not turn once within L. LongRoPE2 (arXiv
+    2502.20082) runs an evolutionary search, which finds a lower c and the factors from c on. Here the factors from c on
+    are the smallest that its constraint λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln s/ln L).
+
+    Args:
+        critical_pair: c, the first pair that is divided by s; by default the theoretical one.
+    """
+    if critical_pair is None:
+        turns = np.log(max(geometry.context_length / (2 * np.pi), 1)) / np.log(geometry.base)
+        critical_pair = int(np.ceil(geometry.pairs * turns))
+    if critical_pair < 1:
+        raise InputError(f"the critical pair is {critical_pair}; give a whole number from 1 to {geometry.pairs}.")
+    by = factor ** np.minimum(np.arange(geometry.pairs) / critical_pair, 1)
+    return divide(geometry, factor, by, longrope_temperature(geometry, factor))
+
+
+def longrope_temperature(geometry: RopeGeometry, factor: float) -> float:
+    """LongRoPE's attention factor √(1 + ln s/ln L) (arXiv 2402.13753)."""
+    return float(np.sqrt(1 + np.log(factor) / np.log(geometry.context_length)))

@@ -1,0 +1,18 @@
+"""CLEX (Chen et al. 2023): its neural ODE, its rotary embedding, and both in a loaded model."""
+
+# ruff: noqa: F401  (what others use)
+from .model import (
+    FILE,
+    at_length,
+    drawing,
+    factor_for,
+    fixed,
+    install,
+    is_installed,
+    narrow,
+    remove,
+    restore,
+    save,
+    scaling,
+)
+from .rotary import ClexRotaryEmbedding, Draws

@@ -1,0 +1,240 @@
+"""CLEX (continuous length extrapolation, Chen et al. 2023) in a loaded model.
+
+One embedding, shared by all layers, holds the two matrices of the neural ODE in :mod:`core.clex.ode`.
+
+Training draws a factor t and random positions up to t times the sequence length, so that one model learns all factors.
+Each forward pass has one draw; within :func:`drawing` each sample has its own.
+
+Evaluation uses t = ⌈length / L⌉. If the key-value cache was filled at another t, its keys are rotated to the new one.
+A batch has one t, that of its longest row, unless :func:`at_length` states another. Use :func:`at_length` where a
+result must not depend on what else is in the batch, or where a long text is read in chunks. Rotating the keys is
+exact, but above the first layer the cached values were computed with attention at the earlier t (as in the authors'
+code). If t never changes, a pass over a cache equals the full pass.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from .. import files
+from ..errors import InputError
+from ..geometry import RopeGeometry, RopeScaling
+from ..huggingface.embedding import apply_scaling, rope_geometry, rotary_modules
+from .rotary import MAX_FACTOR, ClexRotaryEmbedding, Draws, cos_sin
+
+FILE = "clex.safetensors"
+
+
+def install(
+    model: PreTrainedModel,
+    geometry: RopeGeometry,
+    factor: float,
+    max_factor: int = MAX_FACTOR,
+    weights: str | os.PathLike | None = None,
+) -> PreTrainedModel:
+    """Give a loaded model the CLEX embedding, in place; its context length becomes `factor` times L.
+
+    Args:
+        geometry: the pre-trained RoPE.
+        factor: s = L'/L; an export of the model, loaded without this repository, has the fixed scale of t = ⌈s⌉.
+        max_factor: the largest t; ignored if `weights` are given, which state their own.
+        weights: a file that :func:`save` wrote, or a directory that holds one; None for untrained matrices.
+
+    Raises:
+        InputError: the weights are missing or belong to another geometry, the model's embedding is unlike Llama's, or
+            the factor is too large.
+    """
+    found = rotary_modules(model)
+    if len(found) != 1 or not _is_llama_style(found[0][2]):
+        raise InputError(f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX needs.")
+    if weights is None:
+        rotary = ClexRotaryEmbedding(found[0][2], geometry, max_factor)
+    else:
+        rotary = read(weights, geometry)
+    static = rotary.scaling(factor)
+    remove(model)
+    ((parent, name, rotary.stock),) = rotary_modules(model)
+    setattr(parent, name, rotary.to(model.device).train(model.training))
+    rotary.hook = parent.register_forward_pre_hook(rotary.enter, with_kwargs=True)
+    return apply_scaling(model, geometry, static, factor)
+
+
+def is_installed(model: nn.Module) -> bool:
+    """Whether the model has a CLEX embedding."""
+    return _place(model) is not None
+
+
+def remove(model: nn.Module) -> None:
+    """Put the fixed embedding back. A model without CLEX stays as it is."""
+    if place := _place(model):
+        parent, name, rotary = place
+        rotary.hook.remove()
+        setattr(parent, name, rotary.stock)
+
+
+def restore(model: PreTrainedModel, directory: str | os.PathLike) -> PreTrainedModel:
+    """Make the scale of a loaded export follow the input's length again, if CLEX weights lie in its directory."""
+    if (Path(directory) / FILE).is_file():
+        geometry = rope_geometry(model)
+        longer = model.config.get_text_config(decoder=True).max_position_embeddings
+        install(model, geometry, longer / geometry.context_length, weights=directory)
+    return model
+
+
+@contextmanager
+def fixed(model: PreTrainedModel) -> Iterator[None]:
+    """Inside the context, the model has a stock embedding at the fixed scale of its context length.
+
+    A model without CLEX stays as it is.
+    """
+    place = _place(model)
+    if place is None:
+        yield
+        return
+    parent, name, rotary = place
+    factor = model.config.get_text_config(decoder=True).max_position_embeddings / rotary.geometry.context_length
+    apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
+    setattr(parent, name, rotary.stock)
+    try:
+        yield
+    finally:
+        setattr(parent, name, rotary)
+
+
+def factor_for(model: nn.Module, length: int) -> int:
+    """The t for an input of `length` tokens, 1 without CLEX. Inputs of equal t may share a batch or a cache."""
+    place = _place(model)
+    return place[2].factor_at(length) if place else 1
+
+
+@contextmanager
+def at_length(model: nn.Module, length: int) -> Iterator[None]:
+    """Inside the context, every evaluation pass has the scale of an input of `length` tokens.
+
+    A model without CLEX stays as it is.
+    """
+    place = _place(model)
+    if place is None:
+        yield
+        return
+    rotary = place[2]
+    before, rotary.pinned = rotary.pinned, rotary.factor_at(length)
+    try:
+        yield
+    finally:
+        rotary.pinned = before
+
+
+@contextmanager
+def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> Iterator[None]:
+    """Inside the context, row r of every training pass has the t and positions drawn for sample `samples[r]`.
+
+    A model without CLEX stays as it is.
+    """
+    place = _place(model)
+    if place is None:
+        yield
+        return
+    place[2].drawn = partial(draws.of, samples)
+    try:
+        yield
+    finally:
+        place[2].drawn = None
+
+
+def narrow(model: nn.Module, dtype: torch.dtype) -> None:
+    """Cast the matrices, which otherwise stay float32, for an optimizer that needs all weights in one dtype.
+
+    A model without CLEX stays as it is.
+    """
+    if place := _place(model):
+        for matrix in (place[2].up, place[2].down):
+            matrix.data = matrix.data.to(dtype)
+
+
+def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None) -> RopeScaling:
+    """What the registry of methods returns for trained weights: θ̂ at t = ⌈factor⌉, and how to install them in a model.
+
+    Raises:
+        InputError: no weights, or any of the reasons of :func:`install`.
+    """
+    if weights is None:
+        raise InputError(
+            "CLEX needs trained weights; train them with `python -m experiments.finetune --method clex` "
+            f"and give the directory that holds {FILE} (--weights DIR)."
+        )
+    return replace(read(weights, geometry).scaling(factor), install=partial(install, weights=weights))
+
+
+def save(model: nn.Module, directory: str | os.PathLike) -> Path:
+    """Write the matrices and the geometry they were trained for to `directory`/clex.safetensors, atomically."""
+    place = _place(model)
+    assert place is not None  # see is_installed
+    rotary = place[2]
+    tensors = {name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")}
+    # All metadata in one entry: safetensors writes several in arbitrary order, and equal weights should be equal files.
+    trained_for = {"max_factor": rotary.max_factor, "geometry": asdict(rotary.geometry)}
+    return files.write(
+        Path(directory) / FILE, safetensors.torch.save(tensors, {"trained_for": json.dumps(trained_for)})
+    )
+
+
+def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedding:
+    """The embedding that :func:`save` wrote, not yet in a model.
+
+    Raises:
+        InputError: there is no file, :func:`save` did not write it, or it was trained for another geometry.
+    """
+    file = Path(weights) / FILE if Path(weights).is_dir() else Path(weights)
+    if not file.is_file():
+        raise InputError(f"no CLEX weights at {file}; train them with `python -m experiments.finetune --method clex`.")
+    try:
+        with safetensors.safe_open(file, "pt") as held:
+            up, down, metadata = held.get_tensor("up"), held.get_tensor("down"), held.metadata()
+        trained_for = json.loads(metadata["trained_for"])
+        trained, max_factor = RopeGeometry(**trained_for["geometry"]), int(trained_for["max_factor"])
+    except (safetensors.SafetensorError, TypeError, KeyError, ValueError) as error:
+        raise InputError(f"{file} does not hold CLEX weights as core.clex.save writes them ({error}).") from error
+    if trained != geometry:
+        raise InputError(
+            f"the CLEX weights in {file} were trained for {_words(trained)}, and this model has {_words(geometry)}; "
+            "give weights that were trained from the same model."
+        )
+    rotary = ClexRotaryEmbedding(nn.Identity(), geometry, max_factor, amplification=len(up) // geometry.head_dim)
+    rotary.up.data, rotary.down.data = up, down
+    return rotary
+
+
+def _place(model: nn.Module) -> tuple[nn.Module, str, ClexRotaryEmbedding] | None:
+    """(parent, attribute, embedding) of the model's CLEX embedding, or None."""
+    for parent in model.modules():
+        for name, child in parent.named_children():
+            if isinstance(child, ClexRotaryEmbedding):
+                return parent, name, child
+    return None
+
+
+def _words(geometry: RopeGeometry) -> str:
+    return f"d = {geometry.head_dim}, base {geometry.base:g} and L = {geometry.context_length}"
+
+
+def _is_llama_style(stock: nn.Module) -> bool:
+    """Whether an embedding orders pairs as :func:`cos_sin` does (Cohere interleaves them) and has one layer type."""
+    if not hasattr(stock, "inv_freq"):
+        return False
+    inv_freq, positions = stock.inv_freq, torch.arange(5, device=stock.inv_freq.device)[None]
+    expected = stock.attention_scaling * cos_sin(positions, inv_freq)[0]
+    found = stock(torch.zeros(1, device=inv_freq.device), positions)[0]
+    return found.shape == expected.shape and torch.allclose(found, expected, atol=1e-5)

@@ -1,0 +1,201 @@
+"""CLEX's rotary embedding: its scale is random in training and follows the input's length in evaluation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import DynamicCache
+from transformers.cache_utils import CacheLayerMixin, DynamicLayer
+
+from ..errors import InputError
+from ..geometry import RopeGeometry, RopeScaling
+from . import ode
+
+MAX_FACTOR = 16
+Draw = tuple[int, torch.Tensor]  # t, and a sample's positions
+
+
+class ClexRotaryEmbedding(nn.Module):
+    """Takes the place of a Llama-style rotary embedding: (x, position_ids) → cos, sin, each [rows, length, d].
+
+    Attributes:
+        stock: the embedding it replaces, at one fixed factor; a load without this repository computes with it.
+        up, down: W_up [λd, d/2] and W_down [d/2, λd]; they stay float32 when the model is cast, unless
+            :func:`core.clex.narrow` casts them. W_down starts at zero, so the scale starts as NTK-aware scaling.
+        max_factor: the largest t, in training and in evaluation.
+        pinned: the t of every forward pass in evaluation; None to take it from the length.
+        drawn: gives every row of a training pass its own t and positions; its argument is a function that makes one
+            draw from a generator. None for one draw per pass, from torch's global generator.
+    """
+
+    def __init__(
+        self, stock: nn.Module, geometry: RopeGeometry, max_factor: int = MAX_FACTOR, amplification: int = 1
+    ) -> None:
+        super().__init__()
+        hidden = amplification * geometry.head_dim
+        self.stock, self.geometry, self.max_factor = stock, geometry, int(max_factor)
+        self.up = nn.Parameter(torch.empty(hidden, geometry.pairs))
+        self.down = nn.Parameter(torch.zeros(geometry.pairs, hidden))
+        # The authors store W_up transposed, so that the Kaiming bound is 1/√(λd).
+        nn.init.kaiming_uniform_(self.up, a=math.sqrt(5), mode="fan_out")
+        self.pinned: int | None = None
+        self.drawn: Callable[[Callable[[torch.Generator], Draw]], list[Draw]] | None = None
+        self._solved: tuple = (None, {})
+
+    def forward(self, x: torch.Tensor, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.training:
+            # This is the sequence's length; with padding or packed documents, positions are smaller.
+            length = max(position_ids.shape[-1], int(position_ids.max()) + 1)
+            draws = self.drawn(lambda of: self.draw(length, of)) if self.drawn else [self.draw(length)]
+            solved = {t: ode.solve(self.up, self.down, self.geometry, t).float() for t, _ in draws}
+            inv_freq = torch.stack([solved[t] for t, _ in draws])[:, None]  # [rows or 1, 1, pairs]
+            positions = torch.stack([positions for _, positions in draws]).to(x.device)
+            rows = max(len(draws), len(position_ids))
+            positions = positions.expand(rows, -1).gather(1, position_ids.expand(rows, -1))
+        else:
+            inv_freq, positions = self.inv_freq(self.factor(position_ids)), position_ids
+        cos, sin = cos_sin(positions, inv_freq.to(x.device))
+        return cos.to(x.dtype), sin.to(x.dtype)
+
+    def draw(self, length: int, generator: torch.Generator | None = None) -> Draw:
+        """t, uniform in 1 … max_factor, and increasing positions, float32 [length].
+
+        The first position is 0 and the last is t·length − 1; those between are a random subset. For a sequence of k·L
+        tokens all positions are divided by k (as in the authors' code), so that they stay below t·L.
+
+        Args:
+            generator: on the CPU; None for torch's global one.
+        """
+        t = int(torch.randint(1, self.max_factor + 1, (), generator=generator))
+        last = t * length - 1
+        inner = 1 + torch.randperm(max(last - 1, 0), generator=generator)[: max(length - 2, 0)].sort().values
+        positions = torch.cat([torch.tensor([0]), inner, torch.tensor([last])])[:length]
+        return t, positions.float() / max(1, length // self.geometry.context_length)
+
+    def factor_at(self, length: int) -> int:
+        """t = ⌈length / L⌉, at most max_factor."""
+        return min(max(1, math.ceil(length / self.geometry.context_length)), self.max_factor)
+
+    def factor(self, position_ids: torch.Tensor) -> int:
+        """The t of a forward pass in evaluation."""
+        return self.pinned or self.factor_at(int(position_ids.max()) + 1)
+
+    @torch.no_grad()
+    def inv_freq(self, t: int) -> torch.Tensor:
+        """θ̂(t), float32 [pairs]; solved once per t as long as the matrices do not change."""
+        # Compare values: optimizers and DeepSpeed write to parameters in ways that leave no trace.
+        of, solutions = self._solved
+        if of is None or not (torch.equal(of[0], self.up) and torch.equal(of[1], self.down)):
+            solutions = {}
+            self._solved = (self.up.detach().clone(), self.down.detach().clone()), solutions
+        if t not in solutions:
+            solutions[t] = ode.solve(self.up, self.down, self.geometry, t).float().to(self.up.device)
+        return solutions[t]
+
+    def scaling(self, factor: float) -> RopeScaling:
+        """θ̂ at t = ⌈factor⌉, for a context of fixed length; InputError if that exceeds max_factor."""
+        t = math.ceil(factor - 1e-9)
+        if t > self.max_factor:
+            raise InputError(f"CLEX reaches a factor of at most {self.max_factor} here; {factor:g} was asked for.")
+        with torch.no_grad():
+            inv_freq = ode.solve(self.up, self.down, self.geometry, t).numpy()
+        return RopeScaling(inv_freq, 1.0, np.isclose(inv_freq, self.geometry.inv_freq / factor))
+
+    def enter(self, model: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
+        """Forward pre-hook of the model: rotate cached keys from the t they were computed at to the t of this pass.
+
+        Rotations compose, so a key at position m is turned by m·(θ̂(t) − θ̂(t_old)). The cache remembers its t.
+        """
+        cache, use_cache = kwargs.get("past_key_values"), kwargs.get("use_cache")
+        if self.training or (cache is None and not (model.config.use_cache if use_cache is None else use_cache)):
+            return None
+        if cache is None:  # the model would make the same; made here because it must remember t
+            cache = DynamicCache(config=model.config)
+        position_ids = kwargs.get("position_ids")
+        if position_ids is None:
+            given = [kwargs.get("input_ids"), kwargs.get("inputs_embeds"), *args]
+            inputs = next(tensor for tensor in given if tensor is not None)
+            position_ids = cache.get_seq_length() + torch.arange(inputs.shape[1], device=inputs.device)[None]
+        t, first = self.factor(position_ids), position_ids[:, :1]
+        if cache.get_seq_length():
+            held = getattr(cache, "clex_factor", None) or self.pinned or self.factor_at(int(first.max()))
+            if held != t:
+                for layer in cache.layers:
+                    _turn_keys(layer, first, self.inv_freq(t) - self.inv_freq(held))
+        cache.clex_factor = t
+        return args, kwargs | {"past_key_values": cache, "position_ids": position_ids}
+
+    def _apply(self, fn, recurse=True):
+        self._solved = (None, {})
+        return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
+
+
+class Draws:
+    """The random draws of a run's samples, by each sample's place in the data.
+
+    Sample k has the k-th draw of one stream of random numbers. It depends on the seed and k alone: not on which process
+    computes it, how many samples share its batch, or where the run was resumed. Every process generates the draws of
+    all samples in order, which costs a millisecond or two each.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._held: dict[int, Draw] = {}  # draws of the previous pass, which may be recomputed
+        self._begin()
+
+    def _begin(self) -> None:
+        self._generator, self._next = torch.Generator().manual_seed(self._seed), 0
+        # Single-process runs once drew from torch's global generator, after the data loader. This keeps their draws.
+        torch.empty((), dtype=torch.int64).random_(generator=self._generator)
+
+    def of(self, samples: Sequence[int], draw: Callable[[torch.Generator], Draw]) -> list[Draw]:
+        """The draws of these samples, made by `draw`; all samples of a run have the same length."""
+        if not self._held.keys() >= set(samples):
+            if min(samples) < self._next:
+                self._begin()
+            self._held = {}
+            for index in range(self._next, max(samples) + 1):
+                made = draw(self._generator)
+                if index in samples:
+                    self._held[index] = made
+            self._next = max(samples) + 1
+        return [self._held[index] for index in samples]
+
+
+def cos_sin(positions: torch.Tensor, inv_freq: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """cos and sin, float32 [rows, length, d], with pair i in columns i and i + d/2.
+
+    Args:
+        positions: [rows, length].
+        inv_freq: [pairs], or [rows, 1, pairs].
+    """
+    angles = positions[..., None].float() * inv_freq
+    angles = torch.cat((angles, angles), dim=-1)
+    return angles.cos(), angles.sin()
+
+
+@torch.no_grad()
+def _turn_keys(layer: CacheLayerMixin, first: torch.Tensor, turn: torch.Tensor) -> None:
+    """Turn a layer's cached keys in place by position·turn radians.
+
+    Args:
+        first: the position that follows the cached ones, [rows or 1, 1]. Cached positions count down from there;
+            negative ones are padding, whose rotation does not matter.
+        turn: radians per position, [pairs].
+    """
+    keys = layer.keys
+    if keys is None:  # a layer that uses another layer's cache
+        return
+    count, d = keys.shape[2], 2 * len(turn)
+    whole = isinstance(layer, DynamicLayer) and (layer.is_sliding or count == layer.get_seq_length())
+    if not whole:
+        raise InputError(f"CLEX cannot turn the keys of a {type(layer).__name__}; use transformers' DynamicCache.")
+    positions = first - count + torch.arange(count, device=first.device)
+    cos, sin = (x[:, None].to(keys.device) for x in cos_sin(positions.clamp(min=0), turn.to(first.device)))
+    rotated = keys[..., :d].float()
+    left, right = rotated.chunk(2, dim=-1)
+    keys[..., :d] = (rotated * cos + torch.cat((-right, left), dim=-1) * sin).to(keys.dtype)

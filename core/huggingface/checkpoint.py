@@ -1,0 +1,125 @@
+"""The files of a checkpoint: copying or linking them, and building a weightless model from the configuration."""
+
+from __future__ import annotations
+
+import copy as copies
+import json
+import os
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
+
+from .. import clex, files
+from ..errors import InputError
+from .configuration import text_config
+from .embedding import rotary_modules
+
+WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
+_COPIED_AT_ONCE = 2**24  # bytes
+
+
+def read_config(source: Path) -> PreTrainedConfig:
+    """The configuration of a checkpoint, after checking that the checkpoint is complete.
+
+    Raises:
+        InputError: the directory, a readable configuration, its context length, or a file of weights is missing.
+    """
+    if not (source / "config.json").is_file():
+        raise InputError(f"{source} holds no config.json; give the directory of a Hugging Face checkpoint.")
+    stated = files.read_json(source / "config.json", "give the directory of a Hugging Face checkpoint")
+    try:
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+    except Exception as error:  # libraries raise many kinds for a broken one
+        raise InputError(f"cannot read {source}/config.json ({_one_line(error)}); correct it.") from error
+    # transformers would silently fill in a missing length with the class's default, so look at the file itself.
+    length = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
+    if not (stated.get("text_config") or stated).get(length):
+        raise InputError(
+            f"{source}/config.json does not state the context length the model was pre-trained with; "
+            f"add {length!r} to it."
+        )
+    if missing := _missing_weights(source):
+        raise InputError(f"{source} holds no {missing}; give a complete checkpoint, with its weights.")
+    return config
+
+
+def skeleton(config: PreTrainedConfig) -> PreTrainedModel:
+    """A model built from a configuration: its rotary embeddings are real, its weights take no memory.
+
+    Raises:
+        InputError: no causal language model can be built from the configuration.
+    """
+    try:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(copies.deepcopy(config), trust_remote_code=False)
+        for parent, name, rotary in rotary_modules(model):
+            setattr(parent, name, type(rotary)(text_config(model.config)))
+    except InputError:
+        raise
+    except Exception as error:  # a contradictory configuration can make the model's class raise anything
+        raise InputError(
+            f"no causal language model can be built from this {config.model_type!r} configuration "
+            f"({_one_line(error)}); correct it."
+        ) from error
+    return model
+
+
+def copy(source: Path, target: Path, link: bool = False, progress: bool = False) -> None:
+    """Copy every file of a checkpoint, except hidden directories and the CLEX weights of an earlier extension.
+
+    Args:
+        target: the directory to create.
+        link: hard-link the weights instead of copying them.
+        progress: show a progress bar, in bytes.
+
+    Raises:
+        InputError: the file system cannot make the links.
+    """
+    found = [file for file in sorted(source.rglob("*")) if file.is_file() and _comes_along(file.relative_to(source))]
+    total = sum(file.stat().st_size for file in found)
+    with tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, disable=not progress) as bar:
+        for file in found:
+            place = target / file.relative_to(source)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if link and file.suffix in WEIGHTS:
+                _link(file, place)
+                bar.update(place.stat().st_size)
+                continue
+            with open(file, "rb") as read, open(place, "wb") as write:
+                while block := read.read(_COPIED_AT_ONCE):
+                    write.write(block)
+                    bar.update(len(block))
+
+
+def _link(file: Path, place: Path) -> None:
+    try:
+        os.link(file.resolve(), place)  # resolve: files in the hub's cache are symbolic links
+    except OSError as error:
+        raise InputError(
+            f"cannot link {file.name} ({error.strerror}); give a directory on the checkpoint's file system, "
+            "or copy without links."
+        ) from error
+
+
+def _comes_along(file: Path) -> bool:
+    return file.name != clex.FILE and not any(part.startswith(".") for part in file.parts[:-1])
+
+
+def _missing_weights(source: Path) -> str | None:
+    """The name of a missing file of weights, "weights" if there are none at all, or None."""
+    if not any(file.suffix in WEIGHTS and file.name != clex.FILE for file in source.iterdir()):
+        return "weights"
+    for index in sorted(source.glob("*.index.json"))[:1]:  # the sort puts safetensors before pickled weights
+        try:
+            shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        except (ValueError, KeyError, AttributeError) as error:
+            raise InputError(f"cannot read {index} ({error}); give a complete checkpoint.") from error
+        if absent := sorted(shard for shard in shards if not (source / shard).is_file()):
+            return absent[0]
+    return None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,200 @@
+"""Write a scaling into a Hugging Face configuration, so that every engine that loads the checkpoint computes the same.
+
+Any per-pair scaling can be written as the stock type ``longrope``, whose inverse frequencies are
+1 / (factor_i · base^(2i/d)). Where another stock type describes the scaling fully, that one is written, because more
+engines know it. Transformers 5 reads ``rope_parameters``; transformers 4 and most engines read ``rope_scaling`` and
+``rope_theta``; a written configuration has both.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from transformers import PreTrainedConfig
+
+from .. import files
+from ..errors import InputError
+from ..geometry import RopeGeometry, RopeScaling
+
+# Our own key: it keeps the pre-training geometry, which the standard keys no longer state after extension.
+EXTENSION = "rope_extension"
+
+# The keys that a scaling replaces; others, such as partial_rotary_factor, stay.
+_SCALING_KEYS = {
+    *("rope_type", "type", "rope_theta", "factor", "original_max_position_embeddings", "attention_factor"),
+    *("beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor"),
+    *("short_factor", "long_factor", "short_mscale", "long_mscale"),
+}
+# Architectures for which transformers 4 has other names for rope_theta and partial_rotary_factor.
+_OLDER_NAMES = {"gpt_neox": ("rotary_emb_base", "rotary_pct")}
+# Other names for the context length; vLLM takes the smallest of them.
+_LENGTHS = ("max_length", "model_max_length", "max_sequence_length", "max_seq_length", "max_seq_len", "seq_length")
+
+
+def text_config(config: PreTrainedConfig) -> PreTrainedConfig:
+    """The part of a configuration that describes the language model: all of it, except in multimodal models."""
+    return config.get_text_config(decoder=True)
+
+
+def layer_type(config: PreTrainedConfig) -> str | None:
+    """The layer type to extend where RoPE differs by layer type (Gemma 3), else None.
+
+    It is that of the global layers; sliding-window layers need no extension.
+    """
+    nested = config.nested_rope_parameter_keys(getattr(config, "rope_parameters", None) or {})
+    if nested and "full_attention" not in nested:
+        raise InputError(
+            f"the model sets RoPE for the layer types {', '.join(nested)}, not for full_attention; give another model."
+        )
+    return "full_attention" if nested else None
+
+
+def rope_parameters(config: PreTrainedConfig) -> dict:
+    """The RoPE parameters of the layers to extend.
+
+    Raises:
+        InputError: the configuration has none.
+    """
+    parameters = getattr(config, "rope_parameters", None)
+    if not parameters:
+        raise InputError(
+            f"a {config.model_type!r} model has no RoPE parameters in its configuration; "
+            "the method needs a RoPE model such as Llama, Mistral or Qwen."
+        )
+    return parameters if layer_type(config) is None else parameters[layer_type(config)]
+
+
+def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> None:
+    """Write a scaling into the text part of a configuration, in place.
+
+    Raises:
+        InputError: this architecture's configuration cannot express the attention factor.
+    """
+    longer = round(geometry.context_length * factor)
+    layers, current = layer_type(config), rope_parameters(config)
+    only_longrope = hasattr(config, "original_max_position_embeddings")  # Phi-3 knows no other type
+    stock = None if only_longrope else scaling.stock
+    if stock and layers and "rope_theta" in stock:
+        stock = None  # transformers 4 has one base for all layers
+    scaled = {"rope_theta": geometry.base, **(stock or longrope(geometry, scaling, longer))}
+    if only_longrope:
+        # Phi-3 reads the original length at the top of the configuration and computes the attention factor from it.
+        for key in ("attention_factor", "short_mscale", "long_mscale"):
+            scaled.pop(key, None)
+        original = scaled["original_max_position_embeddings"]
+        if not math.isclose(recomputed_attention_factor(longer, original), scaling.attention_factor, rel_tol=1e-3):
+            raise InputError(
+                f"a {config.model_type!r} configuration cannot express an attention factor of "
+                f"{scaling.attention_factor:g}; give one of at least 1."
+            )
+        config.original_max_position_embeddings = original
+    parameters = {key: value for key, value in current.items() if key not in _SCALING_KEYS} | scaled
+    # Configurations are shared with the rotary embedding, so they are changed in place.
+    config.rope_parameters = parameters if layers is None else {**config.rope_parameters, layers: parameters}
+    config.max_position_embeddings = longer
+    if getattr(config, "head_dim", 0) is None:  # Mixtral's default, which longrope and yarn cannot read
+        config.head_dim = config.hidden_size // config.num_attention_heads
+    extension = {"context_length": int(geometry.context_length), "rope_theta": geometry.base, "factor": float(factor)}
+    setattr(config, EXTENSION, extension)
+
+
+def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
+    """Any scaling, written as parameters of the type ``longrope``.
+
+    The type's original length k chooses between two lists of factors; here the lists are equal. Engines that ignore
+    the stated attention factor a compute √(1 + ln(L'/k) / ln k) instead, so k is L'^(1/a²), which makes that equal a.
+    """
+    attention_factor = float(scaling.attention_factor)
+    original = min(max(round(longer ** (1 / attention_factor**2)), 2), longer)
+    factors = (geometry.inv_freq / scaling.inv_freq).tolist()  # Python floats survive JSON exactly
+    parameters = {
+        "rope_type": "longrope",
+        "factor": longer / original,
+        "original_max_position_embeddings": original,
+        "short_factor": factors,
+        "long_factor": factors,
+        "attention_factor": attention_factor,
+    }
+    if recomputed_attention_factor(longer, original) != attention_factor:
+        # vLLM and SGLang read these. They are written only where needed, because transformers warns of unknown keys.
+        parameters |= {"short_mscale": attention_factor, "long_mscale": attention_factor}
+    return parameters
+
+
+def recomputed_attention_factor(longer: int, original: int) -> float:
+    """LongRoPE's attention factor for extending a context of `original` tokens to `longer` tokens."""
+    return math.sqrt(1 + math.log(longer / original) / math.log(original))
+
+
+def older_keys(config: PreTrainedConfig) -> dict:
+    """The RoPE parameters of a configuration's text part, under the keys of transformers 4."""
+    parameters = dict(rope_parameters(config))
+    base, share = _OLDER_NAMES.get(config.model_type, ("rope_theta", "partial_rotary_factor"))
+    keys = {base: parameters.pop("rope_theta")}
+    if (rotated := parameters.pop("partial_rotary_factor", 1.0)) != 1:
+        keys[share] = rotated
+    if hasattr(config, "original_max_position_embeddings") and "short_factor" in parameters:  # Phi-3 takes no more
+        parameters = {"type": "longrope"} | {key: parameters[key] for key in ("short_factor", "long_factor")}
+    keys["rope_scaling"] = None if parameters == {"rope_type": "default"} else parameters
+    if layer_type(config):
+        windows = config.rope_parameters.get("sliding_attention") or {}
+        if windows.get("rope_theta", keys[base]) != keys[base]:
+            keys["rope_local_base_freq"] = windows["rope_theta"]
+    return keys
+
+
+def write(directory: Path, config: PreTrainedConfig, before: PreTrainedConfig | None = None) -> None:
+    """Rewrite the JSON files of a checkpoint to match a configuration, under the keys that every engine reads.
+
+    Args:
+        directory: the checkpoint. ``config.json`` is rewritten, and every file that states a length or a tokenizer's
+            class.
+        config: the model's configuration.
+        before: the configuration that ``config.json`` still holds; None if the file already matches `config`.
+    """
+    text = text_config(config)
+    file = directory / "config.json"
+    stated = files.read_json(file, "write the checkpoint again")
+    part = _text_part(stated, config)
+    if before is not None:
+        old, new = text_config(before).to_dict(), text.to_dict()
+        _update(part, {key: value for key, value in new.items() if key not in old or old[key] != value})
+    longer = getattr(text, "max_position_embeddings", None)
+    if getattr(text, "rope_parameters", None):
+        _update(part, {"rope_parameters": text.rope_parameters} | older_keys(text))
+    if known := getattr(text, EXTENSION, None):
+        _raise(part, [key for key in _LENGTHS if (part.get(key) or 0) >= known["context_length"]], longer)
+    files.write_json(file, stated)
+
+    for name in ("generation_config.json", "tokenizer_config.json"):
+        if (file := directory / name).is_file():
+            stated = files.read_json(file, "correct it, or remove it")
+            _raise(stated, ("max_length",) if name.startswith("generation") else ("model_max_length",), longer)
+            _for_transformers_4(stated)
+            files.write_json(file, stated)
+
+
+def _text_part(stated: dict, config: PreTrainedConfig) -> dict:
+    for name in config.sub_configs:
+        if getattr(config, name, None) is text_config(config):
+            return stated.setdefault(name, {})
+    return stated
+
+
+def _update(stated: dict, changes: dict) -> None:
+    stated.update({key: value for key, value in changes.items() if key not in stated or stated[key] != value})
+
+
+def _raise(stated: dict, keys: list[str] | tuple[str, ...], longer: int | None) -> None:
+    for key in keys:
+        if longer and isinstance(stated.get(key), int) and stated[key] < longer:
+            stated[key] = longer
+
+
+def _for_transformers_4(stated: dict) -> None:
+    """Rename a tokenizer's class and its extra tokens to what transformers 4 and 5 both know."""
+    if stated.get("tokenizer_class") == "TokenizersBackend":
+        stated["tokenizer_class"] = "PreTrainedTokenizerFast"
+    if isinstance(stated.get("extra_special_tokens"), list) and "additional_special_tokens" not in stated:
+        stated["additional_special_tokens"] = stated.pop("extra_special_tokens")

@@ -1,0 +1,41 @@
+"""The paper's method: extension by the distribution of rotary angles."""
+
+from __future__ import annotations
+
+from ..disturbance import select_interpolated, strategy_disturbance
+from ..geometry import RopeGeometry, RopeScaling
+from .registry import OURS, register
+from .scaling import interpolate
+
+
+@register(
+    OURS,
+    "DPRoPE",
+    published=True,
+    by_disturbance=True,
+    styles=(("#D55E00", "-"), ("#56B4E9", (0, (4, 1)))),
+)
+def dprope(
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    threshold: float = 0.0,
+    n_hat: int | None = None,
+    intervals: int = 360,
+    convention: str = "released",
+    attention_factor: float = 1.0,
+) -> RopeScaling:
+    """The paper's method: interpolate the pairs that interpolation disturbs less than extrapolation (equation 8).
+
+    Args:
+        threshold: t, in nats; a pair is interpolated if extrapolation disturbs it by more than t more (D_E > D_I + t).
+        n_hat: n̂, the number of dimensions to interpolate; cannot be combined with a threshold.
+        intervals: b, the number of intervals of the histogram.
+        convention: "released" or "equation", the direction of the divergence; see :mod:`core.disturbance`.
+        attention_factor: YaRN's attention temperature √(1/t); the paper's method has none, which is 1.
+    """
+    interpolation, extrapolation = strategy_disturbance(
+        geometry.inv_freq, geometry.context_length, factor, intervals, convention
+    )
+    chosen = select_interpolated(interpolation, extrapolation, threshold, n_hat)
+    return interpolate(geometry, factor, chosen, attention_factor)

@@ -1,0 +1,79 @@
+"""The registry of RoPE scaling methods.
+
+What a table, a figure or a suite needs to know about a method is in its registration, so that they list none by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import InputError
+from ..geometry import RopeScaling
+
+Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
+
+
+@dataclass(frozen=True)
+class Method:
+    """A registered method.
+
+    Attributes:
+        name: its name on command lines and in records.
+        title: its name in tables and figures.
+        function: (geometry, factor, **options) → RopeScaling.
+        published: whether the paper fine-tunes models by it and compares them.
+        by_disturbance: whether it chooses by the disturbance what to do with a pair.
+        start: (model, geometry, factor) → the model that fine-tuning starts from, for a method that needs training;
+            None for all others.
+        label: the given options → the name of a setting in tables and figures, or None for the title with the options;
+            None for a method that names none itself.
+        styles: how figures draw it, followed by its settings with other options; figures choose what is not listed.
+    """
+
+    name: str
+    title: str
+    function: Callable[..., RopeScaling]
+    published: bool = False
+    by_disturbance: bool = False
+    start: Callable | None = None
+    label: Callable[[dict], str | None] | None = None
+    styles: tuple[Style, ...] = ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The options without a default."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it needs neither training nor an option, and so is in every comparison of untrained methods."""
+        return self.start is None and not self.needs
+
+
+METHODS: dict[str, Method] = {}
+
+# The roles that methods play in comparisons.
+ORIGINAL = "original"  # the model without scaling
+UNIT = "pi"  # times are given relative to its time
+RIVAL = "yarn"  # differences are taken from its scores
+OURS = "dprope"  # the paper's own method
+
+
+def register(name: str, title: str | None = None, **fields):
+    """Add the decorated function to the registry under `name`; for the other arguments see :class:`Method`."""
+
+    def add(function: Callable[..., RopeScaling]) -> Callable[..., RopeScaling]:
+        METHODS[name] = Method(name, title or name, function, **fields)
+        return function
+
+    return add
+
+
+def get(name: str) -> Method:
+    """The method called `name`; InputError if there is none."""
+    if not isinstance(name, str) or name not in METHODS:
+        raise InputError(f"unknown method {name!r}; choose one of {', '.join(METHODS)}.")
+    return METHODS[name]

@@ -1,0 +1,32 @@
+"""Scalings from what a method decides of each pair."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import InputError, is_finite
+from ..geometry import RopeGeometry, RopeScaling
+
+
+def interpolate(
+    geometry: RopeGeometry,
+    factor: float,
+    chosen: np.ndarray,
+    attention_factor: float = 1.0,
+    stock: dict | None = None,
+) -> RopeScaling:
+    """θ/s where chosen (bool [pairs]), θ elsewhere; the default attention factor changes nothing."""
+    inv_freq = np.where(chosen, geometry.inv_freq / factor, geometry.inv_freq)
+    return RopeScaling(inv_freq, positive(attention_factor), chosen, stock=stock)
+
+
+def divide(geometry: RopeGeometry, factor: float, by: np.ndarray, attention_factor: float) -> RopeScaling:
+    """θ_i/λ_i for factors λ_i, float64 [pairs]."""
+    return RopeScaling(geometry.inv_freq / by, positive(attention_factor), by == factor)
+
+
+def positive(attention_factor: float) -> float:
+    """The attention factor as a float; InputError unless it is a positive finite number."""
+    if not is_finite(attention_factor) or attention_factor <= 0:
+        raise InputError(f"the attention factor is {attention_factor}; give a positive number, such as 1.07.")
+    return float(attention_factor)

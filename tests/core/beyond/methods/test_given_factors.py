@@ -1,0 +1,64 @@
+"""Factors from a file are taken as they are, and a bad file is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from transformers import AutoModelForCausalLM
+
+from core.errors import InputError
+from core.extend import export, extend
+from core.rope import RopeGeometry, scale
+from tests.core.geometries import LLAMA2
+from tests.models import random_model
+
+
+@pytest.mark.parametrize("form", ["list", "factors", "long_factor"])
+def test_factors_from_a_file_are_taken_as_they_are(tmp_path, form):
+    model = random_model("LlamaConfig")
+    geometry = RopeGeometry(16, 10000.0, 128)
+    by = np.linspace(1, 3, geometry.pairs)
+    stated = by.tolist() if form == "list" else {form: by.tolist(), "attention_factor": 1.25, "whatever": None}
+    (file := tmp_path / "f.json").write_text(json.dumps(stated))
+    found = scale(geometry, "factors", 2, file=file)
+    np.testing.assert_allclose(found.inv_freq, geometry.inv_freq / by)
+    assert found.attention_factor == pytest.approx(1.25 if form != "list" else np.sqrt(1 + np.log(2) / np.log(128)))
+    extend(model, "factors", 2, file=str(file))
+    export(model, tmp_path / "exported")
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "exported").model.rotary_emb
+    np.testing.assert_allclose(loaded.inv_freq, found.inv_freq, rtol=1e-6)
+    assert loaded.attention_scaling == pytest.approx(found.attention_factor)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("[1, 2]", "no list of 64 factors"),
+        ("{}", "no list of 64 factors"),
+        ('{"factors": "1"}', "no list of 64 factors"),
+        (json.dumps([0.0] * 64), "from 0.001"),
+        (json.dumps([1.0] * 63 + [1e-320]), "from 0.001"),
+        (json.dumps([1.0] * 63 + [1e7]), "from 0.001"),
+        (json.dumps([1.0] * 63 + ["a"]), "finite numbers"),
+        (json.dumps({"factors": [1.0] * 64, "attention_factor": -1}), "attention factor"),
+        (json.dumps({"factors": [1.0] * 64, "attention_factor": "1"}), "attention factor"),
+        ("[1,", "cannot read"),
+        ("7", "cannot read"),
+    ],
+)
+def test_bad_files_of_factors_are_refused(tmp_path, content, says):
+    (file := tmp_path / "f.json").write_text(content)
+    with pytest.raises(InputError, match=says):
+        scale(LLAMA2, "factors", 2, file=file)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "says"),
+    [
+        ("factors", {}, "needs its option file"),
+        ("factors", {"file": "/nowhere.json"}, "no file /nowhere.json"),
+    ],
+)
+def test_bad_options_are_refused(method, options, says):
+    with pytest.raises(InputError, match=says):
+        scale(LLAMA2, method, 2, **options)

@@ -1,0 +1,135 @@
+"""A learned embedding computes what a stock one does, to the bit; its gradients are those of finite differences."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from core import clex
+from core.beyond.learned_factors import Factors, LearnedRotaryEmbedding, learning
+from core.errors import InputError
+from core.extend import extend
+from core.geometry import RopeGeometry
+from core.huggingface.embedding import rope_geometry, rotary_modules
+from core.rope import METHODS, RIVAL, scale
+from tests.models import random_model
+
+ARCHITECTURES = {
+    "LlamaConfig": {},
+    "GPTNeoXConfig": {},  # rotates a part of each head
+    "CohereConfig": {},  # interleaves the pairs
+    "Gemma3TextConfig": {"layer_types": ["sliding_attention", "full_attention"]},
+}
+
+
+def tokens(length=200):
+    return torch.randint(3, 300, (1, length), generator=torch.Generator().manual_seed(0))
+
+
+def moved(geometry, size=0.5):
+    """Factors that are no method's."""
+    factors = Factors(geometry, scale(geometry, RIVAL, 2))
+    with torch.no_grad():
+        factors.moves += size * torch.randn(factors.moves.shape, generator=torch.Generator().manual_seed(1))
+    return factors
+
+
+def logits(model):
+    return model(tokens(), use_cache=False).logits
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_what_is_learned_is_what_a_file_of_factors_computes(architecture, tmp_path):
+    model = random_model(architecture, **ARCHITECTURES[architecture])
+    factors = moved(rope_geometry(model))
+    with learning(model, factors):
+        learned = logits(model)
+        learned.logsumexp(-1).mean().backward()
+    assert (factors.moves.grad != 0).all()
+    values, attention_factor = factors.values
+    (file := tmp_path / "f.json").write_text(json.dumps({"factors": values, "attention_factor": attention_factor}))
+    assert torch.equal(learned, logits(extend(model, "factors", 2, file=file)))
+    # The values say all: a copy of float64 would be another number.
+    assert [float(np.float32(value)) for value in values] == values
+
+
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.ready])
+def test_it_starts_at_a_method(method):
+    model = random_model()
+    geometry = rope_geometry(model)
+    expected = logits(extend(model, method, 2))
+    with learning(model, Factors(geometry, scale(geometry, method, 2))):
+        assert torch.allclose(logits(model), expected, atol=5e-4)
+
+
+def test_gradients_are_those_of_finite_differences():
+    model = random_model().double()
+    factors = moved(rope_geometry(model))
+
+    def loss():
+        ids = tokens(60)
+        return torch.nn.functional.cross_entropy(model(ids, use_cache=False).logits[0, :-1], ids[0, 1:])
+
+    step = 1e-2
+    with learning(model, factors):
+        loss().backward()
+        found = []
+        with torch.no_grad():
+            for index in range(len(factors.moves)):
+                ends = []
+                for sign in (1, -1):
+                    factors.moves[index] += sign * step
+                    ends.append(loss().item())
+                    factors.moves[index] -= sign * step
+                found.append((ends[0] - ends[1]) / (2 * step))
+    assert factors.moves.grad.tolist() == pytest.approx(found, rel=2e-2, abs=2e-4)
+
+
+def test_a_move_turns_a_pair_by_a_radian_at_distance_l():
+    geometry = RopeGeometry(8, 10000.0, 128)
+    factors = Factors(geometry, scale(geometry, next(name for name in METHODS), 2))
+    before = factors.inv_freq.detach().double().numpy()
+    with torch.no_grad():
+        factors.moves += 0.01
+    turns = (before - factors.inv_freq.detach().double().numpy()) * 128
+    assert turns == pytest.approx(0.01 * np.minimum(1, 0.3 * 128 * geometry.inv_freq), rel=1e-2)
+
+
+def test_gradients_by_hand():
+    """d cos(mθ/λ) / d log λ = sin(mθ/λ)·mθ/λ, and the attention factor multiplies both cos and sin."""
+    model = random_model(max_position_embeddings=128)
+    geometry = rope_geometry(model)
+    factors = moved(geometry)
+    ((_, _, stock),) = rotary_modules(model)
+    cos, _ = LearnedRotaryEmbedding(stock, factors)(torch.zeros(1), torch.tensor([[7]]))
+    (found,) = torch.autograd.grad(cos[0, 0, 0], factors.moves)
+    logarithm, attention_factor = factors.logarithms[0].item(), factors.values[1]
+    angle, unit = 7 / math.exp(logarithm), 1 / 128  # of the first pair, whose θ is 1
+    assert found[0].item() == pytest.approx(attention_factor * math.sin(angle) * angle * unit, rel=1e-4)
+    assert found[-1].item() == pytest.approx(0.03 * cos[0, 0, 0].item(), rel=1e-5)
+    assert not found[1:-1].any()
+
+
+def test_afterwards_the_model_is_stock_and_frozen():
+    model = clex.install(random_model(max_position_embeddings=16), RopeGeometry(16, 10000.0, 16), 2)
+    with learning(model, moved(RopeGeometry(16, 10000.0, 16))):
+        assert not clex.is_installed(model)
+        assert rotary_modules(model)[0][0] is not model.model
+    ((parent, _, rotary),) = rotary_modules(model)
+    assert parent is model.model and not isinstance(rotary, LearnedRotaryEmbedding)
+    assert not any(parameter.requires_grad for parameter in model.parameters())
+
+
+def test_models_without_such_an_embedding_are_refused(monkeypatch):
+    plain = random_model("GPT2Config", n_embd=32, n_layer=1, n_head=2)
+    with pytest.raises(InputError), learning(plain, moved(RopeGeometry(16, 10000.0, 128))):
+        pass
+    model = random_model()
+    factors = moved(rope_geometry(model))
+    ((_, _, stock),) = rotary_modules(model)
+    table = torch.randn(1, 3, 16)
+    monkeypatch.setattr(type(stock), "forward", lambda self, x, position_ids: (table, table))
+    with pytest.raises(InputError), learning(model, factors):
+        pass

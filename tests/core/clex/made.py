@@ -1,0 +1,41 @@
+"""Small models with a CLEX embedding, and what their tests share."""
+
+import torch
+
+from core import clex
+from core.huggingface.embedding import rope_geometry
+from core.rope import RopeGeometry
+from tests.models import random_model
+
+L = 16
+SHORT = {"max_position_embeddings": L}
+GEOMETRY = RopeGeometry(16, 500.0, L)
+
+
+def matrices(geometry, seed=0, size=0.3):
+    generator = torch.Generator().manual_seed(seed)
+    d, pairs = geometry.head_dim, geometry.pairs
+    return [size * torch.randn(shape, generator=generator).double() for shape in ((d, pairs), (pairs, d))]
+
+
+def clex_model(architecture="LlamaConfig", factor=4, **overrides):
+    """A random model whose ODE is far from NTK-aware scaling, so that every t rotates differently."""
+    model = random_model(architecture, **{**SHORT, **overrides})
+    clex.install(model, rope_geometry(model), factor)
+    place = rotary(model)
+    with torch.no_grad():
+        place.down.copy_(0.05 * torch.randn(place.down.shape, generator=torch.Generator().manual_seed(1)))
+    return model
+
+
+def rotary(model):
+    return next(module for module in model.modules() if isinstance(module, clex.ClexRotaryEmbedding))
+
+
+def tokens(length, rows=1, seed=0):
+    return torch.randint(3, 300, (rows, length), generator=torch.Generator().manual_seed(seed))
+
+
+@torch.inference_mode()
+def full_logits(model, ids):
+    return model(ids, use_cache=False).logits

@@ -1,0 +1,343 @@
+"""A checkpoint extended on disk: what is copied, what is rewritten, and what each kind of reader makes of it."""
+
+import errno
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+from core import rope
+from core.errors import InputError
+from core.extend import export, extend, extend_checkpoint
+from core.huggingface.embedding import config_geometry
+from core.rope import scale
+from tests.models import byte_tokenizer, checkpoint, random_model
+
+ARCHITECTURES = {
+    "LlamaConfig": {},
+    "MistralConfig": {},
+    "MixtralConfig": {"num_local_experts": 2},  # its head_dim is None
+    "Phi3Config": {"partial_rotary_factor": 0.5},
+    "GPTNeoXConfig": {},  # its keys have other names in transformers 4
+    "Gemma3TextConfig": {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"]},
+}
+UNTRAINED = [name for name, method in rope.METHODS.items() if method.ready]
+TOKENS = torch.arange(300)[None].remainder(293) + 3
+
+
+def read(directory, name="config.json"):
+    return json.loads((directory / name).read_text())
+
+
+def edit(directory, name="config.json", **changes):
+    stated = read(directory, name) if (directory / name).exists() else {}
+    (directory / name).write_text(json.dumps(stated | changes))
+
+
+def saved(directory, architecture="LlamaConfig", **overrides):
+    random_model(architecture, **{**ARCHITECTURES[architecture], **overrides}).save_pretrained(directory)
+    return directory
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Two shards, of bytes that no reader would take, and what else lies in a checkpoint."""
+    directory = tmp_path / "source"
+    directory.mkdir()
+    random_model().config.save_pretrained(directory)
+    byte_tokenizer().save_pretrained(directory)
+    shards = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
+    for i, shard in enumerate(shards):
+        (directory / shard).write_bytes(bytes([i, 255]) * 5000)
+    weights = {"metadata": {}, "weight_map": dict(zip(("a", "b"), shards))}
+    (directory / "model.safetensors.index.json").write_text(json.dumps(weights))
+    (directory / "LICENSE").write_text("do as you please")
+    (directory / "tokenizer.model").write_bytes(b"\x00\x01")
+    (directory / "original").mkdir()
+    (directory / "original" / "params.json").write_text("{}")
+    edit(directory, architectures=["LlamaForCausalLM"], of_my_own=[1, 2])
+    edit(directory, "generation_config.json", max_length=128, temperature=0.5)
+    return directory
+
+
+REWRITTEN = {"config.json", "generation_config.json", "tokenizer_config.json"}
+
+
+def test_all_but_the_configuration_comes_along_byte_for_byte_and_weights_are_not_read(source, tmp_path):
+    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+    files = {file.relative_to(source) for file in source.rglob("*") if file.is_file()}
+    assert {file.relative_to(made) for file in made.rglob("*") if file.is_file()} == files
+    for file in files:
+        same = (made / file).read_bytes() == (source / file).read_bytes()
+        assert same != (str(file) in REWRITTEN), file
+        assert (made / file).stat().st_ino != (source / file).stat().st_ino
+    before, after = read(source), read(made)
+    assert [key for key in after if key in before] == list(before)
+    assert {key for key in before if after[key] != before[key]} == {"max_position_embeddings", "rope_parameters"}
+    assert sorted(os.listdir(tmp_path)) == ["made", "source"]
+
+
+def test_lengths_and_the_tokenizers_class_are_what_readers_need(source, tmp_path):
+    edit(source, "tokenizer_config.json", extra_special_tokens=["<mine>"])
+    edit(source, max_sequence_length=128, max_length=20)
+    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+    assert read(made, "generation_config.json") == {"max_length": 256, "temperature": 0.5}
+    tokenizer = read(made, "tokenizer_config.json")
+    assert (tokenizer["model_max_length"], tokenizer["tokenizer_class"]) == (256, "PreTrainedTokenizerFast")
+    assert isinstance(tokenizer.get("extra_special_tokens", {}), dict)  # transformers 4 takes no list there
+    assert (read(made)["max_sequence_length"], read(made)["max_length"]) == (256, 20)
+    loaded = AutoTokenizer.from_pretrained(made)
+    assert "<mine>" in loaded.all_special_tokens and loaded.model_max_length == 256
+    assert loaded("some text").input_ids == byte_tokenizer()("some text").input_ids
+    edit(source, "tokenizer_config.json", model_max_length=10**30)
+    assert (
+        read(extend_checkpoint(source, tmp_path / "more", rope.OURS, 2), "tokenizer_config.json")["model_max_length"]
+        == 10**30
+    )
+
+
+def test_links_share_weights_and_nothing_else(source, tmp_path, monkeypatch):
+    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2, link=True)
+    for file in source.iterdir():
+        linked = (made / file.name).stat().st_ino == file.stat().st_ino
+        assert linked == (file.suffix == ".safetensors"), file
+
+    def elsewhere(*_):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    monkeypatch.setattr(os, "link", elsewhere)
+    with pytest.raises(InputError, match="cannot link"):
+        extend_checkpoint(source, tmp_path / "other", rope.OURS, 2, link=True)
+    assert sorted(os.listdir(tmp_path)) == ["made", "source"]
+
+
+def test_the_hubs_cache_of_symbolic_links_is_copied_and_linked(source, tmp_path):
+    snapshot = tmp_path / "snapshot"
+    snapshot.mkdir()
+    for file in source.iterdir():
+        (snapshot / file.name).symlink_to(file)
+    for link in (False, True):
+        made = extend_checkpoint(snapshot, tmp_path / f"made-{link}", rope.OURS, 2, link=link)
+        assert not any(file.is_symlink() for file in made.iterdir())
+        shard = "model-00001-of-00002.safetensors"
+        assert (made / shard).read_bytes() == (source / shard).read_bytes()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_stock_load_computes_what_the_model_extended_in_memory_computes(tmp_path, architecture):
+    source = saved(tmp_path / "source", architecture)
+    for method in (rope.OURS, rope.RIVAL, rope.UNIT):
+        made = extend_checkpoint(source, tmp_path / method, method, 2)
+        memory = extend(AutoModelForCausalLM.from_pretrained(source).eval(), method, 2)
+        loaded = AutoModelForCausalLM.from_pretrained(made).eval()
+        with torch.inference_mode():
+            assert torch.equal(loaded(TOKENS).logits, memory(TOKENS).logits)
+
+
+def by_new_keys(stated):
+    """(inverse frequencies, attention factor) that transformers makes of ``rope_parameters`` alone."""
+    config = AutoConfig.for_model(**{key: value for key, value in stated.items() if key not in OLD})
+    layers = "full_attention" if "full_attention" in config.rope_parameters else None
+    parameters = config.rope_parameters[layers] if layers else config.rope_parameters
+    if parameters["rope_type"] == "default":
+        dim = int(config.head_dim * parameters.get("partial_rotary_factor", 1)) if hasattr(config, "head_dim") else 4
+        return parameters["rope_theta"] ** -(np.arange(0, dim, 2) / dim), 1.0
+    found = ROPE_INIT_FUNCTIONS[parameters["rope_type"]](config, device="cpu", layer_type=layers)
+    return found[0].double().numpy(), found[1]
+
+
+OLD = ("rope_scaling", "rope_theta", "rope_local_base_freq", "rotary_emb_base", "rotary_pct", "partial_rotary_factor")
+
+
+def by_old_keys(stated):
+    """The same of the keys of transformers 4, by its formulas."""
+    base = stated.get("rotary_emb_base", stated.get("rope_theta"))
+    share = stated.get("rotary_pct", stated.get("partial_rotary_factor", 1.0))
+    heads = stated["num_attention_heads"]
+    d = int((stated.get("head_dim") or stated["hidden_size"] // heads) * share)
+    plain = base ** -(np.arange(0, d, 2) / d)
+    scaling = stated["rope_scaling"] or {"rope_type": "default"}
+    longer = stated["max_position_embeddings"]
+    match scaling.get("rope_type", scaling.get("type")):
+        case "default":
+            return plain, 1.0
+        case "linear":
+            return plain / scaling["factor"], 1.0
+        case "longrope":
+            if "attention_factor" in scaling:
+                attention_factor = scaling["attention_factor"]
+            else:
+                original = stated["original_max_position_embeddings"]
+                attention_factor = np.sqrt(1 + np.log(longer / original) / np.log(original))
+            return plain / np.array(scaling["long_factor"]), attention_factor
+        case "llama3":
+            turns = plain * scaling["original_max_position_embeddings"] / (2 * np.pi)
+            low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+            smooth = np.clip((turns - low) / (high - low), 0, 1)
+            return plain / scaling["factor"] * (1 - smooth) + plain * smooth, 1.0
+    original = scaling["original_max_position_embeddings"]
+    factor = longer / original
+
+    def index(rotations):
+        return d * np.log(original / (rotations * 2 * np.pi)) / (2 * np.log(base))
+
+    low, high = max(np.floor(index(scaling["beta_fast"])), 0), min(np.ceil(index(scaling["beta_slow"])), d - 1)
+    ramp = np.clip((np.arange(d // 2) - low) / (high - low), 0, 1)
+    return plain / factor * ramp + plain * (1 - ramp), 0.1 * np.log(factor) + 1
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("method", UNTRAINED)
+def test_either_generation_of_keys_says_the_scaling(tmp_path, architecture, method):
+    source = tmp_path / "source"
+    random_model(architecture, **ARCHITECTURES[architecture]).config.save_pretrained(source)
+    (source / "pytorch_model.bin").touch()  # pickled weights are copied like any others
+    expected = scale(config_geometry(AutoConfig.from_pretrained(source)), method, 2)
+    stated = read(extend_checkpoint(source, tmp_path / "made", method, 2))
+    close = {"rtol": 1e-3} if architecture == "Phi3Config" else {"rtol": 1e-6}  # whose attention factor is recomputed
+    for found in (by_new_keys(stated), by_old_keys(stated)):
+        np.testing.assert_allclose(found[0], expected.inv_freq, rtol=2e-6)
+        np.testing.assert_allclose(found[1], expected.attention_factor, **close)
+    assert stated["max_position_embeddings"] == 256
+
+
+def test_the_stock_type_is_written_where_it_says_it_all(source, tmp_path):
+    types = {
+        (rope.RIVAL, ()): "yarn",
+        (rope.RIVAL, (("beta_fast", 16.0),)): "yarn",
+        (rope.RIVAL, (("ramp", "rotations"),)): "longrope",
+        (rope.RIVAL, (("attention_factor", 1.0),)): "longrope",
+        (rope.UNIT, ()): "linear",
+        (rope.ORIGINAL, ()): "default",
+        (rope.OURS, ()): "longrope",
+    }
+    for i, ((method, options), kind) in enumerate(types.items()):
+        stated = read(extend_checkpoint(source, tmp_path / str(i), method, 2, **dict(options)))
+        assert stated["rope_parameters"]["rope_type"] == kind, (method, options)
+        assert (stated["rope_scaling"] or {"rope_type": "default"})["rope_type"] == kind
+    uneven = read(extend_checkpoint(source, tmp_path / "uneven", rope.RIVAL, 1.37))  # L' is no multiple of L
+    assert uneven["rope_parameters"]["rope_type"] == "longrope"
+
+
+@pytest.mark.parametrize("attention_factor", [1.0, 1.05, 1.2])
+def test_readers_that_choose_the_attention_factor_themselves_choose_ours(tmp_path, attention_factor):
+    source = tmp_path / "source"
+    random_model(max_position_embeddings=8192).config.save_pretrained(source)
+    (source / "model.safetensors").touch()
+    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2, attention_factor=attention_factor)
+    stated = read(made)["rope_scaling"]
+    original = stated["original_max_position_embeddings"]
+    recomputed = np.sqrt(1 + np.log(16384 / original) / np.log(original))
+    assert recomputed == pytest.approx(attention_factor, rel=1e-4)
+    assert stated["factor"] == pytest.approx(16384 / original)
+    assert stated["attention_factor"] == stated.get("short_mscale", recomputed) == stated.get("long_mscale", recomputed)
+
+
+@pytest.mark.parametrize("method", UNTRAINED)
+def test_no_key_makes_transformers_warn(source, tmp_path, caplog, monkeypatch, method):
+    made = extend_checkpoint(source, tmp_path / "made", method, 2)
+    monkeypatch.setattr(transformers.logging.get_logger("transformers"), "propagate", True)
+    before = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_warning()
+    try:
+        AutoConfig.from_pretrained(made)
+    finally:
+        transformers.logging.set_verbosity(before)
+    said = [entry.message for entry in caplog.records if "rope" in entry.message]
+    scaling = read(made)["rope_scaling"] or {}
+    # Keys that other readers need, where an attention factor is not what they would compute.
+    assert not said or ("short_mscale" in scaling and all("short_mscale" in message for message in said))
+
+
+def test_extending_again_starts_from_pre_training(source, tmp_path):
+    once = extend_checkpoint(source, tmp_path / "once", rope.RIVAL, 4)
+    for method in UNTRAINED:
+        between = extend_checkpoint(source, tmp_path / f"between-{method}", method, 2)
+        again = extend_checkpoint(between, tmp_path / f"again-{method}", rope.RIVAL, 4)
+        assert read(again) == read(once)
+        assert config_geometry(AutoConfig.from_pretrained(between)) == config_geometry(
+            AutoConfig.from_pretrained(source)
+        )
+
+
+def test_the_weights_of_another_extension_stay_behind(source, tmp_path):
+    (source / "clex.safetensors").write_bytes(b"")
+    (source / ".cache").mkdir()
+    (source / ".cache" / "lock").touch()
+    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+    assert not (made / "clex.safetensors").exists() and not (made / ".cache").exists()
+
+
+@pytest.mark.parametrize("what", ["core.extend._verify", "core.huggingface.checkpoint.open"])
+def test_an_interruption_leaves_nothing(source, tmp_path, monkeypatch, what):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(what, interrupt, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+    assert os.listdir(tmp_path) == ["source"]
+
+
+def test_a_configuration_that_says_something_else_is_never_put_in_place(source, tmp_path, monkeypatch):
+    monkeypatch.setattr("core.huggingface.configuration.write", lambda *_, **__: None)
+    with pytest.raises(RuntimeError, match="does not reproduce"):
+        extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+    assert os.listdir(tmp_path) == ["source"]
+
+
+def test_what_cannot_be_extended_is_refused(source, tmp_path):
+    def refused(says, method=rope.OURS, output=tmp_path / "made", start=source, **options):
+        with pytest.raises(InputError, match=says) as error:
+            extend_checkpoint(start, output, method, options.pop("factor", 2), **options)
+        assert "\n" not in str(error.value)
+        assert sorted(os.listdir(tmp_path)) == names
+
+    names = ["source"]
+    refused("exists already", output=source.parent)
+    refused("lies within", output=source / "made")
+    refused("holds no config.json", start=tmp_path / "nothing")
+    refused("above 1", factor=1)
+    refused("no option", what=3)
+    refused("export it", method=next(name for name, method in rope.METHODS.items() if method.start))
+    stated = read(source)
+    (source / "config.json").write_text(json.dumps({key: stated[key] for key in stated if not key.startswith("max_")}))
+    refused("does not state the context length")
+    scaled = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}
+    edit(source, max_position_embeddings=128, rope_parameters=scaled)
+    refused("scaled already .*'linear'")
+    edit(source, rope_parameters={"rope_type": "default", "rope_theta": 10000.0}, hidden_size="wide")
+    refused("config.json")
+    edit(source, hidden_size=64)
+    (source / "model-00002-of-00002.safetensors").unlink()
+    refused("holds no model-00002-of-00002.safetensors")
+    (source / "model-00001-of-00002.safetensors").unlink()
+    refused("holds no weights")
+    random_model("GPT2Config", n_embd=64, n_layer=2, n_head=4).save_pretrained(tmp_path / "gpt2")
+    names = ["gpt2", "source"]
+    refused("no rotary embedding", start=tmp_path / "gpt2")
+
+
+def test_an_attention_factor_that_phi3_cannot_say_is_refused_and_leaves_the_model_alone(tmp_path):
+    source = saved(tmp_path / "source", "Phi3Config")
+    model = AutoModelForCausalLM.from_pretrained(source).eval()
+    before = model.config.to_dict()
+    with pytest.raises(InputError, match="at least 1"):
+        extend(model, rope.OURS, 2, attention_factor=0.9)
+    assert model.config.to_dict() == before
+
+
+def test_the_name_of_a_model_extended_in_memory_loads_nothing_until_it_is_exported(tmp_path):
+    """An adapter takes it for the name of its base."""
+    model = AutoModelForCausalLM.from_pretrained(checkpoint(tmp_path / "source"))
+    extend(extend(model, rope.UNIT, 2), rope.OURS, 2)
+    with pytest.raises(OSError):
+        AutoConfig.from_pretrained(model.name_or_path)
+    export(model, tmp_path / "made")
+    assert config_geometry(AutoConfig.from_pretrained(model.name_or_path)).context_length == 128
+    assert AutoConfig.from_pretrained(model.name_or_path).max_position_embeddings == 256
