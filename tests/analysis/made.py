@@ -1,4 +1,4 @@
-"""Hand-made records of a scale that no list knows."""
+"""Hand-made records of a model that no list knows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from analysis.results import Results
 
 TASKS = ("truthfulqa", "hellaswag", "mmlu", "arc_challenge")
-LENGTH = 8192  # L of the scale
+LENGTH = 8192  # L of the model
 
 
 def score(mean: float, width: float = 1.0, n: int = 5) -> dict:

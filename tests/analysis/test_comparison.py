@@ -4,7 +4,7 @@ import pytest
 
 from analysis import metrics
 from analysis.comparison import Setting, ablation, agree, compared, factors, in_comparison
-from analysis.results import NotMeasured, Results, scales
+from analysis.results import NotMeasured, Results, models
 from core import rope
 from core.errors import InputError
 from tests.analysis.made import score
@@ -61,7 +61,7 @@ def test_records_of_the_same_pairs_can_be_left_aside(made):
 
 
 def test_the_comparison_has_the_scales_own_n_hat_and_no_other(made):
-    listed = in_comparison(made.results().scale)
+    listed = in_comparison(made.results().model)
     options = (
         {},
         {"n_hat": 28},
@@ -113,8 +113,8 @@ def test_factors_are_those_measured(made):
 def test_a_scale_is_its_folder(made):
     made.add("ruler", "pi", {})
     results = made.results("my own_model")
-    assert scales(results.folder) == ["my own_model"] and results.experiments() == ["ruler"]
-    assert results.scale.title == "A Model" and results.scale.context_length == 8192
+    assert models(results.folder) == ["my own_model"] and results.experiments() == ["ruler"]
+    assert results.model.title == "A Model" and results.model.context_length == 8192
     with pytest.raises(NotMeasured, match="passkey"):
         results.require("passkey")
     with pytest.raises(InputError, match="my own_model"):
@@ -131,14 +131,14 @@ def test_every_registered_method_has_a_name_of_its_own():
 def test_a_broken_file_is_refused_by_its_name(made, name, content):
     made.add("passkey", "pi", {})
     results = made.results()
-    file = results.folder / results.scale.name / name
+    file = results.folder / results.model.name / name
     file.write_text(content)
     with pytest.raises(InputError, match=file.name):
-        Results.of(results.scale.name, results.folder).records("passkey")
+        Results.of(results.model.name, results.folder).records("passkey")
 
 
 def test_a_scale_that_does_not_say_what_it_is_is_refused(made):
     results = made.results()
-    (results.folder / results.scale.name / "model.json").write_text("{}")
+    (results.folder / results.model.name / "model.json").write_text("{}")
     with pytest.raises(InputError, match="model.json"):
-        Results.of(results.scale.name, results.folder)
+        Results.of(results.model.name, results.folder)

@@ -31,7 +31,7 @@ SUITE = Suite(
     timing=Step("time_cost", {"length": 512}, {"repeats": 1}),
     ablations=(N_HAT, INTERVALS),
 )
-PRESET = Scale("toy", "toy", RopeGeometry(64, 1300.0, 1024), n_hat={2: 20, 4: 18}, suite=SUITE)
+PRESET = Model("toy", "toy", RopeGeometry(64, 1300.0, 1024), n_hat={2: 20, 4: 18}, suite=SUITE)
 
 
 def plan(tmp_path, suite=SUITE, **given):

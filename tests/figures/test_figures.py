@@ -28,8 +28,8 @@ from tests.analysis.made import Made, score
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 
 
-def of(scale: str) -> Results:
-    return Results.of(scale)
+def of(model: str) -> Results:
+    return Results.of(model)
 
 
 @pytest.mark.parametrize("name", command.names())
@@ -121,7 +121,7 @@ def test_a_method_registered_later_is_drawn_pair_by_pair_and_an_unregistered_one
 
 def test_extension_draws_one_line_per_method_and_marks_the_training_length():
     results = of("smollm2")
-    listed = in_comparison(results.scale)
+    listed = in_comparison(results.model)
     found = [rows for factor in losses.measured_factors(results) for rows in losses.parts(results, factor)]
     parts = [rows.only(lambda row: listed(row) and not learned.start_of(row.setting)) for rows in found]
     shown = {}
@@ -206,7 +206,7 @@ def test_passkey_of_a_model_as_it_is_and_of_a_method_that_is_not_registered(tmp_
 
 def test_passkey_without_the_comparison_says_so(tmp_path):
     made = Made(tmp_path)
-    passkeys(made, "dprope", 0.5, options={"n_hat": 12})  # an ablation's, as the scale's n̂ is 28
+    passkeys(made, "dprope", 0.5, options={"n_hat": 12})  # an ablation's, as the model's n̂ is 28
     with pytest.raises(NotMeasured, match="comparison"):
         passkey.build(made.results())
 
@@ -277,9 +277,9 @@ def lab(colour: str, eyes: np.ndarray) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-@pytest.mark.parametrize("results", every(), ids=lambda results: results.scale.name)
+@pytest.mark.parametrize("results", every(), ids=lambda results: results.model.name)
 def test_the_committed_figures_are_those_that_records_give(results):
     """Bytes differ between processors in their last digits, so what is compared is which files there are."""
-    folder = results.folder.parent / "figures" / results.scale.name
+    folder = results.folder.parent / "figures" / results.model.name
     expected = {f"{name}.{suffix}" for name in command.names() if drawn(name, results) for suffix in ("pdf", "png")}
     assert {file.name for file in folder.iterdir()} == {*expected, INPUTS}

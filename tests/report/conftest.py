@@ -13,7 +13,7 @@ def score(mean, width=1.0):
 
 
 class Folder:
-    """A results folder; what is saved there belongs to a scale with SmolLM2's geometry unless said otherwise."""
+    """A results folder; what is saved there belongs to a model with SmolLM2's geometry unless said otherwise."""
 
     def __init__(self, path):
         self.path = path
@@ -23,10 +23,10 @@ class Folder:
         (self.path / name).mkdir(parents=True, exist_ok=True)
         (self.path / name / "model.json").write_text(json.dumps(known))
 
-    def save(self, experiment, scale="smollm2", **record):
-        folder = self.path / scale / experiment
-        if not (self.path / scale).is_dir():
-            self.scale(scale, like=scale if (RESULTS / scale).is_dir() else "smollm2")
+    def save(self, experiment, model="smollm2", **record):
+        folder = self.path / model / experiment
+        if not (self.path / model).is_dir():
+            self.scale(model, like=model if (RESULTS / model).is_dir() else "smollm2")
         folder.mkdir(parents=True, exist_ok=True)
         made = {"factor": 2, "options": {}} | record
         (folder / f"{len(list(folder.iterdir()))}.json").write_text(json.dumps(made))
@@ -43,10 +43,10 @@ class Folder:
         """A record of DPRoPE with these options."""
         self.save("open_llm", method="dprope", options=options, scores={"average": score(mean)}, **more)
 
-    def copy(self, scale, *experiments):
-        """The committed records of a scale."""
+    def copy(self, model, *experiments):
+        """The committed records of a model."""
         for name in ("model.json", *experiments):
-            source, target = RESULTS / scale / name, self.path / scale / name
+            source, target = RESULTS / model / name, self.path / model / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
 

@@ -22,7 +22,7 @@ from tables.kit import command as tables
 from tables.kit import latex
 
 JUNK = (None, True, "x", "7", -1, 0, 1, 3.5, 10**400, [], {}, [None], [[1]], {"a": 1})
-OF = {  # the records that are broken here: of which scale, and which of its files
+OF = {  # the records that are broken here: of which model, and which of its files
     "angle_distribution": ("llama2-7b", "*"),
     "disturbance": ("tiny", "s=2"),
     "loss_by_position": ("tiny", "*_s=2*"),
@@ -63,11 +63,11 @@ def folders(tmp_path_factory):
 
     @functools.cache
     def made(experiment):
-        scale, pattern = OF[experiment]
+        model, pattern = OF[experiment]
         folder = tmp_path_factory.mktemp(experiment)
         (folder / "mine" / experiment).mkdir(parents=True)
-        shutil.copy(RESULTS / scale / "model.json", folder / "mine")
-        for file in sorted((RESULTS / scale / experiment).glob(f"{pattern}.json"))[:4]:
+        shutil.copy(RESULTS / model / "model.json", folder / "mine")
+        for file in sorted((RESULTS / model / experiment).glob(f"{pattern}.json"))[:4]:
             shutil.copy(file, folder / "mine" / experiment)
         able = [what for what in EVERY if shows(what, folder)]
         assert set(able) - set(WHOLE)

@@ -21,19 +21,19 @@ def test_no_verdict_without_a_record(folder):
     folder.copy("llama2-7b", "disturbance", "angle_distribution")
     for claim in CLAIMS:
         for finding in claim.findings(folder.path):
-            assert (finding.verdict == NONE) == (finding.scale is None) == (not finding.facts)
+            assert (finding.verdict == NONE) == (finding.model is None) == (not finding.facts)
     assert findings("The disturbance of", folder)[0].verdict == EXACT
 
 
 # The disturbance
 
 
-def disturbance(folder, scale, precision="float32", **averages):
+def disturbance(folder, model, precision="float32", **averages):
     rows = [
         {"precision": precision, "convention": "released", "method": method, "options": {}, "average": average}
         for method, average in averages.items()
     ]
-    folder.save("disturbance", scale, method="several", scores=rows)
+    folder.save("disturbance", model, method="several", scores=rows)
 
 
 @pytest.mark.parametrize(("average", "verdict"), [(0.02408, EXACT), (0.0245, CONTRADICTED)])
@@ -41,15 +41,15 @@ def test_a_published_number_is_met_within_half_a_per_cent(folder, average, verdi
     disturbance(folder, "llama2-7b", pi=average)
     assert only("The disturbance of", folder).verdict == verdict
     disturbance(folder, "smollm2", pi=average)  # of another geometry
-    assert [finding.scale.name for finding in findings("The disturbance of", folder)] == ["llama2-7b"]
+    assert [finding.model.name for finding in findings("The disturbance of", folder)] == ["llama2-7b"]
 
 
 @pytest.mark.parametrize(
     ("scale", "ours", "verdict"),
     [("llama2-7b", 1.0, EXACT), ("smollm2", 1.0, REPRODUCED), ("smollm2", 2.5, CONTRADICTED)],
 )
-def test_the_least_disturbance_is_of_the_methods_that_the_paper_compares(folder, scale, ours, verdict):
-    disturbance(folder, scale, "float64", dprope=ours, pi=2.0, yarn=3.0, ntk=0.5)
+def test_the_least_disturbance_is_of_the_methods_that_the_paper_compares(folder, model, ours, verdict):
+    disturbance(folder, model, "float64", dprope=ours, pi=2.0, yarn=3.0, ntk=0.5)
     finding = only("The method has the least", folder)
     assert finding.verdict == verdict and means(finding.facts[0]) == [1000 * ours, 2000]
 

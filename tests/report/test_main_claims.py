@@ -26,8 +26,8 @@ def of(lines, claim):
 def test_every_model_of_a_claim_is_under_its_verdict(lines):
     for claim in CLAIMS:
         if shown := main_claims.SHOWN.get(claim.text):
-            found = {(line.verdict, name) for line in of(lines, shown.claim) for name, _ in line.scales}
-            assert found == {(finding.verdict, finding.scale.name) for finding in claim.findings(RESULTS)}
+            found = {(line.verdict, name) for line in of(lines, shown.claim) for name, _ in line.models}
+            assert found == {(finding.verdict, finding.model.name) for finding in claim.findings(RESULTS)}
 
 
 def test_a_line_has_the_difference_of_the_records_and_the_papers(lines):
@@ -41,7 +41,7 @@ def test_a_line_has_the_difference_of_the_records_and_the_papers(lines):
         return math.log(longest["token"]["mean"])
 
     assert f"{loss('dprope_n-hat=28_s=2') - loss('yarn_s=2'):+.3f} [" in line.ours
-    assert line.paper.startswith("−0.0") and line.scales[0][0] == "smollm2"
+    assert line.paper.startswith("−0.0") and line.models[0][0] == "smollm2"
 
 
 def test_without_records_nothing_is_claimed(tmp_path):

@@ -44,8 +44,8 @@ def test_every_figure_is_on_it_once_and_is_described(whole):
 
 def test_every_table_of_every_scale_is_on_it(whole):
     ids = set(read(whole).ids)
-    for scale in results.scales():
-        written = {f"table-{scale}-{file.stem}" for file in (ROOT / "tables" / scale).glob("*.tex")}
+    for model in results.models():
+        written = {f"table-{model}-{file.stem}" for file in (ROOT / "tables" / model).glob("*.tex")}
         assert written and written <= ids
 
 
@@ -67,13 +67,13 @@ def test_what_records_say_is_escaped(folder):
 def folder_of(folder, title):
     folder.scale("hostile", title=title)
     for method in ("yarn", "dprope", f"my-{title}"):
-        folder.ruler(method, {8192: 40, 16384: 40}, scale="hostile", data={title: "1"})
+        folder.ruler(method, {8192: 40, 16384: 40}, model="hostile", data={title: "1"})
     return folder.path
 
 
 def test_a_scale_of_any_name_has_links_that_lead_somewhere(folder):
     folder.scale("a 'b' & c", title="mine")
-    folder.ruler("pi", {8192: 40, 16384: 40}, scale="a 'b' & c")
+    folder.ruler("pi", {8192: 40, 16384: 40}, model="a 'b' & c")
     reader = read(page.build(folder.path))
     assert any("model-" in target and "%20" in target for target in reader.targets)
 

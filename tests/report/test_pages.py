@@ -1,4 +1,4 @@
-"""The committed pages are what the templates and the records make, and any scale has one."""
+"""The committed pages are what the templates and the records make, and any model has one."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def rendered():
 
 
 def test_the_committed_pages_are_what_is_rendered(rendered):
-    assert {ROOT / "README.md", *(RESULTS / scale / "README.md" for scale in results.scales())} <= rendered.keys()
+    assert {ROOT / "README.md", *(RESULTS / model / "README.md" for model in results.models())} <= rendered.keys()
     for file, text in rendered.items():
         assert file.read_text() == text, f"{file} is not what `make pages` writes"
 
@@ -114,4 +114,4 @@ def test_the_command_line_refuses_a_scale_that_is_not_there(monkeypatch, capsys)
     monkeypatch.setattr("sys.argv", ["report.pages", "--model", "nowhere"])
     with pytest.raises(SystemExit) as stopped:
         pages.cli.run(pages.main)
-    assert stopped.value.code == 2 and capsys.readouterr().err.startswith("error: no scale 'nowhere'")
+    assert stopped.value.code == 2 and capsys.readouterr().err.startswith("error: no model 'nowhere'")

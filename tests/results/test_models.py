@@ -9,14 +9,14 @@ from core import rope
 SET = [
     (measured, factor)
     for measured in results.every()
-    if not measured.scale.name.startswith("llama2")  # the paper's own, of its section 4.1
-    for factor in measured.scale.n_hat
+    if not measured.model.name.startswith("llama2")  # the paper's own, of its section 4.1
+    for factor in measured.model.n_hat
 ]
 
 
 @pytest.mark.parametrize(("measured", "factor"), SET, ids=lambda value: getattr(value, "scale", value))
 def test_n_hat_is_the_least_that_interpolates_every_wavelength_beyond_the_context(measured, factor):
-    geometry, n_hat = measured.scale.geometry, measured.scale.n_hat[factor]
+    geometry, n_hat = measured.model.geometry, measured.model.n_hat[factor]
     beyond = set(np.flatnonzero(2 * np.pi / geometry.inv_freq > geometry.context_length))
 
     def interpolated(count):

@@ -9,19 +9,19 @@ import pytest
 from analysis import results
 from experiments.kit.records import RESULTS
 
-ALL = [(measured.scale.name, name) for measured in results.every() for name in measured.experiments()]
+ALL = [(measured.model.name, name) for measured in results.every() for name in measured.experiments()]
 
 
-def records(scale, experiment):
-    return results.Results.of(scale).records(experiment)
+def records(model, experiment):
+    return results.Results.of(model).records(experiment)
 
 
 def of(experiment):
-    return pytest.mark.parametrize("scale", [scale for scale, name in ALL if name == experiment])
+    return pytest.mark.parametrize("scale", [model for model, name in ALL if name == experiment])
 
 
 @pytest.mark.parametrize(("scale", "experiment"), ALL)
-def test_every_interval_holds_its_mean(scale, experiment):
+def test_every_interval_holds_its_mean(model, experiment):
     def check(value):
         if isinstance(value, dict) and {"mean", "low", "high"} <= value.keys():
             assert value["low"] <= value["mean"] + 1e-9 and value["mean"] <= value["high"] + 1e-9
@@ -29,13 +29,13 @@ def test_every_interval_holds_its_mean(scale, experiment):
             if isinstance(inner, (dict, list)):
                 check(inner)
 
-    for record in records(scale, experiment):
+    for record in records(model, experiment):
         check(record.get("scores", []))
 
 
 @of("ruler")
-def test_ruler_is_the_mean_of_its_tasks(scale):
-    for record in records(scale, "ruler"):
+def test_ruler_is_the_mean_of_its_tasks(model):
+    for record in records(model, "ruler"):
         scores = record["scores"]
         assert [*scores["tasks"]] == [str(length) for length in record["lengths"]]
         means = {length: np.mean([s["mean"] for s in tasks.values()]) for length, tasks in scores["tasks"].items()}
@@ -47,8 +47,8 @@ def test_ruler_is_the_mean_of_its_tasks(scale):
 
 
 @of("passkey")
-def test_passkeys_by_length_are_those_by_depth(scale):
-    for record in records(scale, "passkey"):
+def test_passkeys_by_length_are_those_by_depth(model):
+    for record in records(model, "passkey"):
         found = defaultdict(list)
         for row in record["scores"]["by_depth"]:
             found[row["length"]] += [row["mean"]] * row["n"]
@@ -60,8 +60,8 @@ def test_passkeys_by_length_are_those_by_depth(scale):
 
 
 @of("open_llm")
-def test_benchmarks_are_the_means_of_their_documents(scale):
-    for record in records(scale, "open_llm"):
+def test_benchmarks_are_the_means_of_their_documents(model):
+    for record in records(model, "open_llm"):
         means = [record["scores"][task]["mean"] for task in record["scores"] if task != "average"]
         if "average" in record["scores"]:
             assert record["scores"]["average"]["mean"] == pytest.approx(np.mean(means))
@@ -71,16 +71,16 @@ def test_benchmarks_are_the_means_of_their_documents(scale):
 
 
 @of("longbench_e")
-def test_longbench_buckets_are_the_means_of_their_tasks(scale):
-    for record in records(scale, "longbench_e"):
+def test_longbench_buckets_are_the_means_of_their_tasks(model):
+    for record in records(model, "longbench_e"):
         for bucket, score in record["scores"]["buckets"].items():
             tasks = [task[bucket]["mean"] for task in record["scores"]["tasks"].values() if bucket in task]
             assert score["mean"] == pytest.approx(np.mean(tasks))
 
 
 @of("loss_by_position")
-def test_losses_by_range_are_those_of_their_blocks(scale):
-    for record in records(scale, "loss_by_position"):
+def test_losses_by_range_are_those_of_their_blocks(model):
+    for record in records(model, "loss_by_position"):
         blocks = np.array(list(record["blocks"].values()))
         for span in (*record["ranges"], *record["buckets"]):
             own = blocks[:, span["start"] // record["block"] : span["end"] // record["block"]]
@@ -88,9 +88,9 @@ def test_losses_by_range_are_those_of_their_blocks(scale):
 
 
 @of("perplexity")
-def test_losses_by_position_are_those_that_perplexity_is_of(scale):
+def test_losses_by_position_are_those_that_perplexity_is_of(model):
     """But for the last bucket of a text, which may be short."""
-    for record in records(scale, "perplexity"):
+    for record in records(model, "perplexity"):
         assert len({row["tokens"] for row in record["scores"]}) == 1  # the same tokens at every length
         for row in record["scores"] if "by_position" in record else ():
             own = [v for key, v in record["by_position"].items() if key.rsplit("/", 2)[1] == str(row["length"])]

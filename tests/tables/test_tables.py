@@ -1,4 +1,4 @@
-"""Every table shows what was measured, of any method, options and scale, or says that nothing was."""
+"""Every table shows what was measured, of any method, options and model, or says that nothing was."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.results import NotMeasured, Results, scales
+from analysis.results import NotMeasured, Results, models
 from core import disturbance as kl
 from core import rope
 from core.angles import angle_distribution
@@ -103,9 +103,9 @@ def test_an_unknown_table_is_named(made):
 def test_every_table_of_the_paper_has_one_here():
     found = set()
     for name in command.names():
-        for scale in scales():
+        for model in models():
             try:
-                found.add(command.build(name, Results.of(scale)).paper)
+                found.add(command.build(name, Results.of(model)).paper)
             except NotMeasured:
                 continue
     assert {name for name in found if name.startswith("Table")} == {f"Table {number}" for number in range(1, 11)}
@@ -177,7 +177,7 @@ def test_extension_has_two_blocks_for_each_factor(made):
     pi, yarn = blocks[3].rows
     assert pi[-1].text == "+2.000" and yarn[-1].text == "–"  # paired with the fine-tuned rival
     assert [cell.bold for cell in yarn[2:5]] == [True] * 3 and not any(cell.bold for cell in pi)
-    inv_freq = made.results().scale.geometry.inv_freq
+    inv_freq = made.results().model.geometry.inv_freq
     moved = kl.disturbance(angle_distribution(inv_freq / 16, 16 * 8192), angle_distribution(inv_freq, 8192))
     assert float(blocks[2].rows[0][1].text) == pytest.approx(1e3 * moved.mean(), abs=0.005)  # at that factor
 
@@ -224,15 +224,15 @@ def test_the_model_as_it_is_on_every_benchmark(made):
 
 
 def test_committed_tables_are_what_the_records_give():
-    for scale in scales():
-        results, folder = Results.of(scale), ROOT / "tables" / scale
+    for model in models():
+        results, folder = Results.of(model), ROOT / "tables" / model
         for name in command.names():
             try:
                 text = latex.render(command.build(name, results))
             except NotMeasured:
-                assert not (folder / f"{name}.tex").exists(), f"{scale}, {name}"
+                assert not (folder / f"{name}.tex").exists(), f"{model}, {name}"
                 continue
-            assert (folder / f"{name}.tex").read_text() == text, f"{scale}, {name}"
+            assert (folder / f"{name}.tex").read_text() == text, f"{model}, {name}"
 
 
 def test_outputs_of_one_scale_leave_those_of_another_alone(made, monkeypatch, capsys):

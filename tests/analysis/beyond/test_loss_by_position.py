@@ -56,7 +56,7 @@ def test_the_disturbance_of_a_method_registered_here_is_that_of_its_angles(monke
 
     monkeypatch.setitem(rope.METHODS, "half-way", rope.Method("half-way", "Half way", half_way))
     row = Row(Setting("half-way", (("share", 0.25),), 2.0), ({},))
-    geometry = SMOLLM2.scale.geometry
+    geometry = SMOLLM2.model.geometry
     moved = geometry.inv_freq * 0.75 + geometry.inv_freq / 2 * 0.25
     wanted = kl.disturbance(angle_distribution(moved, 16384), angle_distribution(geometry.inv_freq, 8192)).mean()
     assert loss_by_position.disturbance(SMOLLM2, row) == pytest.approx(wanted)

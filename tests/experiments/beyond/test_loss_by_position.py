@@ -26,7 +26,7 @@ GEOMETRY = RopeGeometry(16, 10000.0, 1024)
 def toy(tmp_path, monkeypatch):
     """A scale of a random model with L = 1024, and the command that scores two books of random letters."""
     path = checkpoint(tmp_path / "model", max_position_embeddings=1024)
-    monkeypatch.setitem(base_models.MODELS, "toy", Scale("Toy", str(path), GEOMETRY, n_hat={2: 4}))
+    monkeypatch.setitem(base_models.MODELS, "toy", Model("Toy", str(path), GEOMETRY, n_hat={2: 4}))
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 6000)
     books = [tmp_path / "one.txt", tmp_path / "two.txt"]
     for book, part in zip(books, (letters[:3000], letters[3000:])):

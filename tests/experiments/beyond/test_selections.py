@@ -33,7 +33,7 @@ def record(book):
     path, results = checkpoint(book.parent / "model", **SHAPE), book.parent / "results"
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
-        patch.setitem(base_models.MODELS, "toy", Scale("Toy", str(path), GEOMETRY))
+        patch.setitem(base_models.MODELS, "toy", Model("Toy", str(path), GEOMETRY))
         command = ["selections", "--model", "toy", "--text", book, "--results", results]
         patch.setattr(sys, "argv", list(map(str, command)))
         selections.main()
