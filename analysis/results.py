@@ -93,7 +93,7 @@ class Results:
 
 
 def models(folder: Path = RESULTS) -> list[str]:
-    """The models that have records under `folder`; under results/, the known ones alone, so that no other is claimed."""
+    """The models that have records under `folder`; under results/ only known ones, so that no other is claimed."""
     names = sorted(file.parent.name for file in Path(folder).glob(f"*/{MODEL}"))
     return [name for name in names if name in base_models.MODELS] if Path(folder).resolve() == RESULTS else names
 

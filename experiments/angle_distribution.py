@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from core.angles import angle_counts
 from core.errors import InputError
 from experiments.kit import command_line
+from experiments.kit.command_line import count, none_or_more, option
 from experiments.kit.experiment import Experiment
 
 # The paper's "6th" and "22nd" dimension (0-based pair indices), and a pair whose wavelength exceeds L.
@@ -27,10 +28,15 @@ class AngleDistribution(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        parser.add_argument("--pairs", type=command_line.none_or_more, nargs="+", action=command_line.Distinct, metavar="I",
-                            help="0-based pair indices (default: those of the paper's figures that the model has)")  # fmt: skip
-        parser.add_argument("--intervals", type=command_line.count, default=360, metavar="B",
-                            help="b, intervals of the histogram (default 360)")  # fmt: skip
+        option(
+            parser,
+            "--pairs",
+            none_or_more,
+            "I",
+            "0-based pair indices (default: those of the figures that the model has)",
+            several=True,
+        )
+        option(parser, "--intervals", count, "B", "b, intervals of the histogram", 360)
 
     def settings(self) -> dict:
         geometry = self.model.geometry

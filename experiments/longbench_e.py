@@ -13,6 +13,7 @@ from core.errors import InputError
 from eval import hub, longbench
 from eval.generation import Request
 from experiments.kit import command_line, records
+from experiments.kit.command_line import count, existing_directory, none_or_more, option
 from experiments.kit.experiment import Generation
 
 
@@ -22,18 +23,19 @@ class LongBenchE(Generation):
 
     @staticmethod
     def add_options(parser) -> None:
-        parser.add_argument("--data", type=command_line.existing_directory, metavar="DIR",
-                            help="directory of JSONL files (default: the hub's copy)")  # fmt: skip
-        parser.add_argument("--tasks", nargs="+", action=command_line.Distinct, default=list(longbench.TASKS), metavar="TASK",
-                            help="tasks to run (default: all 13)")  # fmt: skip
-        parser.add_argument("--limit", type=command_line.count, metavar="N",
-                            help="run the first N samples of each task (default: all)")  # fmt: skip
-        parser.add_argument("--window", type=command_line.count, metavar="TOKENS",
-                            help="longer prompts are cut to the window minus --margin (default: L')")  # fmt: skip
-        parser.add_argument("--margin", type=command_line.none_or_more, default=longbench.MARGIN, metavar="TOKENS",
-                            help=f"tokens of the window that a prompt leaves free (default {longbench.MARGIN})")  # fmt: skip
-        parser.add_argument("--new-tokens", type=command_line.count, metavar="N",
-                            help="generate at most N (default: the task's number)")  # fmt: skip
+        option(parser, "--data", existing_directory, "DIR", "directory of JSONL files (default: the hub's copy)")
+        option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(longbench.TASKS), several=True)
+        option(parser, "--limit", count, "N", "run the first N samples of each task (default: all)")
+        option(parser, "--window", count, "TOKENS", "longer prompts are cut to the window minus --margin (default: L')")
+        option(
+            parser,
+            "--margin",
+            none_or_more,
+            "TOKENS",
+            "tokens of the window that a prompt leaves free",
+            longbench.MARGIN,
+        )
+        option(parser, "--new-tokens", count, "N", "generate at most N (default: the task's number)")
 
     def settings(self) -> dict:
         given = self.given

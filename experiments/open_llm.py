@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from core.errors import InputError
 from eval import hub, open_llm
 from experiments.kit import command_line, records
+from experiments.kit.command_line import count, existing_directory, none_or_more, option
 from experiments.kit.experiment import Experiment
 
 
@@ -23,16 +24,13 @@ class OpenLLM(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        parser.add_argument("--data", type=command_line.existing_directory, metavar="DIR",
-                            help="directory of parquet files (default: the hub's)")  # fmt: skip
-        parser.add_argument("--tasks", nargs="+", action=command_line.Distinct, default=list(open_llm.TASKS), metavar="TASK",
-                            help="benchmarks to run (default: all four)")  # fmt: skip
-        parser.add_argument("--limit", type=command_line.count, metavar="N",
-                            help="score a seeded sample of N documents of each (default: all)")  # fmt: skip
-        parser.add_argument("--shots", type=command_line.none_or_more, metavar="N",
-                            help="at most N examples per prompt (default: the paper's)")  # fmt: skip
-        parser.add_argument("--batch-size", type=command_line.count, default=8, metavar="N",
-                            help="answers read side by side; changes memory, not scores (default 8)")  # fmt: skip
+        option(parser, "--data", existing_directory, "DIR", "directory of parquet files (default: the hub's)")
+        option(
+            parser, "--tasks", str, "TASK", "benchmarks to run (default: all four)", list(open_llm.TASKS), several=True
+        )
+        option(parser, "--limit", count, "N", "score a seeded sample of N documents of each (default: all)")
+        option(parser, "--shots", none_or_more, "N", "at most N examples per prompt (default: the paper's)")
+        option(parser, "--batch-size", count, "N", "answers read side by side; changes memory, not scores", 8)
 
     def settings(self) -> dict:
         for task in self.given.tasks:

@@ -7,12 +7,14 @@ The default lengths reach a quarter beyond the extended context, as the paper's 
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 
 from eval import passkey
 from eval.generation import Request
 from eval.intervals import accuracy_interval
 from experiments.kit import command_line
+from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Generation
 
 
@@ -22,12 +24,16 @@ class Passkey(Generation):
 
     @staticmethod
     def add_options(parser) -> None:
-        parser.add_argument("--lengths", type=command_line.count, nargs="+", action=command_line.Distinct, metavar="TOKENS",
-                            help="prompt lengths, the answer included (default: five up to 1.25 L')")  # fmt: skip
-        parser.add_argument("--depths", type=command_line.count, default=5, metavar="N",
-                            help="number of places for the key, evenly spaced (default 5)")  # fmt: skip
-        parser.add_argument("--keys", type=command_line.count, default=3, metavar="N",
-                            help="prompts per length and depth (default 3)")  # fmt: skip
+        option(
+            parser,
+            "--lengths",
+            count,
+            "TOKENS",
+            "prompt lengths, the answer included (default: five up to 1.25 L')",
+            several=True,
+        )
+        option(parser, "--depths", count, "N", "number of places for the key, evenly spaced", 5)
+        option(parser, "--keys", count, "N", "prompts per length and depth", 3)
 
     def settings(self) -> dict:
         longest, count = self.context_length * self.factor, self.given.depths
@@ -36,8 +42,8 @@ class Passkey(Generation):
 
     def samples(self) -> dict[str, dict]:
         grid = self.settings()
-        samples = [passkey.sample(self.tokenizer, length, depth, seed)
-                   for length in grid["lengths"] for depth in grid["depths"] for seed in range(grid["keys"])]  # fmt: skip
+        places = itertools.product(grid["lengths"], grid["depths"], range(grid["keys"]))
+        samples = [passkey.sample(self.tokenizer, length, depth, seed) for length, depth, seed in places]
         return {sample.key: vars(sample) for sample in samples}
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:

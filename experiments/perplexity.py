@@ -19,6 +19,7 @@ from core.errors import InputError
 from eval import perplexity
 from eval.intervals import resampled_interval, resampled_ratio
 from experiments.kit import command_line, texts
+from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment
 
 BUCKET = 1024  # positions whose mean loss --by-position records
@@ -30,15 +31,13 @@ class Perplexity(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        parser.add_argument("--lengths", type=command_line.count, nargs="+", action=command_line.Distinct, metavar="TOKENS",
-                            help="window lengths (default: L and L')")  # fmt: skip
-        parser.add_argument("--stride", type=command_line.count, nargs="+", default=[256], metavar="S",
-                            help="tokens from one window to the next: one number, or one per length (default 256)")  # fmt: skip
+        option(parser, "--lengths", count, "TOKENS", "window lengths (default: L and L')", several=True)
+        step = "tokens from one window to the next: one number, or one per length (default 256)"
+        parser.add_argument("--stride", type=count, nargs="+", default=[256], metavar="S", help=step)
         texts.add_arguments(parser)
-        parser.add_argument("--tokens", type=command_line.count, metavar="N",
-                            help="score the first N tokens of each text (default: all)")  # fmt: skip
-        parser.add_argument("--by-position", action="store_true",
-                            help=f"also record each window's mean loss for every {BUCKET} positions")  # fmt: skip
+        option(parser, "--tokens", count, "N", "score the first N tokens of each text (default: all)")
+        by_position = f"also record each window's mean loss for every {BUCKET} positions"
+        parser.add_argument("--by-position", action="store_true", help=by_position)
 
     @functools.cached_property
     def strides(self) -> dict[int, int]:

@@ -13,6 +13,7 @@ from core.errors import InputError
 from eval import ruler
 from eval.generation import Request
 from experiments.kit import command_line, load_model, records
+from experiments.kit.command_line import count, option, seed
 from experiments.kit.experiment import Generation
 
 
@@ -22,13 +23,17 @@ class Ruler(Generation):
 
     @staticmethod
     def add_options(parser) -> None:
-        parser.add_argument("--lengths", type=command_line.count, nargs="+", action=command_line.Distinct, metavar="TOKENS",
-                            help="tokens of prompt and answer together (default: L, 2L and 4L)")  # fmt: skip
-        parser.add_argument("--tasks", nargs="+", action=command_line.Distinct, default=list(ruler.TASKS), metavar="TASK",
-                            help="tasks to run (default: all 13)")  # fmt: skip
-        parser.add_argument("--samples", type=command_line.count, default=500, metavar="N",
-                            help="samples per task and length (default 500)")  # fmt: skip
-        parser.add_argument("--seed", type=command_line.seed, default=42, help="seed of the generator (default 42)")
+        option(
+            parser,
+            "--lengths",
+            count,
+            "TOKENS",
+            "tokens of prompt and answer together (default: L, 2L and 4L)",
+            several=True,
+        )
+        option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(ruler.TASKS), several=True)
+        option(parser, "--samples", count, "N", "samples per task and length", 500)
+        option(parser, "--seed", seed, "N", "seed of the generator", 42)
 
     def settings(self) -> dict:
         for task in self.given.tasks:

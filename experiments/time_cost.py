@@ -27,7 +27,9 @@ from core import rope
 from core.errors import InputError
 from core.extend import extend
 from experiments.kit import command_line, journal, load_model, records
-from experiments.kit.experiment import Experiment, named, stated
+from experiments.kit.command_line import count, number, option
+from experiments.kit.experiment import Experiment
+from experiments.kit.given_model import named, stated
 from experiments.training.loss import HeadLoss
 
 LEAST = 10  # the least number of rounds
@@ -43,15 +45,11 @@ class TimeCost(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        parser.add_argument("--length", type=command_line.count, default=2048, metavar="TOKENS",
-                            help="tokens per sequence (default 2048)")  # fmt: skip
-        parser.add_argument("--repeats", type=command_line.count, default=1000, metavar="N",
-                            help="at most N rounds (default 1000)")  # fmt: skip
-        parser.add_argument("--precision", type=command_line.number, default=0.01, metavar="P",
-                            help="stop when the ratio of PI to itself is known to within P (default 0.01)")  # fmt: skip
-        parser.add_argument("--checkpointing", action="store_true",
-                            help="for long sequences: recompute activations in the training step and never hold all "
-                            "logits")  # fmt: skip
+        option(parser, "--length", count, "TOKENS", "tokens per sequence", 2048)
+        option(parser, "--repeats", count, "N", "at most N rounds", 1000)
+        option(parser, "--precision", number, "P", "stop when the ratio of PI to itself is known to within P", 0.01)
+        saving = "for long sequences: recompute activations in the training step and never hold all logits"
+        parser.add_argument("--checkpointing", action="store_true", help=saving)
 
     def run(self) -> None:
         given, comparison = self.given, self.comparison()

@@ -111,7 +111,7 @@ def test_imports_flow_one_way(folder):
 
 def test_what_is_shared_imports_no_script():
     scripts = {f"experiments.{file.stem}" for file in (ROOT / "experiments").glob("[a-z]*.py")}
-    for file in [*(ROOT / "experiments" / "lab").rglob("*.py"), *(ROOT / "analysis").glob("*.py")]:
+    for file in [*(ROOT / "experiments" / "kit").rglob("*.py"), *(ROOT / "analysis").glob("*.py")]:
         assert not scripts.intersection(imported(file)), file
 
 

@@ -1,4 +1,4 @@
-"""Which engine computes what was exported, from the records of experiments.beyond.served and from the engines' sources."""
+"""Which engine computes what was exported: from the records of experiments.beyond.served, and the engines' sources."""
 
 from __future__ import annotations
 

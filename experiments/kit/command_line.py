@@ -50,6 +50,15 @@ class Distinct(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+def option(
+    to, name: str, type: Callable, metavar: str, text: str, default: object = None, several: bool = False
+) -> None:
+    """Add an option with a value, or with several different ones; its help ends with the default, if there is one."""
+    how = {"nargs": "+", "action": Distinct} if several else {}
+    stated = "" if default is None or several else f" (default {default})"
+    to.add_argument(name, type=type, metavar=metavar, default=default, help=text + stated, **how)
+
+
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     """An argument parser whose help is the module's docstring."""
     made = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)

@@ -27,7 +27,7 @@ from core.rope import scale
 from eval.engine import InProcess
 from eval.generation import Request
 from experiments.kit import command_line, given_model, journal, load_model, processes, records
-from experiments.kit.given_model import GivenModel
+from experiments.kit.given_model import GivenModel, named, stated
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
 Measure = Callable[[list[str]], Iterator[tuple[str, object]]]
@@ -40,7 +40,7 @@ class Experiment:
         name: of its script and of its folder of records.
         methods: the words for the methods that are measured if none are given; None if it compares no methods.
         weights: False if it needs only the model's RoPE geometry.
-        kept_without: settings on which the value of a sample does not depend, so that its journal outlives their change.
+        kept_without: settings on which a sample's value does not depend; its journal outlives their change.
     """
 
     name: ClassVar[str]
@@ -340,29 +340,6 @@ class Generation(Experiment):
         for key, tokens in engine.generate(requests):
             prediction = self.tokenizer.decode(tokens, skip_special_tokens=True)
             yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}
-
-
-def stated(method: str, options: dict) -> dict:
-    """Options as a record states them: a path by its last part only, because it may move."""
-    return options | {name: path.name for name, path in rope.named_files(method, options).items()}
-
-
-def named(method: str | None, options: dict) -> dict:
-    """What identifies the weights and files that a method's options name, if any."""
-    paths = rope.named_files(method, options) if method else {}
-    return {name: _content(path) for name, path in paths.items()}
-
-
-def _content(path: Path) -> str | dict:
-    """The hash of a file, or of each weight file in a directory; a record's hash leaves out environment and seconds."""
-    if not path.is_file():
-        return load_model.weights(str(path))
-    if path.suffix != ".json":
-        return files.sha256(path)
-    content = files.read_json(path, "give a file that is whole", (dict, list))
-    if isinstance(content, dict):
-        content = {key: value for key, value in content.items() if key not in ("environment", "seconds")}
-    return records.identity(content=content)
 
 
 def divided(keys: list[str], together: Callable[[str], Hashable], count: int) -> list[list[str]]:

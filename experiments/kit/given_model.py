@@ -119,3 +119,28 @@ def _training(model: Path) -> dict | None:
     files.component(training["scale"])
     rope.get(training["method"])
     return training
+
+
+def stated(method: str, options: dict) -> dict:
+    """Options as a record states them: a path by its last part only, because it may move."""
+    return options | {name: path.name for name, path in rope.named_files(method, options).items()}
+
+
+def named(method: str | None, options: dict) -> dict:
+    """What identifies the weights and files that a method's options name, if any."""
+    paths = rope.named_files(method, options) if method else {}
+    return {name: _content(path) for name, path in paths.items()}
+
+
+def _content(path: Path) -> str | dict:
+    """The hash of a file, or of each weight file in a directory; a record's hash leaves out environment and seconds."""
+    if not path.is_file():
+        from experiments.kit import load_model
+
+        return load_model.weights(str(path))
+    if path.suffix != ".json":
+        return files.sha256(path)
+    content = files.read_json(path, "give a file that is whole", (dict, list))
+    if isinstance(content, dict):
+        content = {key: value for key, value in content.items() if key not in ("environment", "seconds")}
+    return records.identity(content=content)

@@ -48,8 +48,9 @@ SCORED = 1  # evaluations score the first book by default; training uses the oth
 
 def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
     """Add --books and --text."""
-    to.add_argument("--books", type=command_line.count, default=1, metavar="N",
-                    help=f"{verb} the first N of the {AVAILABLE} packaged books (default 1)")  # fmt: skip
+    command_line.option(
+        to, "--books", command_line.count, "N", f"{verb} the first N of the {AVAILABLE} packaged books", 1
+    )
     to.add_argument("--text", type=Path, nargs="+", metavar="FILE", help=f"{verb} these text files instead")
 
 

@@ -83,7 +83,12 @@ def facts(run: dict, *sources: str) -> dict:
         run: everything that decides the result, as JSON values.
         sources: patterns of the files in this repository whose code trains.
     """
-    matching = sorted(file for source in sources for file in records.ROOT.glob(source) if file.is_file())
+    matching = []
+    for source in sources:
+        found_here = sorted(file for file in records.ROOT.glob(source) if file.is_file())
+        if not found_here:
+            raise ValueError(f"no file matches {source}, so that it would hash nothing")
+        matching += found_here
     code = {str(file.relative_to(records.ROOT)): file for file in matching}
     packages = {name: metadata.version(name) for name in _PACKAGES}
     hashes = dict(zip(code, _hashes(code.values())))

@@ -18,7 +18,7 @@ TITLES = {"released": "released code: KL(P_L ‖ P_L')", "equation": "equation (
 
 
 def build(results: Results) -> Figure:
-    """From the record of experiments.beyond.selections of the least factor: a point for each, a panel for each convention."""
+    """From the record of selections of the least factor: a point for each, a panel for each convention."""
     run = min(results.require("selections"), key=lambda record: record["factor"])
     figure, panels = plt.subplots(1, 2, figsize=(style.PAGE, 2.6), sharey=True)
     panels[0].set_ylabel("loss beyond L (nats per token)")

@@ -20,7 +20,7 @@ CAPTION = (
 
 
 def build(results: Results) -> Table:
-    """From the records of experiments.beyond.learned and experiments.beyond.loss_by_position: a block for each factor."""
+    """From the records of learned factors and of loss by position: a block for each factor."""
     groups = learned.groups(results)
     blocks, notes = [], []
     for factor in dict.fromkeys(group.factor for group in groups):

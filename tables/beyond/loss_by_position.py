@@ -23,7 +23,7 @@ CAPTION = (
 
 
 def build(results: Results) -> Table:
-    """From the records of experiments.beyond.loss_by_position and experiments.disturbance: two blocks for each factor."""
+    """From the records of loss by position and of disturbances: two blocks for each factor."""
     results.require("loss_by_position")
     blocks, left_out = [], []
     for factor in loss_by_position.measured_factors(results):

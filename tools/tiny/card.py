@@ -21,7 +21,7 @@ from tools.tiny.recipe import RECIPES, Recipe
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.card")
-    parser.add_argument("--model", default="tiny", help="the model's scale (default tiny)")
+    parser.add_argument("--model", default="tiny", help="the model (default tiny)")
     parser.add_argument(
         "--journal",
         type=Path,
@@ -29,7 +29,7 @@ def main() -> None:
         help="the training's journal, to keep beside the weights (default: journal.json there)",
     )
     arguments = parser.parse_args()
-    directory = records.ROOT / "models" / arguments.scale
+    directory = records.ROOT / "models" / arguments.model
     kept = directory / "journal.json"
     if arguments.journal:
         kept.write_text(_compact(journal.read(arguments.journal)))
@@ -37,7 +37,7 @@ def main() -> None:
         raise InputError(f"there is no journal at {kept}; give that of the training by --journal.")
     entries = json.loads(kept.read_text())
     plot(entries).savefig(directory / "loss.png", dpi=150)
-    print(stages(RECIPES[arguments.scale]), scores(records.RESULTS, arguments.scale), sep="\n\n")
+    print(stages(RECIPES[arguments.model]), scores(records.RESULTS, arguments.model), sep="\n\n")
 
 
 def _compact(entries: dict) -> str:
@@ -92,7 +92,7 @@ def stages(recipe: Recipe) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
 
 
-def scores(results: Path, scale: str) -> str:
+def scores(results: Path, model: str) -> str:
     """The model's scores without any scaling method, from the records, as a Markdown table."""
     rows = []
 
@@ -100,19 +100,19 @@ def scores(results: Path, scale: str) -> str:
         mean, low, high = (f"{times * score[end]:.{digits}f}" for end in ("mean", "low", "high"))
         rows.append(f"| {what} | {mean} [{low}, {high}] |")
 
-    for record in _of_the_model(results, scale, "passkey"):
+    for record in _of_the_model(results, model, "passkey"):
         for row in record["scores"]["by_length"]:
             add(f"passkey at {row['length']:,} tokens, {row['n']} prompts, %", row, 0, 100)
-    for record in _of_the_model(results, scale, "ruler"):
+    for record in _of_the_model(results, model, "ruler"):
         for length, tasks in record["scores"]["tasks"].items():
             for task, score in tasks.items():
                 add(f"RULER `{task}` at {int(length):,} tokens, {score['n']} samples, %", score, 0)
     return "\n".join(["| | measured |", "|---|---|", *rows])
 
 
-def _of_the_model(results: Path, scale: str, experiment: str) -> list[dict]:
+def _of_the_model(results: Path, model: str, experiment: str) -> list[dict]:
     """The records of the model without any scaling method."""
-    files = sorted((Path(results) / scale / experiment).glob("model*.json"))
+    files = sorted((Path(results) / model / experiment).glob("model*.json"))
     return [json.loads(file.read_text()) for file in files]
 
 

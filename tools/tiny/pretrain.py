@@ -34,13 +34,12 @@ from tools.tiny.recipe import RECIPES, Recipe
 
 PROGRAM = "tools.tiny.pretrain"
 BETAS = 0.9, 0.95  # AdamW's
-_LAB = "experiments/lab/pretraining/*", "experiments/lab/training/*"
-TRAINED_BY = "tools/tiny/pretrain.py", *_LAB, "eval/miniature/*"
+TRAINED_BY = "tools/tiny/**/*.py", "experiments/training/*.py"
 
 
 def main() -> None:
     arguments = _arguments()
-    recipe = RECIPES[arguments.scale]
+    recipe = RECIPES[arguments.model]
     if (arguments.output / "model.safetensors").exists():
         print(f"done already: {arguments.output}; remove it to train it again.")
         return
@@ -64,7 +63,7 @@ def _train(recipe: Recipe, arguments) -> None:
 
     settings = launch.join(_training_arguments(recipe, arguments))
     first, processes = launch.processes()[0] == 0, launch.processes()[1]
-    run = {"scale": arguments.scale, "seed": arguments.seed, "data_sha256": books.sha256, "processes": processes}
+    run = {"scale": arguments.model, "seed": arguments.seed, "data_sha256": books.sha256, "processes": processes}
     facts = checkpoint.facts(run | json.loads(json.dumps(dataclasses.asdict(recipe))), *TRAINED_BY)
     made = log = None  # the first process's alone
     with contextlib.ExitStack() as held:
@@ -121,7 +120,7 @@ def _save(model: network.Weighted, tokens: PreTrainedTokenizerFast, directory: P
 def _arguments():
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.pretrain")
     parser.add_argument(
-        "--model", default="tiny", help=f"train by the recipe of this scale: {', '.join(RECIPES)} (default tiny)"
+        "--model", default="tiny", help=f"train by the recipe of this model: {', '.join(RECIPES)} (default tiny)"
     )
     parser.add_argument(
         "--data", type=command_line.existing_directory, metavar="DIR", help="train on the parquet or .txt files in DIR"
@@ -152,10 +151,10 @@ def _arguments():
         "--export", action="store_true", help="only write the last checkpoint's weights to --output, without training"
     )
     arguments = parser.parse_args()
-    if arguments.scale not in RECIPES:
-        raise InputError(f"there is no recipe for a scale {arguments.scale!r}; choose one of {', '.join(RECIPES)}.")
-    arguments.output = arguments.output or records.ROOT / "models" / arguments.scale
-    arguments.work = arguments.work or records.ROOT / "runs" / arguments.scale / "pretrain"
+    if arguments.model not in RECIPES:
+        raise InputError(f"there is no recipe for a model {arguments.model!r}; choose one of {', '.join(RECIPES)}.")
+    arguments.output = arguments.output or records.ROOT / "models" / arguments.model
+    arguments.work = arguments.work or records.ROOT / "runs" / arguments.model / "pretrain"
     return arguments
 
 

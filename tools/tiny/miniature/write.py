@@ -20,8 +20,7 @@ import pyarrow.parquet
 from core import files
 from core.errors import InputError
 from eval import longbench
-from experiments import base_models
-from experiments.kit import command_line, load_model, records, texts
+from experiments.kit import command_line, given_model, load_model, records, texts
 from experiments.training.packing import fingerprint
 from tools.tiny.miniature import Setting
 from tools.tiny.miniature import longbench as small_longbench
@@ -40,12 +39,7 @@ SPLITS = {
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.miniature.write")
-    parser.add_argument(
-        "--model",
-        default="tiny",
-        help=f"write for the model of this scale: {', '.join(base_models.MODELS)} (default tiny)",
-    )
-    parser.add_argument("--model", metavar="PATH_OR_NAME", help="write for this checkpoint instead")
+    given_model.add_argument(parser)
     parser.add_argument(
         "--output", type=command_line.directory, required=True, metavar="DIR", help="the directory to write"
     )
@@ -66,7 +60,7 @@ def main() -> None:
     parser.add_argument("--seed", type=command_line.seed, default=0, help="seed of the samples (default 0)")
     arguments = parser.parse_args()
 
-    name = arguments.model or arguments.scale
+    name = arguments.model
     length = load_model.geometry(name).context_length
     setting = Setting("eval", load_model.tokenizer(name), [book.text for book in texts.books(texts.SCORED)])
     facts = {"context_length": length, "seed": arguments.seed, "tokenizer": fingerprint(setting.tokenizer)}
