@@ -3,7 +3,6 @@
     python -m experiments.rerun --scale tiny                    a scale's suite: fine-tunes, evaluations, ablations
     python -m experiments.rerun --scale tiny --quick            the same with one seed and few samples
     python -m experiments.rerun --scale tiny --list             print the commands and run nothing
-    python -m experiments.rerun --scale llama2-7b --plan        print what it takes: GPU-hours, memory, disk
     python -m experiments.rerun --model PATH_OR_NAME --factor 2   your own model under every method, without training
 
 A scale's suite is defined in experiments/lab/scales/, and that of your own model in experiments/lab/own.py. Records go
@@ -54,11 +53,6 @@ def main() -> None:
     if not chains:
         part = f"no part {arguments.only!r}" if arguments.only else "nothing that matches these options"
         raise InputError(f"the suite of {name!r} has {part}; see all of it with --list alone.")
-    if arguments.plan:
-        from experiments.lab import cost  # imports torch, which `--list` of a scale does not need
-
-        print(cost.report(plan, [*chains, *timing], arguments.gpus, arguments.memory))
-        return
     if arguments.list:
         for command in (command for chain in miniature + chains + timing for command in chain.commands):
             print(f"python -m {shlex.join(command)}")
@@ -103,12 +97,6 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--experiments", nargs="+", metavar="NAME", help="run only these experiments of the suite")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="measure only these methods")
     parser.add_argument("--list", action="store_true", help="print the commands and run nothing")
-    plan = parser.add_argument_group("planning")
-    plan.add_argument(
-        "--plan", action="store_true", help="estimate GPU-hours on A100s, memory and disk, and run nothing"
-    )
-    plan.add_argument("--gpus", type=cli.count, default=8, metavar="N", help="GPUs to plan for (default 8)")
-    plan.add_argument("--memory", type=cli.number, default=80, metavar="GB", help="memory of each GPU (default 80)")
     data = parser.add_argument_group("data")
     data.add_argument(
         "--books", type=Path, metavar="DIR", help="score the .txt files in DIR (default: the packaged books)"

@@ -21,7 +21,7 @@ from core import files, rope
 from core.errors import InputError
 from experiments.lab import cli
 from experiments.lab.records import RESULTS, ROOT
-from report import audit, glance, planned
+from report import audit, glance
 from report.differences import DIFFERENCES
 from report.language import FILTERS, View, environment, holds
 from tables.kit import markdown
@@ -72,7 +72,6 @@ def overall_pages() -> dict[Path, str]:
         "minutes": cost.commands(),
         "glance": glance.lines(RESULTS),
         "differences": markdown.render(DIFFERENCES, caption=False),
-        "planned": planned,
         "methods": list(rope.METHODS),
         "checks": len(checks),
         "agree": sum(check.holds for check in checks),
