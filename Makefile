@@ -121,8 +121,9 @@ rerun: env ## Measure a scale's whole suite under build/rerun/, and render it
 ##   ENGINE=vllm TENSOR_PARALLEL=2          generate with vLLM, on two GPUs
 	$(PY) -m experiments.rerun $(MEASURED) $(GIVEN)
 	@$(RENDER)
-ablations: env ## The part of `rerun` that varies n̂ and b; same options
-	$(PY) -m experiments.rerun $(MEASURED) --only ablations $(GIVEN)
+ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
+	$(PY) -m experiments.ablation_n_hat $(MEASURED) $(GIVEN)
+	$(PY) -m experiments.ablation_intervals $(MEASURED) $(GIVEN)
 	@$(RENDER)
 rehearse: env ## Try a large scale's suite on a small made-up model, in minutes
 ##   SCALE=llama2-7b; WHOLE=1 tries every model, not one of each kind

@@ -12,6 +12,7 @@ import figures
 from analysis.results import Results
 from core import rope
 from core.methods import fixed
+from experiments import suites
 from experiments.lab import scales
 from experiments.lab.records import ROOT
 from tests.experiments.conftest import call  # noqa: F401  (a fixture)
@@ -22,7 +23,7 @@ BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """Where the files of a stranger lie; each package finds them as its own."""
-    for package in (harnesses, experiments, figures, scales):
+    for package in (harnesses, experiments, figures, scales, suites):
         folder = tmp_path / package.__name__.replace(".", "/")
         folder.mkdir(parents=True)
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
@@ -77,8 +78,9 @@ def test_a_benchmark_is_a_harness_and_a_script(checkout, call, tmp_path):
     assert "copied" in table and "DPRoPE" in table
 
 
-def test_a_scale_is_one_file(checkout, call, monkeypatch, tmp_path):
+def test_a_scale_is_a_file_and_its_suite_another(checkout, call, monkeypatch, tmp_path):
     checkout("experiments/lab/scales/mine.py")
+    checkout("experiments/suites/mine.py")
     monkeypatch.setitem(scales.SCALES, "mine", scales.found()["mine"])
     status, out, _ = call("rerun", "--scale", "mine", "--list")
     assert status == 0 and "experiments.perplexity --scale mine --method dprope" in out

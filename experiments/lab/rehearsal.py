@@ -1,20 +1,14 @@
-"""A scale's rehearsal: its suite, step by step, on a made-up model of the same widths.
-
-The model has the scale's configuration and vocabulary, a few layers and random weights. So environment, launch, memory
-layout, data formats, resuming, records and tables are those of the real suite, but the scores mean nothing.
-"""
+"""The model of a scale's rehearsal: the scale's configuration and vocabulary, a few layers and random weights."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from core import files
 from core.errors import InputError
-from experiments.lab.scale import Scale, Training
-from experiments.lab.suite import Data, Options, Step
+from experiments.lab.scale import Scale
 
 SUFFIX = "-rehearsal"
 FOLDER = "build/rehearse"  # in the repository; it has a folder for each scale
@@ -24,37 +18,13 @@ LAYERS = 4
 LAYERS_ON_CPU = 1
 
 
-def scale(name: str, preset: Scale, less: Mapping[str, tuple[Options, Options]], training: Training) -> Scale:
-    """The rehearsal of a scale.
-
-    Args:
-        name: the scale's name.
-        preset: the scale.
-        less: by experiment, two sets of smaller options: those of the rehearsal, and those that a CPU changes. The
-            latter are the suite's options under --quick.
-        training: the fine-tune's settings.
-    """
-
-    def small(step: Step) -> Step:
-        on_gpu, on_cpu = less.get(step.experiment, ({}, {}))
-        data = Data.MINIATURE if step.data is Data.BENCHMARKS else step.data
-        return dataclasses.replace(step, options={**step.options, **on_gpu}, quick=on_cpu, data=data)
-
-    suite = preset.suite
+def scale(name: str, preset: Scale) -> Scale:
+    """The rehearsal of a scale: two steps of fine-tuning, in batches that up to 16 GPUs can divide."""
     return dataclasses.replace(
         preset,
         title=f"{preset.title}, rehearsal",
         model=f"repository:{FOLDER}/{name}/model",
-        training=training,
-        suite=dataclasses.replace(
-            suite,
-            evaluations=tuple(map(small, suite.evaluations)),
-            alone=tuple(map(small, suite.alone)),
-            books=1,
-            miniature=small(Step("miniature")),
-            training=small(suite.training),
-            timing=suite.timing and small(suite.timing),
-        ),
+        training=dataclasses.replace(preset.training, steps={2: 2, 4: 2}, batch=16, save_every=2, data="books"),
         architecture={**preset.architecture, "num_hidden_layers": LAYERS},
     )
 

@@ -1,4 +1,4 @@
-"""The registry is the only list of methods: no other file names one, and what is registered is known everywhere."""
+"""The registry is the only list of methods: only suites name them, too; what is registered is known everywhere."""
 
 import argparse
 import ast
@@ -17,8 +17,9 @@ from tests.models import random_model
 
 FOLDERS = ("core", "eval", "experiments", "analysis", "tables", "figures", "report", "bench")
 REGISTRY = {ROOT / "core/rope.py", *(ROOT / "core/methods").glob("*.py")}
+SUITES = {*(ROOT / "experiments/suites").rglob("*.py")}  # which say what is measured, as a list of commands would
 ORDINARY = {rope.GIVEN, "llama3"}  # also a word for scaling factors, and a type of transformers
-FILES = sorted({file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")} - REGISTRY)
+FILES = sorted({file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")} - REGISTRY - SUITES)
 
 
 def test_no_other_file_holds_a_string_that_is_a_methods_name():
@@ -75,4 +76,3 @@ def test_a_new_method_extends_a_model(halved):
 def test_a_new_method_is_compared_at_every_scale(halved, name):
     before = [entry for entry in scales.get(name).comparison(2) if entry[0] != "halved"]
     assert scales.get(name).comparison(2) == [*before, ("halved", {})]
-    assert ("halved", {}) not in scales.get(name).trained(2)  # which takes hours: a scale says so itself

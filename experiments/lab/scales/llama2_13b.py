@@ -2,12 +2,4 @@
 
 from experiments.lab import llama2
 
-SCALE = llama2.scale(
-    "LLaMA2-13B",
-    "meta-llama/Llama-2-13b-hf",
-    width=5120,
-    intermediate=13824,
-    layers=40,
-    heads=40,
-    ablations=llama2.ABLATIONS,
-)
+SCALE = llama2.scale("LLaMA2-13B", "meta-llama/Llama-2-13b-hf", width=5120, intermediate=13824, layers=40, heads=40)
