@@ -118,8 +118,9 @@ rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   BOOKS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
 	$(PY) -m experiments.rerun $(GIVEN)
 	@$(RENDER)
-ablations: env ## The part of `rerun` that varies n̂ and b; same options
-	$(PY) -m experiments.rerun $(GIVEN) --only ablations
+ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
+	$(PY) -m experiments.ablation_n_hat $(GIVEN)
+	$(PY) -m experiments.ablation_intervals $(GIVEN)
 	@$(RENDER)
 rehearse: env ## Try a large model's suite on a small made-up model, in minutes
 ##   MODEL=llama2-7b; WHOLE=1 tries every model, not one of each kind

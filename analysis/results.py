@@ -80,10 +80,8 @@ class Results:
         found = self.records(experiment)
         if not found:
             folder = records.folder(self.folder, self.model.name, experiment)
-            program = (
-                f"experiments.{BEYOND}.{experiment}" if folder.parent.name == BEYOND else f"experiments.{experiment}"
-            )
-            raise NotMeasured(f"no record in {folder}; make one with `python -m {program} --model {self.model.name}`.")
+            command = f"python -m {records.program(experiment)} --model {self.model.name}"
+            raise NotMeasured(f"no record in {folder}; make one with `{command}`.")
         return found
 
     def experiments(self) -> list[str]:

@@ -19,7 +19,10 @@ from experiments.kit import command_line, load_model, texts
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.generate")
     parser.add_argument(
-        "--model", required=True, metavar="PATH_OR_NAME", help="a checkpoint's directory, a name on the hub, or a scale"
+        "--model",
+        required=True,
+        metavar="PATH_OR_NAME",
+        help="a checkpoint's directory, a name on the hub, or a base model",
     )
     command_line.add_method_arguments(parser)
     prompt = parser.add_mutually_exclusive_group(required=True)

@@ -21,7 +21,7 @@ from core import files, rope
 from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import RESULTS, ROOT
-from report import audit, main_claims, planned
+from report import audit, main_claims
 from report.model_view import FILTERS, View, environment, holds
 from report.paper_and_code import DIFFERENCES
 from tables.kit import markdown
@@ -72,7 +72,6 @@ def overall_pages() -> dict[Path, str]:
         "minutes": time_taken.commands(),
         "glance": main_claims.lines(RESULTS),
         "differences": markdown.render(DIFFERENCES, caption=False),
-        "planned": planned,
         "methods": list(rope.METHODS),
         "checks": len(checks),
         "agree": sum(check.holds for check in checks),

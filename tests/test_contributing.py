@@ -12,7 +12,7 @@ import figures
 from analysis.results import Results
 from core import discovery, rope
 from core.beyond import methods
-from experiments import base_models
+from experiments import base_models, suites
 from experiments.kit.records import ROOT
 from tests.experiments.conftest import call  # noqa: F401  (a fixture)
 
@@ -22,7 +22,7 @@ BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """Where the files of a stranger lie; each package finds them as its own."""
-    for package in (methods, harnesses, experiments, figures, base_models):
+    for package in (methods, harnesses, experiments, figures, base_models, suites):
         folder = tmp_path / package.__name__.replace(".", "/")
         folder.mkdir(parents=True)
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
@@ -77,8 +77,9 @@ def test_a_benchmark_is_a_harness_and_a_script(checkout, call, tmp_path):
     assert "copied" in table and "DPRoPE" in table
 
 
-def test_a_scale_is_one_file(checkout, call, monkeypatch, tmp_path):
-    checkout("experiments/lab/scales/mine.py")
+def test_a_scale_is_a_file_and_its_suite_another(checkout, call, monkeypatch, tmp_path):
+    checkout("experiments/base_models/mine.py")
+    checkout("experiments/suites/mine.py")
     monkeypatch.setitem(base_models.MODELS, "mine", base_models.found()["mine"])
     status, out, _ = call("rerun", "--model", "mine", "--list")
     assert status == 0 and "experiments.perplexity --model mine --method dprope" in out

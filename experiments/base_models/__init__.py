@@ -1,26 +1,27 @@
-"""The scales, one file each: every size the experiments know. A file's name, with hyphens, is its scale's."""
+"""The base models, one file each: a file's name, with hyphens, is its model's."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 
+from core import discovery
 from core.errors import InputError
 from experiments.base_models.model import Model
 
 
 def found() -> dict[str, Model]:
-    """The scale of every file here, by name."""
-    names = [module.name for module in pkgutil.iter_modules(__path__)]
-    modules = {name.replace("_", "-"): importlib.import_module(f"{__name__}.{name}") for name in names}
-    return {name: module.MODEL for name, module in modules.items() if hasattr(module, "MODEL")}
+    """The model of every file here and in beyond/, by name."""
+    here = [importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)]
+    files = [*here, *discovery.modules(__name__)]
+    return {file.__name__.split(".")[-1].replace("_", "-"): file.MODEL for file in files if hasattr(file, "MODEL")}
 
 
 MODELS = found()
 
 
 def get(name: str) -> Model:
-    """The scale of that name, or InputError."""
+    """The model of that name, or InputError."""
     if name not in MODELS:
-        raise InputError(f"unknown scale {name!r}; choose one of {', '.join(MODELS)}.")
+        raise InputError(f"unknown base model {name!r}; choose one of {', '.join(MODELS)}.")
     return MODELS[name]

@@ -2,12 +2,4 @@
 
 from experiments.base_models import llama2
 
-MODEL = llama2.scale(
-    "LLaMA2-13B",
-    "meta-llama/Llama-2-13b-hf",
-    width=5120,
-    intermediate=13824,
-    layers=40,
-    heads=40,
-    ablations=llama2.ABLATIONS,
-)
+MODEL = llama2.model("LLaMA2-13B", "meta-llama/Llama-2-13b-hf", width=5120, intermediate=13824, layers=40, heads=40)

@@ -1,4 +1,4 @@
-"""A scale: a base model, and the size of the paper's experiments on it."""
+"""A base model, and how it is fine-tuned. What is measured of it is in experiments/suites/."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from dataclasses import asdict, dataclass, field
 
 from core import rope
 from core.geometry import RopeGeometry
-from experiments.kit.suite import Suite
 
-# The options that a suite's ablations vary. Settings that differ from the scale's own go to the ablations' tables.
+# The options that ablations vary. Settings that differ from the model's own go to the ablations' tables.
 ABLATED = ("n_hat", "intervals", "attention_factor")
 
 
 @dataclass(frozen=True)
 class Training:
-    """The settings of a scale's fine-tuning; the defaults are the paper's (section 4.1 and its appendix).
+    """The settings of a model's fine-tuning; the defaults are the paper's (section 4.1 and its appendix).
 
     AdamW runs at a constant learning rate without warm-up. The paper does not mention gradient clipping; 1 is the
     default of the Trainer and of the fine-tuning scripts of the methods that the paper compares with.
@@ -48,7 +47,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Model:
-    """A base model and the size of the paper's experiments on it.
+    """A base model and the settings of its fine-tuning.
 
     Attributes:
         title: the model's name in tables and figures.
@@ -57,14 +56,9 @@ class Model:
         geometry: head dimension d, base and pre-training length L.
         factors: the scaling factors s that are compared.
         n_hat: n̂, the number of interpolated dimensions, for each factor where it is set by hand.
-        compared: the methods that go through all untrained measurements of the suite; None for all methods. The others
-            go through those in Suite.further only.
-        covered_length: the length that most of pre-training covered, if it is known to be less than L.
-        fine_tuned: the methods that are fine-tuned; by default those in the paper's tables.
         trains_n_hat: whether the paper's own method is fine-tuned only at n̂, as in the paper. Then t = 0 is measured
             without training, and a fine-tune that states neither t nor n̂ uses n̂.
         training: the settings of fine-tuning.
-        suite: what experiments.rerun measures; None if the scale has no suite.
         architecture: a Llama's sizes, so that a dry run needs neither weights nor network; they define the model
             "random".
         gpu_dtype: the default dtype for evaluating its models on a GPU; None for float32.
@@ -75,12 +69,8 @@ class Model:
     geometry: RopeGeometry
     factors: tuple[int, ...] = (2, 4)
     n_hat: dict[int, int] = field(default_factory=dict)
-    compared: tuple[str, ...] | None = None
-    covered_length: int | None = None
-    fine_tuned: tuple[str, ...] = tuple(name for name, method in rope.METHODS.items() if method.published)
     trains_n_hat: bool = False
     training: Training = field(default_factory=Training)
-    suite: Suite | None = None
     architecture: dict[str, int] | None = None
     gpu_dtype: str | None = None
 
@@ -92,32 +82,15 @@ class Model:
                 settings.append((name, {}))
             if name == rope.OURS and factor in self.n_hat:
                 settings.append((name, {"n_hat": self.n_hat[factor]}))
-            if name == "dprope-covered" and self.covered_length:
-                settings.append((name, {"covered_length": self.covered_length}))
         return settings
-
-    def trained(self, factor: float) -> list[tuple[str, dict]]:
-        """The methods of a fine-tuned comparison, with their options."""
-        learned = [(name, {}) for name, method in rope.METHODS.items() if method.start]
-        settings = [entry for entry in [*self.comparison(factor), *learned] if entry[0] in self.fine_tuned]
-        return [(name, options) for name, options in settings if options or not self.defaults(name, factor)]
 
     def defaults(self, method: str, factor: float) -> dict:
         """The options of a fine-tune for which no options say which pairs to choose."""
         chosen = self.trains_n_hat and method == rope.OURS and factor in self.n_hat
         return {"n_hat": self.n_hat[factor]} if chosen else {}
 
-    def temperature_swapped(self, factor: float) -> list[tuple[str, dict]]:
-        """YaRN without its attention temperature, and DPRoPE at n̂ with it.
-
-        Comparing these shows how much of the methods' difference comes from the choice of pairs.
-        """
-        own = round(rope.scale(self.geometry, rope.RIVAL, factor).attention_factor, 4)
-        n_hat = {"n_hat": self.n_hat[factor]} if factor in self.n_hat else {}
-        return [(rope.RIVAL, {"attention_factor": 1.0}), (rope.OURS, {**n_hat, "attention_factor": own})]
-
     def facts(self) -> dict:
-        """The contents of results/<scale>/model.json, which readers of the records use."""
+        """The contents of results/MODEL/model.json, which readers of the records use."""
         return {
             "title": self.title,
             "model": self.model,

@@ -1,75 +1,45 @@
-"""A scale's rehearsal: its suite, step by step, on a made-up model of the same widths.
-
-The model has the scale's configuration and vocabulary, a few layers and random weights. So environment, launch, memory
-layout, data formats, resuming, records and tables are those of the real suite, but the scores mean nothing.
-"""
+"""The model of a rehearsal: another model's configuration and vocabulary, a few layers and random weights."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from core import files
 from core.errors import InputError
-from experiments.base_models.model import Training
-from experiments.kit.suite import Data, Options, Step
+from experiments.base_models.model import Model
 
 SUFFIX = "-rehearsal"
-FOLDER = "build/rehearse"  # in the repository; it has a folder for each scale
+FOLDER = "build/rehearse"  # in the repository; it has a folder for each model
 SHARD = "500MB"  # so that the weights take several files, as LLaMA2's do
 LAYERS = 4
 # On a CPU, one such layer takes half a minute for L tokens.
 LAYERS_ON_CPU = 1
 
 
-def scale(name: str, preset: Model, less: Mapping[str, tuple[Options, Options]], training: Training) -> Model:
-    """The rehearsal of a scale.
-
-    Args:
-        name: the scale's name.
-        preset: the scale.
-        less: by experiment, two sets of smaller options: those of the rehearsal, and those that a CPU changes. The
-            latter are the suite's options under --quick.
-        training: the fine-tune's settings.
-    """
-
-    def small(step: Step) -> Step:
-        on_gpu, on_cpu = less.get(step.experiment, ({}, {}))
-        data = Data.MINIATURE if step.data is Data.BENCHMARKS else step.data
-        return dataclasses.replace(step, options={**step.options, **on_gpu}, quick=on_cpu, data=data)
-
-    suite = preset.suite
+def rehearsed(name: str, preset: Model) -> Model:
+    """The rehearsal of a model: two steps of fine-tuning, in batches that up to 16 GPUs can divide."""
     return dataclasses.replace(
         preset,
         title=f"{preset.title}, rehearsal",
         model=f"repository:{FOLDER}/{name}/model",
-        training=training,
-        suite=dataclasses.replace(
-            suite,
-            evaluations=tuple(map(small, suite.evaluations)),
-            alone=tuple(map(small, suite.alone)),
-            books=1,
-            miniature=small(Step("miniature")),
-            training=small(suite.training),
-            timing=suite.timing and small(suite.timing),
-        ),
+        training=dataclasses.replace(preset.training, steps={2: 2, 4: 2}, batch=16, save_every=2, data="books"),
         architecture={**preset.architecture, "num_hidden_layers": LAYERS},
     )
 
 
 def get(name: str) -> tuple[str, Model]:
-    """The name and the preset of a scale's rehearsal.
+    """The name of a model's rehearsal, and what it is.
 
     Raises:
-        InputError: the scale has no rehearsal.
+        InputError: the model has no rehearsal.
     """
     from experiments import base_models
 
     if name + SUFFIX not in base_models.MODELS:
         some = ", ".join(known.removesuffix(SUFFIX) for known in base_models.MODELS if known.endswith(SUFFIX))
-        raise InputError(f"there is no rehearsal of the scale {name!r}; choose one of {some}.")
+        raise InputError(f"there is no rehearsal of {name!r}; choose one of {some}.")
     return name + SUFFIX, base_models.MODELS[name + SUFFIX]
 
 
@@ -104,13 +74,13 @@ def tokenizer(vocabulary: int, length: int):
 
     It has byte-pair encoding that falls back on bytes, ▁ for spaces, and <s> before every text.
     """
-    from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     from experiments.kit import texts
 
     special = ["<unk>", "<s>", "</s>"]
-    backend = Tokenizer(load_model.BPE(unk_token="<unk>", byte_fallback=True))
+    backend = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
     backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     backend.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
     backend.decoder = decoders.Sequence(

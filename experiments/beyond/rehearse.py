@@ -1,8 +1,8 @@
-"""Rehearse a scale's suite on this machine in minutes, on a made-up model of the same widths.
+"""Rehearse a large model's suite on this machine in minutes, on a made-up model of the same widths.
 
     python -m experiments.beyond.rehearse --model llama2-7b
 
-The model has the scale's configuration and vocabulary, but few layers and random weights. Benchmarks are generated, and
+The made-up model has its configuration and vocabulary, but few layers and random weights. Benchmarks are generated, and
 texts come from a package. First a fine-tune is killed and resumed. Then the suite's own commands run with very few
 samples, for one model whose scaling is learned and one whose scaling is not (with --whole, for every model). If the
 rehearsal succeeds, then environment, launch, memory layout, data formats, resuming, records and tables work here. Its
@@ -17,67 +17,100 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import torch
 
-from core import files, rope
+from core import files
 from core.errors import InputError
+from experiments import suites
+from experiments.base_models import llama2
 from experiments.beyond import rehearsal
 from experiments.kit import command_line, pool, records
-from experiments.kit.plan import Chain, Plan
+from experiments.kit.pool import Chain
+from experiments.suites import measure
+from experiments.suites.commands import Suite, merged, step
 from experiments.training import checkpoint
+
+# Without --whole, one model of each kind: fine-tuned with a fixed scaling and with a learned one, and not fine-tuned;
+# then what needs no weights.
+BRIEF = "dprope_n-hat=80_s=2_seed=0", "clex_s=2_seed=0", "dprope_s=2", "disturbance", "angle_distribution"
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.beyond.rehearse")
-    parser.add_argument("--model", default="llama2-7b", help="the scale to rehearse (default llama2-7b)")
+    parser.add_argument("--model", default="llama2-7b", help="the model to rehearse (default llama2-7b)")
     parser.add_argument("--whole", action="store_true", help="rehearse every model of the suite, not one of each kind")
     parser.add_argument("--replace", action="store_true", help="replace the records of a rehearsal by other code")
     arguments = parser.parse_args()
     started = time.monotonic()
 
-    name, preset = rehearsal.get(arguments.scale)
+    name, preset = rehearsal.get(arguments.model)
     here, on_gpu = pool.Machine.found(), torch.cuda.is_available()
     if not on_gpu:
         here = here.single  # two fine-tunes of such widths side by side would need 20 GB
-    output = records.ROOT / rehearsal.FOLDER / arguments.scale
-    plan = Plan(
-        name,
-        preset,
-        output,
-        output / "results",
-        quick=not on_gpu,
-        methods=None if arguments.whole else kinds(),
-        brief=not arguments.whole,
-        replace=arguments.replace,
-    )
+    output = records.ROOT / rehearsal.FOLDER / arguments.model
+    suite = Suite(name, preset, output, output / "results", replace=arguments.replace, instead=smaller(output, on_gpu))
+    modules = suites.find(arguments.model)
+    whole, after = merged(measure.of_parts(modules, suite)), measure.alone(modules, suite, "after")
+    chains = whole if arguments.whole else brief(whole)
     files.check_writable(output)
-    logs, chains = output / "logs", plan.chains()
+    logs = output / "logs"
     with files.lock(output):
-        _say(f"the model of {arguments.scale}'s widths")
+        _say(f"the model of {arguments.model}'s widths")
         rehearsal.make(preset, output / "model", rehearsal.LAYERS if on_gpu else rehearsal.LAYERS_ON_CPU)
-        pool.run(plan.miniature(), here.single, logs)
+        pool.run([suite.generated(step("miniature"))], here.single, logs)
         _say("a fine-tune, killed after its first checkpoint")
         # Without a GPU, two processes train under ZeRO-3, as on two GPUs. With GPUs the command starts one for each.
         resumed = resume(next(chain for chain in chains if chain.trains), logs, processes=1 if on_gpu else 2)
         _say("the suite")
-        pool.run([plan.alone(), *chains], here, logs)
+        pool.run(chains, here, logs)
         for chain in chains:
-            pool.share(chain, plan.results / name)
-        pool.run(plan.timing(), here.single, logs)
+            pool.share(chain, suite.results / name)
+        pool.run(after, here.single, logs)
     print(f"rehearsed in {(time.monotonic() - started) / 60:.1f} minutes; not exercised here:")
-    for what in missing(plan, resumed):
+    for what in missing([*whole, *after], [*chains, *after], resumed):
         print(f"- {what}")
-    print(f"records in {plan.results}, which `make rehearse` renders now")
+    print(f"records in {suite.results}, which `make rehearse` renders now")
 
 
-def kinds() -> list[str]:
-    """The paper's own method, whose scaling is not learned, and the methods whose scaling is."""
-    return [rope.OURS, *(name for name, method in rope.METHODS.items() if method.start)]
+def smaller(output: Path, on_gpu: bool) -> dict[str, dict]:
+    """The options that a rehearsal changes, by experiment.
+
+    On a GPU it has the paper's lengths and layouts with very few samples. On a CPU, where L tokens of one layer take
+    half a minute, prompts have a few hundred tokens, with one prompt per model that exceeds L.
+    """
+    beyond = llama2.GEOMETRY.context_length + 64
+    items = {name: {"data": output / "miniature" / name} for name in ("longbench_e", "open_llm")}
+    changed = {
+        "miniature": {"samples": 1, "documents": 5},
+        "longbench_e": items["longbench_e"],
+        "open_llm": {**items["open_llm"], "limit": 5},
+        "ruler": {"samples": 1},
+        "perplexity": {"books": 1, "tokens": 20480, "stride": 8192 - 256, "lengths": (8192, 16384)},
+        "passkey": {"depths": 1, "keys": 1},
+        "time_cost": {"repeats": 1},
+    }
+    on_cpu = {
+        "finetune": {"length": 64, "batch": 2},
+        "longbench_e": {"limit": 1, "tasks": ("qasper", "trec"), "window": 640, "margin": 128, "new_tokens": 4},
+        "open_llm": {"limit": 1, "shots": 1},
+        "ruler": {"lengths": (1024,), "tasks": ("vt",)},
+        "perplexity": {"tokens": 384, "lengths": (256,), "stride": 128},
+        "passkey": {"lengths": (256, beyond)},
+        "time_cost": {"length": 64},
+    }
+    names = changed.keys() | on_cpu.keys()
+    return changed if on_gpu else {name: changed.get(name, {}) | on_cpu.get(name, {}) for name in names}
+
+
+def brief(chains: Iterable[Chain]) -> list[Chain]:
+    """The chains of BRIEF; a model that is not fine-tuned runs only its first evaluation."""
+    chosen = {chain.name: chain for chain in chains if chain.name in BRIEF}
+    return [chain if chain.trains else replace(chain, commands=chain.commands[:1]) for chain in chosen.values()]
 
 
 def _say(what: str) -> None:
@@ -147,8 +180,8 @@ def _train(command: list[str], log: Path, until: Callable[[], bool]) -> bool:
     return killed
 
 
-def missing(plan: Plan, resumed: bool) -> Iterator[str]:
-    """What this machine or this call did not exercise."""
+def missing(whole: list[Chain], ran: list[Chain], resumed: bool) -> Iterator[str]:
+    """What this machine or this call did not exercise, of the chains of the whole suite."""
     gpus = torch.cuda.device_count()
     if not gpus:
         yield "a GPU: NCCL, bfloat16, what fits in its memory, most prompts beyond L, side-by-side evaluations"
@@ -159,16 +192,11 @@ def missing(plan: Plan, resumed: bool) -> Iterator[str]:
     if not gpus:
         yield "Liger's fused loss: the chunked loss was used instead"
     yield "the hub: the real weights, tokenizer, PG19 and benchmarks"
-    if plan.brief:
-        counts = f"of {_count(plan)} commands, {_count(plan, True)} ran"
-        yield f"the suite's other models, which differ only in numbers ({counts})"
+    commands, done = (sum(len(chain.commands) for chain in chains) for chains in (whole, ran))
+    if done < commands:
+        yield f"the suite's other models, which differ only in numbers (of {commands} commands, {done} ran)"
     if not resumed:
         yield "killing and resuming a fine-tune: it was finished before"
-
-
-def _count(plan: Plan, as_asked: bool = False) -> int:
-    chains = plan.chains() if as_asked else replace(plan, brief=False, methods=None).chains()
-    return sum(len(chain.commands) for chain in [*chains, *plan.timing()])
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class Engine:
         worker: the script that runs there.
         package: the package whose version the lock pins for it.
         reads_gguf: whether it reads a GGUF file instead of a checkpoint's directory.
-        in_float32: whether the scale's own GGUF file is converted to float32 first.
+        in_float32: whether the model's own GGUF file is converted to float32 first.
     """
 
     environment: str

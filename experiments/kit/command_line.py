@@ -37,7 +37,7 @@ class _Renamed(argparse.Action):
     """An option of an earlier version."""
 
     def __call__(self, parser, namespace, values, option_string=None) -> None:
-        parser.error(f"--model is called --model now: give --model {values}")
+        parser.error(f"--scale is called --model now: give --model {values}")
 
 
 class Distinct(argparse.Action):
@@ -62,7 +62,7 @@ def option(
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     """An argument parser whose help is the module's docstring."""
     made = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
-    made.add_argument("--model", action=_Renamed, help=argparse.SUPPRESS)
+    made.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
     return made
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import connection
 from pathlib import Path
 
@@ -17,12 +17,31 @@ from tqdm import tqdm
 from core import files
 from core.errors import InputError
 from experiments.kit import command_line, records
-from experiments.kit.plan import Chain, Command
 
 # What the commands import; imported once, because it would take seven seconds in each process.
 LIBRARIES = ("transformers.models.llama.modeling_llama", "experiments.finetune", "experiments.passkey", "lm_eval.tasks")
 
+Command = list[str]  # a module and its arguments
+Setting = tuple[str, dict]  # a method and its options
+
 FAILED = 3  # exit status of a failure that may not be skipped; one because the model or the data do not fit is 2
+
+
+@dataclass
+class Chain:
+    """Commands that run one after the other: they make a model and measure it.
+
+    Attributes:
+        name: the name of the log, and the beginning of the records' names if they belong to one run.
+        commands: the commands.
+        trains: how many of the first commands train.
+        same: settings that give this same model, as (experiment, setting); its records hold for them too.
+    """
+
+    name: str
+    commands: list[Command]
+    trains: int = 0
+    same: list[tuple[str, Setting]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -155,12 +174,12 @@ def _command(command: Command, log: Path, threads: int, gpus: Sequence[str]) -> 
 
 
 def share(chain: Chain, folder: Path) -> None:
-    """Copy a chain's records for its twins: settings that select the same pairs and so give the same model.
+    """Copy a chain's records for `chain.same`: settings that select the same pairs and so give the same model.
 
     Args:
-        folder: the scale's records. Experiments without a record are left out.
+        folder: the model's records. Experiments without a record are left out.
     """
-    for experiment, (method, options) in chain.twins:
+    for experiment, (method, options) in chain.same:
         for file in sorted((folder / experiment).glob("*.json")):
             record = records.read(file) if file.stem.startswith(chain.name) else {}
             if not record or records.run_of(record) != chain.name:

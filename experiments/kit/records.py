@@ -72,10 +72,15 @@ def path(results: Path, model: str, experiment: str, run: str) -> Path:
     return folder(results, model, experiment) / files.component(f"{run}.json")
 
 
+def program(experiment: str) -> str:
+    """The module of an experiment: a script in experiments/ or in experiments/beyond/."""
+    beyond = (ROOT / "experiments" / BEYOND / f"{experiment}.py").is_file()
+    return f"experiments.{BEYOND}.{experiment}" if beyond else f"experiments.{experiment}"
+
+
 def folder(results: Path, model: str, experiment: str) -> Path:
     """Where the records of an experiment with a model are."""
-    files.component(experiment)
-    beyond = (ROOT / "experiments" / BEYOND / f"{experiment}.py").is_file()
+    beyond = BEYOND in program(files.component(experiment)).split(".")
     return Path(results) / files.component(model) / (BEYOND if beyond else "") / experiment
 
 

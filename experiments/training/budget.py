@@ -1,6 +1,6 @@
-"""Estimate what a run needs from the configuration alone: parameters, tokens, memory, disk, hours.
+"""Estimate what a fine-tune needs from the configuration alone: parameters, tokens, memory, disk, hours.
 
-Training comes first, then evaluation. GB are 10⁹ bytes. No model is allocated.
+GB are 10⁹ bytes. No model is allocated.
 """
 
 from __future__ import annotations
@@ -16,16 +16,10 @@ from core.errors import InputError
 from experiments.base_models.model import Training
 from experiments.training.loss import CHUNK_LOGITS
 
-# An A100 80GB SXM: dense bfloat16 FLOP/s and bytes/s of its memory (NVIDIA's data sheet).
-PEAK = 312e12
-BANDWIDTH = 2.039e12
+PEAK = 312e12  # dense bfloat16 FLOP/s of an A100 80GB SXM (NVIDIA's data sheet)
 # The share of the peak that training reaches. At 0.45, LLaMA2-7B at s = 2 takes the 6 hours on 8 A100s that the paper
 # reports.
 MFU = 0.45
-# The share of the peak reached while prompts are read, and of the bandwidth while tokens are generated one by one. Both
-# are assumed: transformers launches every kernel from Python, which at batch 1 leaves most of the bandwidth unused.
-READING = 0.4
-WRITING = 0.25
 TOKENISED = 365_000  # tokens per second and core (measured with LLaMA2's tokenizer)
 FILLED = 0.85  # the share of a GPU's memory to fill when a device batch is chosen
 PROCESS = 4  # GB of host memory for a process with its libraries and CUDA (assumed)
@@ -101,10 +95,6 @@ def sizes(config: PreTrainedConfig) -> Sizes:
         query=per_head * config.num_attention_heads,
         key=per_head * key_heads,
     )
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Training
 
 
 def memory(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
@@ -185,11 +175,6 @@ def disk(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
     return {name: size / 1e9 for name, size in parts.items()}
 
 
-def kept(config: PreTrainedConfig, gpus: int = 8) -> float:
-    """GB of a run's result, which is all that it leaves."""
-    return (2 if gpus > 1 else 4) * parameters(config) / 1e9
-
-
 def host_memory(config: PreTrainedConfig, plan: Plan) -> float:
     """GB of the host's memory for all processes on it.
 
@@ -242,52 +227,3 @@ def report(config: PreTrainedConfig, plan: Plan) -> str:
     if needed > plan.memory:
         lines.append("does not fit: use more GPUs" + ("." if settings.checkpointing else ", or --checkpointing."))
     return "\n".join(lines)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Evaluation
-
-
-def evaluation(
-    config: PreTrainedConfig,
-    prompts: int,
-    prompt_tokens: int,
-    new_tokens: int = 0,
-    batch: int = 1,
-    gpus: int = 1,
-    reading: float = READING,
-    writing: float = WRITING,
-) -> float:
-    """Hours to read prompts and to generate `new_tokens` after each, in bfloat16 on A100s that each hold the model.
-
-    Reading is limited by arithmetic: 2 FLOPs per weight and token, plus causal attention's. Generating is limited by
-    memory: for every token, all weights are read once per batch, and the keys and values once per prompt.
-
-    Args:
-        batch: how many prompts are decoded together.
-        reading, writing: the shares of the peak FLOP/s and of the bandwidth that are reached.
-    """
-    size = sizes(config)
-    flops = 2 * size.multiplied * prompt_tokens + 2 * size.layers * size.query * prompt_tokens**2
-    read = prompts * flops / (PEAK * reading)
-    cache = _cache(size) * (prompt_tokens + new_tokens / 2)
-    steps = prompts / batch * new_tokens
-    written = steps * (2 * size.parameters + batch * cache) / (BANDWIDTH * writing)
-    return (read + written) / gpus / 3600
-
-
-def inference_memory(config: PreTrainedConfig, tokens_in_cache: int, bytes_each: int = 2) -> float:
-    """GB of the weights and of the keys and values of `tokens_in_cache` tokens, at 2 (bfloat16) or 4 bytes each."""
-    size = sizes(config)
-    return bytes_each / 2 * (2 * size.parameters + _cache(size) * tokens_in_cache) / 1e9
-
-
-def timing_memory(config: PreTrainedConfig, length: int) -> float:
-    """GB of a training step without an optimizer in bfloat16, as in experiments.time_cost --checkpointing."""
-    size = sizes(config)
-    return (2 * 2 * size.parameters + sum(activations(size, length, True).values())) / 1e9
-
-
-def _cache(size: Sizes) -> int:
-    """Bytes of a token's keys and values in bfloat16."""
-    return 2 * 2 * size.layers * size.key

@@ -16,14 +16,14 @@ from experiments.kit import command_line
 from experiments.kit.records import ROOT
 from tests.models import random_model
 
-FOLDERS = ("core", "eval", "experiments", "analysis", "tables", "figures", "report", "bench")
+FOLDERS = ("core", "eval", "experiments", "analysis", "tables", "figures", "report", "tools")
 ORDINARY = {"factors", "llama3"}  # also a word for scaling factors, and a type of transformers
 FILES = sorted({file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")})
 # What chooses methods: the registry, the suites, and what shows some of those beyond the paper.
 CHOOSES = (
     "core/methods/",
     "core/beyond/",
-    "experiments/lab/",
+    "experiments/suites/",
     "analysis/beyond/learned.py",
     "figures/beyond/loss_by_position.py",
 )

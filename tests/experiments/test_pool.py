@@ -1,16 +1,20 @@
-"""Commands on several GPUs: which GPUs each is given, and what runs beside what."""
+"""The pool of commands: what runs beside what, which GPUs each is given, and records that several settings share."""
 
 import json
+import random
 import subprocess
 import sys
 import time
+from multiprocessing import forkserver
 
 import psutil
+import pytest
 import torch
 
+from core import files
+from core.errors import InputError
 from experiments.kit import pool
-from experiments.kit.plan import Chain
-from experiments.kit.pool import Machine
+from experiments.kit.pool import Chain, Machine
 from experiments.kit.records import ROOT
 
 MODULE = "tests.experiments.told"
@@ -53,15 +57,73 @@ def test_the_gpus_that_are_visible_are_divided(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert Machine.found().slots == [("0",), ("1",), ("2",), ("3",)]
     assert Machine.found(workers=2).slots == [("0",), ("1",)]
-    assert Machine.found(workers=9).slots == Machine.found().slots and Machine.found().single.slots == [("0",)]
+    assert Machine.found(gpus_each=2).slots == [("0", "1"), ("2", "3")]
+    assert Machine.found(gpus_each=3).slots == [("0", "1", "2")]
+    assert Machine.found().whole.slots == [("0", "1", "2", "3")]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5,6,7")
-    assert Machine.found().slots == [("2",), ("5",), ("6",), ("7",)]
+    assert Machine.found(gpus_each=2).slots == [("2", "5"), ("6", "7")]
+    with pytest.raises(InputError, match="4 GPUs"):
+        Machine.found(gpus_each=8)
 
 
 def test_without_a_gpu_a_command_has_a_core(monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 6)
     assert Machine.found().slots == [()] * 6 and Machine.found(workers=2).slots == [()] * 2
-    assert Machine.found().single.slots == [()]
+    assert Machine.found().single.slots == Machine.found().whole.slots == [()]
+
+
+def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
+    """Those of the very run, whatever they were measured on; not another run's whose name begins alike."""
+
+    def write(name, options, seed=None):
+        training = {} if seed is None else {"training": {"seed": seed}}
+        record = {"method": "dprope", "factor": 2, "options": options, "scores": [name], "identity": "x", **training}
+        files.write_json(tmp_path / "perplexity" / f"{name}.json", record)
+
+    write("dprope_n-hat=44_s=2_seed=0", {"n_hat": 44}, seed=0)
+    write("dprope_n-hat=44_s=2_seed=0_whole", {"n_hat": 44}, seed=0)
+    write("dprope_n-hat=44_s=2", {"n_hat": 44})
+    write("dprope_n-hat=44_s=2_seed=01", {"n_hat": 44}, seed=1)
+    same = [("perplexity", ("dprope", {"intervals": 180})), ("ruler", ("dprope", {"intervals": 180}))]
+    pool.share(Chain("dprope_n-hat=44_s=2_seed=0", [], same=same), tmp_path)
+    made = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*/*intervals*.json")}
+    assert set(made) == {"dprope_intervals=180_s=2_seed=0", "dprope_intervals=180_s=2_seed=0_whole"}
+    for name, record in made.items():
+        first = name.replace("intervals=180", "n-hat=44")
+        assert record["options"] == {"intervals": 180} and record["scores"] == [record["same_selection_as"]] == [first]
+
+
+def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
+    chains = [Chain(name, [["experiments.passkey", "--help"]] * 2) for name in "abc"]
+    pool.run(chains, pool.Machine((), 2), tmp_path / "logs")
+    assert all((tmp_path / "logs" / f"{name}.log").read_text().count("usage:") == 2 for name in "abc")
+    bad = Chain("bad", [["experiments.passkey", "--depths", "0"]])
+    with pytest.raises(InputError, match=r"experiments.passkey failed \(.*--depths.*bad.log"):
+        pool.run([bad], pool.Machine((), 1), tmp_path / "logs")
+
+
+def test_commands_that_end_together_are_told_apart(tmp_path, monkeypatch):
+    """Two that ask of the same process get its exit status and an error; slow to read it, they would meet often."""
+    read, delay = forkserver.read_signed, random.Random(0)
+
+    def slowly(pipe):
+        time.sleep(0.2 * delay.random())
+        return read(pipe)
+
+    monkeypatch.setattr(forkserver, "read_signed", slowly)
+    chains = [Chain(name, [["experiments.passkey", "--help"]] * 6) for name in "abc"]
+    pool.run(chains, pool.Machine((), 3), tmp_path / "logs")
+
+
+def test_of_a_lenient_run_what_refuses_its_input_is_skipped(tmp_path):
+    chain = Chain("a", [["experiments.passkey", "--model", "nonesuch"], ["experiments.passkey", "--help"]])
+    ((experiment, reason),) = pool.run([chain], pool.Machine((), 1), tmp_path / "logs", lenient=True)
+    assert experiment == "passkey" and "nonesuch" in reason
+    assert "usage:" in (tmp_path / "logs" / "a.log").read_text()
+    for options in (["--no-such-option"], ["--results", str(tmp_path / "logs" / "a.log")]):  # ours, or the machine's
+        broken = Chain("b", [["experiments.passkey", *options]])
+        with pytest.raises(InputError, match=r"experiments.passkey failed"):
+            pool.run([broken], pool.Machine((), 1), tmp_path / "logs", lenient=True)
 
 
 def test_what_a_command_started_ends_with_the_rerun_that_started_the_command(tmp_path):

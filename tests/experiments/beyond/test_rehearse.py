@@ -9,12 +9,13 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from core import rope
 from core.errors import InputError
-from experiments import base_models
+from experiments import base_models, suites
 from experiments.beyond import rehearsal, rehearse
 from experiments.kit import load_model
-from experiments.kit.plan import Chain, Plan
+from experiments.kit.pool import Chain
+from experiments.suites import measure
+from experiments.suites.commands import Suite, merged
 from experiments.training import checkpoint
 
 SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2, "vocab_size": 600}
@@ -53,23 +54,25 @@ def test_it_is_made_once_and_another_is_not_replaced(made):
 
 @pytest.mark.parametrize("name", ["llama2-7b", "llama2-13b"])
 def test_the_commands_are_the_suites_own(name, tmp_path):
-    """The same experiments on the same models; in brief one of each kind, and none of it under the scale's name."""
+    """The same experiments on the same models, with other sizes; in brief one model of each kind."""
 
-    def commands(which, **given):
-        plan = Plan(which, base_models.get(which), tmp_path, tmp_path / "results", **given)
-        chains = [*plan.chains(), *plan.timing()]
-        return {chain.name: [command[0] for command in chain.commands] for chain in chains}
+    def chains(which, **given):
+        suite = Suite(which, base_models.get(which), tmp_path, tmp_path / "results", **given)
+        return merged(measure.of_parts(suites.find(name), suite))
 
-    real, whole = commands(name), commands(f"{name}-rehearsal")
-    assert whole == real
-    brief = commands(f"{name}-rehearsal", quick=True, brief=True, methods=rehearse.kinds())
-    assert all(real[chain][: len(steps)] == steps for chain, steps in brief.items())
-    shortened = [chain for chain, steps in brief.items() if steps != real[chain]]
-    assert len(shortened) == 1 and "finetune" not in real[shortened[0]][0]  # a method's first model measures all
-    learned = [chain for chain in brief if rope.METHODS.get(chain.split("_")[0], rope.get(rope.OURS)).start]
-    assert len(learned) == 1 and len(brief) - len(learned) == 3  # fine-tuned, not fine-tuned, and the timing
-    listed = Plan(f"{name}-rehearsal", base_models.get(f"{name}-rehearsal"), tmp_path, tmp_path / "results").chains()
-    assert not any(word == name for chain in listed for command in chain.commands for word in command)
+    def experiments(found):
+        return {chain.name: [command[0] for command in chain.commands] for chain in found}
+
+    real, rehearsed = chains(name), chains(f"{name}-rehearsal", instead=rehearse.smaller(tmp_path, on_gpu=False))
+    assert experiments(rehearsed) == experiments(real)
+    assert not any(word == name for chain in rehearsed for command in chain.commands for word in command)
+    longest = {command[command.index("--lengths") + 1] for chain in rehearsed for command in chain.commands
+               if "--lengths" in command}  # fmt: skip
+    assert max(map(int, longest)) <= 1024
+    brief = rehearse.brief(rehearsed)
+    assert {(chain.name.startswith("clex"), chain.trains) for chain in brief} == {(False, 0), (False, 1), (True, 1)}
+    for chain in brief:
+        assert len(chain.commands) == (len(experiments(real)[chain.name]) if chain.trains else 1)
     widths = base_models.get(name).architecture
     same = {
         key: value

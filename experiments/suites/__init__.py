@@ -1,0 +1,31 @@
+"""The suites: what is measured of each base model, as Python that reads like a list of commands.
+
+A suite is a file here; what it measures beyond the paper is a file of the same name in beyond/. PARTS are its functions
+that yield chains of commands; chains for the same model run as one. A function `before` yields what runs first and
+alone, a function `after` what runs last and alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from types import ModuleType
+
+OWN = "own-model"  # the suite of a user's own model
+
+
+def find(model: str) -> list[ModuleType]:
+    """The suite of a base model: the paper's part, then the part beyond it if there is one; nothing without a suite.
+
+    A file is the suite of the base model of its name, with hyphens, unless it names others as MODELS.
+    """
+    for file in pkgutil.iter_modules(__path__):
+        suite = importlib.import_module(f"{__name__}.{file.name}")
+        if hasattr(suite, "PARTS") and model in getattr(suite, "MODELS", (file.name.replace("_", "-"),)):
+            return [suite, *_beyond(file.name)]
+    return []
+
+
+def _beyond(name: str) -> list[ModuleType]:
+    listed = {file.name for file in pkgutil.iter_modules([f"{folder}/beyond" for folder in __path__])}
+    return [importlib.import_module(f"{__name__}.beyond.{name}")] if name in listed else []

@@ -1,0 +1,18 @@
+"""LLaMA2, beyond the paper: more methods, without training."""
+
+from collections.abc import Iterator
+
+from experiments.kit.pool import Chain
+from experiments.suites.commands import Suite
+from experiments.suites.llama2 import EVALUATIONS, FACTORS
+
+METHODS = "ntk", "mrrope-pro", "dprope-significant", "dprope-covered"
+
+
+def untrained(suite: Suite) -> Iterator[Chain]:
+    for factor in FACTORS:
+        for method in METHODS:
+            yield suite.untrained((method, {}), factor, EVALUATIONS)
+
+
+PARTS = (untrained,)

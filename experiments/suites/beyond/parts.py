@@ -1,0 +1,31 @@
+"""What several suites measure beyond the paper."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from core import rope
+from experiments.kit import records
+from experiments.kit.pool import Chain, Setting
+from experiments.suites.commands import Step, Suite
+
+
+def temperature_swapped(suite: Suite, factor: float) -> list[Setting]:
+    """YaRN without its attention temperature, and DPRoPE at n̂ with it.
+
+    Comparing these shows how much of the methods' difference comes from the choice of pairs.
+    """
+    temperature = round(rope.scale(suite.model.geometry, "yarn", factor).attention_factor, 4)
+    n_hat = {"n_hat": suite.model.n_hat[factor]}
+    return [("yarn", {"attention_factor": 1.0}), ("dprope", {**n_hat, "attention_factor": temperature})]
+
+
+def learned_factors(
+    suite: Suite, learn: Step, start: str, factor: float, seed: int, steps: Iterable[Step]
+) -> Iterator[Chain]:
+    """The chain that learns the factors λ_i from the model itself, from a method's own, and measures it with them."""
+    name = f"from={records.run_name(start, factor, {}, seed)}"
+    options = {"from": start, "factor": factor, "seed": seed, **learn.options}
+    if learns := suite.once(replace(learn, options=options)).commands:
+        file = records.path(suite.results, suite.name, learn.experiment, name)
+        measured = suite.untrained(("factors", {"file": str(file)}), factor, steps).commands
+        yield Chain(name, learns + measured, trains=len(learns))

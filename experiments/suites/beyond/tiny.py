@@ -1,0 +1,50 @@
+"""tiny, beyond the paper: more methods, loss by position, learned factors, YaRN's temperature."""
+
+from collections.abc import Iterator
+
+from experiments.kit.pool import Chain
+from experiments.suites.beyond.parts import learned_factors, temperature_swapped
+from experiments.suites.commands import Suite, step
+from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
+
+NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is level with YaRN or better, and ours
+COMPARED = ("ntk", {}), ("dprope-significant", {}), *NEWER
+# The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
+learn = step("learned", steps=200, evaluate_every=4, quick={"steps": 2, "sequences": 1})
+
+
+def positions(factor):
+    """The loss by position on 32,768 tokens of the book that no one trains on, at each factor."""
+    return step("loss_by_position", excerpts=32 // factor, quick={"excerpts": 2})
+
+
+def trained(suite: Suite) -> Iterator[Chain]:
+    for setting in NEWER:
+        yield suite.fine_tuned(tune, setting, 2, 0, [perplexity, passkey])
+
+
+def untrained(suite: Suite) -> Iterator[Chain]:
+    for factor in FACTORS:
+        for setting in COMPARED:
+            yield suite.untrained(setting, factor, EVALUATIONS)
+        for setting in suite.model.comparison(factor):  # every method that needs no training, a new one too
+            yield suite.untrained(setting, factor, [positions(factor)])
+    yield suite.once(step("selections"))
+
+
+def temperature(suite: Suite) -> Iterator[Chain]:
+    for factor in FACTORS:
+        for setting in temperature_swapped(suite, factor):
+            for seed in suite.seeds(SEEDS) if factor == 4 else ():  # where the temperature is greatest
+                yield suite.fine_tuned(tune, setting, factor, seed, [perplexity, passkey])
+            yield suite.untrained(setting, factor, [perplexity, passkey])
+
+
+def learned(suite: Suite) -> Iterator[Chain]:
+    for factor in FACTORS:
+        for start in ("yarn", "original"):
+            for seed in suite.seeds(SEEDS):
+                yield from learned_factors(suite, learn, start, factor, seed, [positions(factor)])
+
+
+PARTS = trained, untrained, temperature, learned

@@ -1,0 +1,225 @@
+"""What a suite is written in: steps, and the chains of commands that a suite's loops yield."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core import rope
+from experiments.base_models.model import Model
+from experiments.kit import records
+from experiments.kit.pool import Chain, Command, Setting
+
+# What a step reads; the options of experiments.rerun say where that is, so a suite names no paths.
+BOOKS = "texts to score: those of --books, else as many packaged ones as the step's `books` says; under --quick, one"
+BENCHMARK = "a benchmark's items: those of --benchmarks if it has them, else the hub's; for one's own model, no others"
+GENERATED = "the benchmark of the step's name that Suite.generated writes"
+CORPUS = "texts to train on: those of --corpus, else the base model's"
+
+GENERATOR = "tools.tiny.miniature.write"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One experiment and how it is called: see :func:`step`."""
+
+    experiment: str
+    options: Mapping
+    quick: Mapping | None
+    reads: str | None
+
+
+def step(experiment: str, *, reads: str | None = None, quick: Mapping | None = {}, **options) -> Step:
+    """One experiment with its options.
+
+    Args:
+        experiment: the script's name under experiments/ or experiments/beyond/.
+        reads: what it reads: one of the names above.
+        quick: the options that differ under --quick; None leaves the step out then.
+        options: the script's options; True is a flag, a tuple is several values.
+    """
+    return Step(experiment, options, quick, reads)
+
+
+def flags(options: Mapping) -> list[str]:
+    """The words that state these options on a command line."""
+    words = []
+    for name, value in options.items():
+        values = () if value is True else value if isinstance(value, tuple | list) else (value,)
+        words += [f"--{name.replace('_', '-')}", *map(str, values)]
+    return words
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A base model and the options of experiments.rerun; its methods make the chains of a suite.
+
+    Attributes:
+        name: the base model's name, and that of its folder of records.
+        model: what the base model is.
+        output: the folder for checkpoints, generated benchmarks and logs.
+        results: the folder for records.
+        quick: run with few samples and one seed.
+        path: a checkpoint of one's own, which is measured instead of a known base model.
+        books: the texts to score.
+        benchmarks: a folder that holds one folder for each benchmark, named after its experiment.
+        corpus: the data to train on.
+        experiments: run only these experiments of the suite.
+        methods: measure only these methods, and leave out experiments that choose their methods themselves.
+        replace: records of the same name with other settings are replaced.
+        instead: options by experiment, which replace those of its steps.
+    """
+
+    name: str
+    model: Model
+    output: Path
+    results: Path
+    quick: bool = False
+    path: str | None = None
+    books: tuple[Path, ...] = ()
+    benchmarks: Path | None = None
+    corpus: str | None = None
+    experiments: Collection[str] | None = None
+    methods: Collection[str] | None = None
+    replace: bool = False
+    instead: Mapping[str, Mapping] = field(default_factory=dict)
+
+    def seeds(self, count: int) -> range:
+        """The seeds of `count` fine-tunes; under --quick, of one."""
+        return range(min(count, 1) if self.quick else count)
+
+    def generated(self, step: Step) -> Chain:
+        """The chain that writes the generated benchmarks."""
+        how = {"output": self._generated, **self._options(step)}
+        return Chain(step.experiment, [[GENERATOR, *self._base, *flags(how)]])
+
+    def once(self, step: Step) -> Chain:
+        """The chain of an experiment that chooses its methods itself."""
+        return Chain(step.experiment, self._commands(self._base, [step]) if self.methods is None else [])
+
+    def untrained(self, setting: Setting, factor: float, steps: Iterable[Step], same: Iterable[Setting] = ()) -> Chain:
+        """The chain that measures the base model with this setting, without training.
+
+        Args:
+            setting: a method and its options.
+            factor: the scaling factor s.
+            steps: the experiments.
+            same: settings of the same frequencies, for which these experiments' records hold too.
+        """
+        method, options = setting
+        steps = list(steps)
+        model = [*self._base, *flags({"method": method, "factor": factor, **options})]
+        commands = self._commands(model, steps) if self._measures(method) else []
+        return Chain(records.run_name(method, factor, options), commands, same=_shared(steps, same))
+
+    def fine_tuned(
+        self,
+        tune: Step,
+        setting: Setting,
+        factor: float,
+        seed: int,
+        steps: Iterable[Step],
+        same: Iterable[Setting] = (),
+    ) -> Chain:
+        """The chain that fine-tunes the base model by `tune` and measures the result; empty if nothing is measured."""
+        method, options = setting
+        steps, output = list(steps), self.checkpoint(setting, factor, seed)
+        measured = self._commands(["--model", output], steps) if self._measures(method) else []
+        how = flags({"method": method, "factor": factor, **options, "seed": seed, "output": output})
+        training = [self._command(tune, [*self._base, *how])] if measured else []
+        name = records.run_name(method, factor, options, seed)
+        return Chain(name, training + measured, len(training), _shared(steps, same))
+
+    def checkpoint(self, setting: Setting, factor: float, seed: int) -> str:
+        """Where the result of a fine-tune goes."""
+        return str(self.output / "checkpoints" / records.run_name(setting[0], factor, setting[1], seed))
+
+    def distinct(
+        self, settings: Iterable[Setting], factor: float, known: Iterable[Setting]
+    ) -> Iterator[tuple[Setting, list[Setting]]]:
+        """Settings of the same frequencies once: the one to measure, and the others for which its records hold.
+
+        Args:
+            settings: the settings that are asked for.
+            factor: the scaling factor s.
+            known: settings that the suite measures anyway, which stand for those asked.
+        """
+        known = list(known)
+        groups: dict[tuple, list[Setting]] = {}
+        for setting in known:
+            if not rope.get(setting[0]).start:  # what is learned has no frequencies before it is
+                groups.setdefault(self._frequencies(setting, factor), [setting])
+        asked = {}
+        for setting in settings:
+            key = self._frequencies(setting, factor)
+            groups.setdefault(key, [setting])
+            if setting not in [*groups[key], *known]:
+                groups[key].append(setting)
+            asked[key] = groups[key]
+        for first, *others in asked.values():
+            yield first, others
+
+    @property
+    def _base(self) -> Command:
+        return ["--model", self.path or self.name]
+
+    @property
+    def _generated(self) -> Path:
+        return self.output / "miniature"
+
+    def _measures(self, method: str) -> bool:
+        return self.methods is None or method in self.methods
+
+    def _commands(self, model: Command, steps: Iterable[Step]) -> list[Command]:
+        return [self._command(step, model) for step in steps if self._runs(step)]
+
+    def _runs(self, step: Step) -> bool:
+        asked = self.experiments is None or step.experiment in self.experiments
+        possible = step.reads != BENCHMARK or self.path is None or self._benchmark(step) is not None
+        return asked and possible and not (self.quick and step.quick is None)
+
+    def _command(self, step: Step, model: Command) -> Command:
+        where = ["--results", str(self.results), *(["--replace"] if self.replace else [])]
+        return [records.program(step.experiment), *model, *flags(self._options(step)), *where]
+
+    def _options(self, step: Step) -> dict:
+        options = {**step.options, **((self.quick and step.quick) or {})}
+        if step.reads == BOOKS and self.books:
+            del options["books"]
+            options = {"text": self.books[:1] if self.quick else self.books, **options}
+        elif step.reads == BOOKS and self.quick:
+            options["books"] = 1
+        elif step.reads == GENERATED:
+            options = {"data": self._generated / step.experiment, **options}
+        elif step.reads == BENCHMARK and (items := self._benchmark(step)):
+            options = {"data": items, **options}
+        elif step.reads == CORPUS and self.corpus:
+            options = {"data": self.corpus, **options}
+        return options | self.instead.get(step.experiment, {})
+
+    def _benchmark(self, step: Step) -> Path | None:
+        folder = self.benchmarks / step.experiment if self.benchmarks else None
+        return folder if folder and folder.is_dir() else None
+
+    def _frequencies(self, setting: Setting, factor: float) -> tuple[bytes, float]:
+        """What two settings that make the same model have in common."""
+        scaling = rope.scale(self.model.geometry, setting[0], factor, **setting[1])
+        return scaling.inv_freq.tobytes(), scaling.attention_factor
+
+
+def _shared(steps: Iterable[Step], settings: Iterable[Setting]) -> list[tuple[str, Setting]]:
+    return [(step.experiment, setting) for setting in settings for step in steps]
+
+
+def merged(chains: Iterable[Chain]) -> list[Chain]:
+    """One chain for each model, with the commands that several parts of a suite ask of it."""
+    by_name: dict[str, Chain] = {}
+    for chain in chains:
+        if not chain.commands:
+            continue
+        first = by_name.setdefault(chain.name, chain)
+        if first is not chain:
+            first.same += chain.same
+            first.commands += [command for command in chain.commands if command not in first.commands]
+    return list(by_name.values())

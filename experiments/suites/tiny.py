@@ -1,0 +1,89 @@
+"""tiny: every table and figure of the paper, on a model that was trained here.
+
+`python -m experiments.rerun --model tiny` runs `before`, then the chains of all PARTS side by side, then `after`. A
+chain is the commands that make one model and measure it. `suite` holds the options of that command, such as --quick.
+"""
+
+from collections.abc import Iterator
+
+from experiments.base_models import tiny
+from experiments.kit.pool import Chain
+from experiments.suites.commands import CORPUS, GENERATED, Suite, step
+
+FACTORS, SEEDS = (2, 4), 3
+N_HAT = tiny.MODEL.n_hat  # by factor
+# Of RULER's 13 tasks, those whose prompts fit in 1,024 tokens of tiny's small vocabulary, what is generated included.
+FITTING = ("niah_single_1", "niah_single_2", "niah_multikey_2", "niah_multikey_3", "vt", "cwe", "fwe")
+
+# Each step is one call of a script in experiments/; `quick` is what differs under --quick.
+tune = step("finetune", reads=CORPUS, quick={"steps": 2})
+perplexity = step(
+    "perplexity", lengths=(1024, 2048, 4096), tokens=6144, quick={"lengths": (1024, 2048), "tokens": 2560}
+)
+passkey = step(
+    "passkey",
+    lengths=(512, 1024, 2048, 3072, 4096),
+    keys=2,
+    quick={"lengths": (1024, 2048), "depths": 3, "keys": 1},
+)
+ruler = step("ruler", samples=4, tasks=FITTING, quick={"samples": 1, "lengths": (1024, 2048)})
+longbench_e = step("longbench_e", reads=GENERATED, margin=128, new_tokens=64)
+open_llm = step("open_llm", reads=GENERATED)
+EVALUATIONS = perplexity, passkey, ruler, longbench_e, open_llm
+
+
+def dprope(factor):
+    """DPRoPE with t = 0 and with n̂; a setting is a method and its options."""
+    return [("dprope", {}), ("dprope", {"n_hat": N_HAT[factor]})]
+
+
+def untrained_settings(factor):
+    return [("original", {}), ("pi", {}), ("yarn", {}), *dprope(factor)]
+
+
+def trained_settings(factor):
+    return [("pi", {}), ("yarn", {}), *dprope(factor), ("clex", {})]
+
+
+# Tables 4 to 7 fine-tune DPRoPE at s = 2 once for each n̂, the paper's 96-56 of 128 dimensions, and for each b.
+N_HATS = [("dprope", {"n_hat": n_hat}) for n_hat in (48, 44, 40, 36, 32, 28)]
+INTERVALS = [("dprope", {"intervals": b}) for b in (90, 180, 360, 720)]
+
+
+def before(suite: Suite) -> Iterator[Chain]:
+    """Runs first and alone: writes the generated LongBench-E and Open LLM."""
+    yield suite.generated(step("miniature", samples=3, documents=60, quick={"samples": 1, "documents": 10}))
+
+
+def trained(suite: Suite) -> Iterator[Chain]:
+    for seed in suite.seeds(SEEDS):
+        for factor in FACTORS:
+            for setting in trained_settings(factor):
+                yield suite.fine_tuned(tune, setting, factor, seed, EVALUATIONS)
+
+
+def untrained(suite: Suite) -> Iterator[Chain]:
+    for factor in FACTORS:
+        for setting in untrained_settings(factor):
+            yield suite.untrained(setting, factor, EVALUATIONS)
+    yield suite.once(step("disturbance"))
+
+
+def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
+    for setting, same in suite.distinct(N_HATS, 2, known=trained_settings(2)):
+        yield suite.fine_tuned(tune, setting, 2, 0, [longbench_e, open_llm], same)
+
+
+def ablation_intervals(suite: Suite) -> Iterator[Chain]:
+    for setting, same in suite.distinct(INTERVALS, 2, known=trained_settings(2) + N_HATS):
+        yield suite.fine_tuned(tune, setting, 2, 0, [longbench_e, open_llm], same)
+
+
+def after(suite: Suite) -> Iterator[Chain]:
+    """Runs last and alone: what is timed side by side meets the same machine."""
+    methods, weights = ("pi", "yarn", "dprope", "clex"), suite.checkpoint(("clex", {}), 2, seed=0)
+    # Short sequences, many rounds.
+    yield suite.once(step("time_cost", factor=2, method=methods, weights=weights, length=512, quick={"repeats": 1}))
+
+
+PARTS = trained, untrained, ablation_n_hat, ablation_intervals
