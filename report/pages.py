@@ -1,6 +1,7 @@
 """The pages that say what came out, from templates and records.
 
-    python -m report.pages                 results/<scale>/README.md of every scale, and the repository's own pages
+    python -m report.pages                 results/<scale>/README.md of every scale, results/claims.md, and the
+                                           repository's own pages
     python -m report.pages --scale tiny    one scale's page
 
 A scale's page is rendered from templates/<scale>.md, whose prose is about the repository's own records, where there is
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from pathlib import Path
 
 import jinja2
@@ -21,9 +23,9 @@ from core import files, rope
 from core.errors import InputError
 from experiments.lab import cli
 from experiments.lab.records import RESULTS, ROOT
-from report import audit, glance, planned
+from report import audit, claims_page, main_claims, planned
 from report.differences import DIFFERENCES
-from report.language import FILTERS, View, environment, holds
+from report.language import FILTERS, RIVAL, View, environment, holds
 from tables.kit import markdown
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -39,7 +41,7 @@ OVERALL = {
 
 
 def pages(folder: Path, scale: str | None = None) -> dict[Path, str]:
-    """What belongs in which file: a scale's page, or every scale's; and the repository's own pages, of its records.
+    """What belongs in which file: a scale's page; or every scale's, the claims, and the repository's own pages.
 
     Raises:
         InputError: no such scale, or the records no longer say what a template does.
@@ -48,6 +50,8 @@ def pages(folder: Path, scale: str | None = None) -> dict[Path, str]:
     if not scales:
         raise InputError(f"no records under {folder}; measure something, or give --results.")
     made = {folder / name / "README.md": scale_page(Results.of(name, folder)) for name in scales}
+    if not scale:
+        made[folder / "claims.md"] = claims(folder, {file.parent.name: text for file, text in made.items()})
     return made if scale or folder.resolve() != RESULTS else made | overall_pages()
 
 
@@ -56,6 +60,19 @@ def scale_page(measured: Results) -> str:
     own = f"{measured.scale.name.replace('-', '_')}.md"
     ours = measured.folder.resolve() == RESULTS and (TEMPLATES / own).is_file()
     return _render(own if ours else "scale.md", environment(View(measured, measured.folder / measured.scale.name)))
+
+
+def claims(folder: Path, scale_pages: dict[str, str]) -> str:
+    """The page of the claims, which leads to those sections that the scales' pages have."""
+    tested = claims_page.tested(folder)
+    names = {
+        "tested": tested,
+        "counts": claims_page.counts(tested),
+        "meanings": claims_page.MEANING,
+        "pages": scale_pages,
+        "rival": RIVAL,
+    }
+    return _render("claims.md", names)
 
 
 def overall_pages() -> dict[Path, str]:
@@ -70,7 +87,7 @@ def overall_pages() -> dict[Path, str]:
         "cost": took,
         "all": sum(cost.compute().values(), cost.Compute()),
         "minutes": cost.commands(),
-        "glance": glance.lines(RESULTS),
+        "main_claims": main_claims.lines(RESULTS),
         "differences": markdown.render(DIFFERENCES, caption=False),
         "planned": planned,
         "methods": list(rope.METHODS),
@@ -94,12 +111,18 @@ def _render(template: str, names: dict) -> str:
         extensions=["jinja2.ext.do"],
         autoescape=False,  # Markdown: what is not the template's own words is escaped where it is inserted
     )
-    engine.filters |= FILTERS | {"anchor": glance.anchor}
+    engine.filters |= FILTERS | {"anchor": anchor}
     try:
         text = engine.get_template(template).render(names | {"holds": holds})
     except (jinja2.TemplateError, LookupError) as error:
         raise InputError(f"the records do not hold what {template} asks for ({error}); change the template.") from error
     return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)).strip() + "\n"
+
+
+def anchor(heading: str) -> str:
+    """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces as hyphens."""
+    kept = (sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN")
+    return "".join(kept).replace(" ", "-")
 
 
 def main() -> None:

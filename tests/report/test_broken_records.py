@@ -15,8 +15,7 @@ from analysis.results import Results
 from core.errors import InputError
 from experiments.lab.records import RESULTS
 from figures.kit import command as figures
-from report import language, pages, reasons, summary
-from report.claims import CLAIMS
+from report import language, pages, summary
 from tables.kit import command as tables
 from tables.kit import latex
 
@@ -38,9 +37,8 @@ OF = {  # the records that are broken here: of which scale, and which of its fil
 }
 WHOLE = {
     "page": pages.scale_page,
-    "reasons": lambda measured: reasons.build(measured.folder),
     "summary": lambda measured: summary.build(measured.folder),
-    "claims": lambda measured: [claim.findings(measured.folder) for claim in CLAIMS],
+    "claims": lambda measured: pages.claims(measured.folder, {"mine": ""}),
 }
 EVERY = WHOLE | {
     f"{kind.__name__} {name}": functools.partial(kind.build, name)
