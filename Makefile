@@ -1,39 +1,38 @@
 # Everything that can be made here; `make help` lists it.
 PYTHON  ?= python3
 VENV    ?= .venv
-SCALE   ?=
 MODEL   ?=
 METHOD  ?= dprope
 METHODS ?=
-FACTOR  ?= 2
+FACTOR  ?=
 QUICK   ?=
 BOOKS   ?=
 BENCHMARKS ?=
 CORPUS  ?=
 REPLACE ?=
-ENGINE  ?=
-TENSOR_PARALLEL ?=
-RESULTS ?= results
+RESULTS ?=
 PY      := $(VENV)/bin/python
+$(if $(SCALE),$(error SCALE is called MODEL now: give MODEL=$(SCALE)))
 # One word to the shell, whatever a value holds.
 quote    = '$(subst ','\'',$(1))'
 option   = $(if $(2),$(1) $(call quote,$(2)))
 # What measures decides where `verify` keeps its records: after a change it measures anew.
 MEASURED_BY := $(shell find core eval experiments -name '*.py' 2>/dev/null | LC_ALL=C sort | xargs cat requirements.lock | cksum | cut -d' ' -f1)
 VERIFY  := build/verify/$(MEASURED_BY)
-SHOWN    = $(call option,--scale,$(SCALE)) --results $(call quote,$(RESULTS))
+SHOWN    = $(call option,--model,$(MODEL)) $(call option,--results,$(RESULTS))
 
 # Each module of these folders is one table or one figure; a new file is a new target.
 TABLES  := $(filter-out __%,$(patsubst tables/%.py,%,$(wildcard tables/*.py)))
 FIGURES := $(filter-out __%,$(patsubst figures/%.py,%,$(wildcard figures/*.py)))
 
-# What is measured anew: of a scale, or of a model of one's own; and where its records go.
-MEASURED = $(if $(MODEL),$(call option,--model,$(MODEL)) --factor $(call quote,$(FACTOR)),--scale $(call quote,$(or $(SCALE),tiny)))
-NAMED    = $(if $(MODEL),$(notdir $(MODEL:/=)),$(or $(SCALE),tiny))
-RERUN    = $(if $(filter command,$(word 1,$(origin RESULTS))),$(RESULTS),build/rerun/$(NAMED)$(if $(QUICK),-quick)/results)
-GIVEN    = $(if $(QUICK),--quick) $(if $(REPLACE),--replace) $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) \
-  $(call option,--corpus,$(CORPUS)) $(call option,--engine,$(ENGINE)) $(call option,--tensor-parallel,$(TENSOR_PARALLEL)) $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) \
-  --results $(call quote,$(RERUN))
+# What is measured anew, and where its records go: those of a model of one's own have a place apart.
+KNOWN   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
+NAMED    = $(notdir $(patsubst %/,%,$(or $(MODEL),tiny)))
+PLACE    = $(if $(filter $(or $(MODEL),tiny),$(KNOWN)),build/rerun/$(NAMED),build/own)$(if $(QUICK),-quick)/results
+RERUN    = $(or $(RESULTS),$(PLACE))
+GIVEN    = --model $(call quote,$(or $(MODEL),tiny)) $(call option,--factor,$(FACTOR)) $(if $(QUICK),--quick) $(if $(REPLACE),--replace) \
+  $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) $(call option,--corpus,$(CORPUS)) \
+  $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) --results $(call quote,$(RERUN))
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
 .DEFAULT_GOAL := help
@@ -42,13 +41,13 @@ RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
 help: ## This list
-	@echo "make TARGET [SCALE=NAME] [RESULTS=DIR]"
-	@echo "  SCALE is a base model: tiny, smollm2, llama2-7b, llama2-13b, or a model that you measured."
-	@echo "  RESULTS is a folder of records."
+	@echo "make TARGET [MODEL=NAME] [RESULTS=DIR]"
+	@echo "  MODEL is a base model: tiny, smollm2, llama2-7b, llama2-13b, or a checkpoint of your own."
+	@echo "  RESULTS is a folder of records (default: results/, and build/own/results/ for your own model)."
 	@awk '/^##@ /{print "\n" substr($$0, 5)} \
 	  /^[a-z_-]+:.*## /{name = $$0; sub(/:.*/, "", name); sub(/^[^#]*## /, ""); printf "  %-29s%s\n", name, $$0} \
 	  /^##   /{print "      " substr($$0, 6)}' $(MAKEFILE_LIST)
-	@for kind in table:tables fig:figures; do echo; echo "Each of $${kind#*:}/, of SCALE or of every scale that has records"; \
+	@for kind in table:tables fig:figures; do echo; echo "Each of $${kind#*:}/, of MODEL or of every model that has records"; \
 	  for file in $${kind#*:}/[a-z]*.py; do name=$${file##*/}; \
 	  printf '  %-29s%s\n' "$${kind%:*}_$${name%.py}" "$$(head -1 $$file | sed -E 's/^"""//; s/"""$$//; s/\.$$//')"; done; done
 
@@ -85,11 +84,11 @@ lock: ## Resolve requirements.in into requirements.lock
 	mv build/requirements.lock requirements.lock
 
 ##@ Render from the records
-tables: env ## Every table, into tables/SCALE/
+tables: env ## Every table, into tables/MODEL/
 	@$(PY) -m tables $(SHOWN)
-figures: env ## Every figure, into figures/SCALE/
+figures: env ## Every figure, into figures/MODEL/
 	@$(PY) -m figures $(SHOWN)
-pages: env ## Every page: results/SCALE/README.md, README.md and others
+pages: env ## Every page: results/MODEL/README.md, README.md and others
 	@$(PY) -m report.pages $(SHOWN)
 $(TABLES:%=table_%): table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
@@ -102,71 +101,63 @@ table_longbench: table_longbench_e ## Table 1 by a shorter name
 audit: env ## Recompute the paper's averages and claims; list what differs
 	@$(PY) -m report.audit
 report: env ## build/report/index.html: all pages in one file, its tables sortable
-	@$(PY) -m report --results $(call quote,$(RESULTS))
+	@$(PY) -m report $(call option,--results,$(RESULTS))
 
 ##@ Measure
 verify: env ## Measure a part anew and compare it with the committed records
-	@$(PY) -m experiments.disturbance --results $(VERIFY)/results
-	@$(PY) -m experiments.disturbance --scale smollm2 --results $(VERIFY)/results
-	@$(PY) -m experiments.angle_distribution --results $(VERIFY)/results
-	@$(PY) -m experiments.extension --method dprope --results $(VERIFY)/results
+	@for model in llama2-7b smollm2; do $(PY) -m experiments.disturbance --model $$model --results $(VERIFY)/results || exit; done
+	@$(PY) -m experiments.angle_distribution --model llama2-7b --results $(VERIFY)/results
+	@$(PY) -m experiments.beyond.loss_by_position --model smollm2 --method dprope --results $(VERIFY)/results
 	@$(PY) -m experiments.verify $(VERIFY)/results
-rerun: env ## Measure a scale's whole suite under build/rerun/, and render it
-##   SCALE=tiny                  which scale
-##   MODEL=PATH_OR_NAME FACTOR=2 your own model instead, without training
+rerun: env ## Measure a model's whole suite under build/rerun/, and render it
+##   MODEL=tiny                  which base model
+##   MODEL=PATH_OR_NAME FACTOR=2 your own model, without training, under build/own/
 ##   METHODS="pi yarn"           these methods alone
 ##   QUICK=1                     one seed and few samples
 ##   REPLACE=1                   replace records that have other settings
 ##   BOOKS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
-##   ENGINE=vllm TENSOR_PARALLEL=2          generate with vLLM, on two GPUs
-	$(PY) -m experiments.rerun $(MEASURED) $(GIVEN)
+	$(PY) -m experiments.rerun $(GIVEN)
 	@$(RENDER)
 ablations: env ## The part of `rerun` that varies n̂ and b; same options
-	$(PY) -m experiments.rerun $(MEASURED) --only ablations $(GIVEN)
+	$(PY) -m experiments.rerun $(GIVEN) --only ablations
 	@$(RENDER)
-rehearse: env ## Try a large scale's suite on a small made-up model, in minutes
-##   SCALE=llama2-7b; WHOLE=1 tries every model, not one of each kind
-	$(PY) -m experiments.rehearse --scale $(call quote,$(or $(SCALE),llama2-7b)) $(if $(WHOLE),--whole) $(if $(REPLACE),--replace)
+rehearse: env ## Try a large model's suite on a small made-up model, in minutes
+##   MODEL=llama2-7b; WHOLE=1 tries every model, not one of each kind
+	$(PY) -m experiments.beyond.rehearse --model $(call quote,$(or $(MODEL),llama2-7b)) $(if $(WHOLE),--whole) $(if $(REPLACE),--replace)
 	@for what in tables figures report.pages; do $(PY) -m $$what \
-	  --results $(call quote,build/rehearse/$(or $(SCALE),llama2-7b)/results) || exit; done
-	@echo "the rehearsal of $(or $(SCALE),llama2-7b) is green: measured, and rendered into build/rehearse/$(or $(SCALE),llama2-7b)"
+	  --results $(call quote,build/rehearse/$(or $(MODEL),llama2-7b)/results) || exit; done
+	@echo "the rehearsal of $(or $(MODEL),llama2-7b) is green: measured, and rendered into build/rehearse/$(or $(MODEL),llama2-7b)"
 
 ##@ Train
 pretrain: env ## Train the tiny base model from nothing, into build/tiny
 ##   CORPUS=DIR of books
-	$(PY) -m experiments.pretrain --scale tiny $(call option,--data,$(CORPUS)) --work build/pretrain --output build/tiny
-train: env ## Fine-tune a scale's model, on a CPU or on all GPUs (ZeRO-3)
-##   SCALE=tiny METHOD=dprope FACTOR=2
-	$(PY) -m experiments.finetune --scale $(call quote,$(or $(SCALE),tiny)) --method $(call quote,$(METHOD)) --factor $(call quote,$(FACTOR))
+	$(PY) -m tools.tiny.pretrain --model tiny $(call option,--data,$(CORPUS)) --work build/pretrain --output build/tiny
+train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
+##   MODEL=tiny METHOD=dprope FACTOR=2
+	$(PY) -m experiments.finetune --model $(call quote,$(or $(MODEL),tiny)) --method $(call quote,$(METHOD)) $(call option,--factor,$(FACTOR))
 # An environment for each lock: the engines' packages contradict each other and this project's own.
-ENGINES := $(filter-out vllm-cuda,$(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock)))
+ENGINES := $(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock))
 
 ##@ Serve
 env-serving: $(ENGINES:%=build/engines/%/.installed) ## Install the inference engines into build/engines/
 ##   ENGINES=vllm for one of them
-define INSTALL
+build/engines/%/.installed: requirements-serving/%.lock
 	@echo "installing $(<:requirements-serving/%.lock=%) into $(@D) (llama.cpp is compiled: ten minutes) ..."
 	@$(PYTHON) -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
-	@# What vLLM on a CPU wants of these is built for another torch, and importing it fails.
-	@$(if $(findstring cuda,$<),true,$(@D)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec)
+	@# What vLLM wants of these is built for another torch, and importing it fails.
+	@$(@D)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $@
-endef
-# vLLM has a package for CPUs and one for GPUs.
-build/engines/vllm/.installed: requirements-serving/vllm$(if $(wildcard /proc/driver/nvidia/version),-cuda).lock
-	$(INSTALL)
-build/engines/%/.installed: requirements-serving/%.lock
-	$(INSTALL)
 serving: env ## Compare exported models in every installed engine (an hour)
-##   SCALE=smollm2
-	$(PY) -m experiments.served --scale $(call quote,$(or $(SCALE),smollm2)) --results $(call quote,$(RESULTS))
+##   MODEL=smollm2
+	$(PY) -m experiments.beyond.served --model $(call quote,$(or $(MODEL),smollm2)) $(call option,--results,$(RESULTS))
 
 ##@ Other
 bench: env ## Speed and memory against a plain implementation (30 minutes)
-	@$(PY) -m bench.selection
-	@for what in perplexity passkey generation; do $(PY) -m bench.evaluation $$what; done
-	@$(PY) -m bench.training
+	@$(PY) -m tools.bench.selection
+	@for what in perplexity passkey generation; do $(PY) -m tools.bench.evaluation $$what; done
+	@$(PY) -m tools.bench.training
 summary: env ## Print what was made, the main numbers and the verdicts
-	@$(PY) -m report.summary --results $(call quote,$(RESULTS))
+	@$(PY) -m report.summary $(call option,--results,$(RESULTS))
 clean: ## Remove build/ and runs/; results/ and .venv stay
 	rm -rf build runs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis import published
+from analysis.comparison import Setting
 from analysis.results import Results
-from analysis.rows import Setting
 from core import rope
 
 Way = tuple[str, str]  # how the disturbance is counted: a precision and a convention
@@ -44,12 +44,12 @@ class Disturbed:
 
 
 def rows(results: Results) -> list[Disturbed]:
-    """All settings, in the order of the records."""
+    """All settings of registered methods, in the order of the records."""
     numbers = published.disturbance() if comparable(results) else {}
     found: dict[str, Disturbed] = {}
     for run in sorted(results.require("disturbance"), key=lambda run: run["factor"]):
         factor = float(run["factor"])
-        for entry in run["scores"]:
+        for entry in registered(run):
             name, method = _name(results, entry, factor), entry["method"]
             row = found.setdefault(name, Disturbed(name, method in (rope.OURS, rope.OURS_BY_NOISE), {}, {}))
             way = entry["precision"], entry["convention"]
@@ -60,9 +60,14 @@ def rows(results: Results) -> list[Disturbed]:
     return list(found.values())
 
 
+def registered(run: dict) -> list[dict]:
+    """A record's rows of the methods that are registered; it may state others, such as one that was dropped since."""
+    return [entry for entry in run["scores"] if entry["method"] in rope.METHODS]
+
+
 def comparable(results: Results) -> bool:
-    """Whether the paper's numbers, which depend only on the geometry, can be compared with the scale's."""
-    return results.scale.geometry == published.GEOMETRY
+    """Whether the paper's numbers, which depend only on the geometry, can be compared with the model's."""
+    return results.model.geometry == published.GEOMETRY
 
 
 def deviation(found: list[Disturbed]) -> float:
@@ -78,7 +83,7 @@ def deviation(found: list[Disturbed]) -> float:
 
 
 def _name(results: Results, entry: dict, factor: float) -> str:
-    by_hand = {"n_hat": results.scale.n_hat.get(factor)}
-    if entry["options"] == by_hand and entry["method"] in rope.METHODS:
+    by_hand = {"n_hat": results.model.n_hat.get(factor)}
+    if entry["options"] == by_hand:
         return f"{rope.METHODS[entry['method']].title} (n̂ by hand)"
     return Setting.of(entry | {"factor": factor}).name

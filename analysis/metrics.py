@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis import extension
-from analysis.rows import tokens
+from analysis.beyond import loss_by_position
+from analysis.comparison import tokens
 from analysis.scores import Score, Scores
 from eval.intervals import accuracy_interval, mean_interval
 
@@ -55,15 +55,10 @@ def passkeys_of_all_lengths(record: dict) -> Scores:
     return {"all": Score.of(accuracy_interval(np.arange(asked) < found), 100)}
 
 
-def previous_token(record: dict) -> Scores:
-    """The per cent of attention at a head's own offset, and at s times that offset."""
-    return {"k back": Score.of(record["scores"]["own"]), "s·k back": Score.of(record["scores"]["scaled"])}
-
-
 def beyond(record: dict) -> Scores:
-    """The mean loss over all positions beyond L, from a record of experiments.extension."""
+    """The mean loss over all positions beyond L, from a record of experiments.beyond.loss_by_position."""
     first = record["ranges"][1]["start"] // record["block"]
-    return {"beyond": Score.of(mean_interval(extension.blocks(record)[0, :, first:].ravel()))}
+    return {"beyond": Score.of(mean_interval(loss_by_position.blocks(record)[0, :, first:].ravel()))}
 
 
 def generic(record: dict) -> Scores:

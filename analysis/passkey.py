@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from analysis import metrics
-from analysis.rows import Row, tokens
+from analysis.comparison import Row, tokens
 from analysis.scores import Score
 
 ALL = "all"

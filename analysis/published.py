@@ -14,7 +14,7 @@ from analysis.scores import Score, Scores
 from core import rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,7 +102,7 @@ def _file(name: str) -> Path:
 
 
 def with_factor(title: str, method: str | None, factor: float | None) -> str:
-    """A row's name with its s, or "s ≤" for a learned method, whose scale follows the input's length up to s."""
+    """A row's name with its s, or "s ≤" for a learned method, whose RoPE scale follows the input's length up to s."""
     if factor is None:
         return title
     learned = method in rope.METHODS and rope.METHODS[method].start is not None

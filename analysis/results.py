@@ -1,4 +1,4 @@
-"""The records of a scale, read once, and the facts of its model from scale.json."""
+"""The records of a model, read once, and its facts from model.json."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from analysis import shapes
+from analysis import record_types
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from experiments.lab.records import RESULTS, SCALE
+from experiments import base_models
+from experiments.kit import records
+from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS
 
 
 class NotMeasured(InputError):
@@ -18,7 +20,7 @@ class NotMeasured(InputError):
 
 
 @dataclass(frozen=True)
-class Scale:
+class Model:
     """A base model.
 
     Attributes:
@@ -26,7 +28,7 @@ class Scale:
         title: its name in tables and figures.
         geometry: d, base and L.
         n_hat: n̂ by scaling factor, where it is set by hand.
-        ablated: the options that the suite's ablations vary; values other than the scale's own go to their tables.
+        ablated: the options that the suite's ablations vary; values other than the model's own go to their tables.
     """
 
     name: str
@@ -43,59 +45,68 @@ class Scale:
 
 @dataclass(frozen=True)
 class Results:
-    """A scale's records.
+    """A model's records.
 
     Attributes:
-        folder: the folder of all scales' records: results/, or one that a rerun wrote.
-        scale: the scale of these records.
+        folder: the folder of all models' records: results/, or one that a rerun wrote.
+        model: the model of these records.
     """
 
     folder: Path
-    scale: Scale
+    model: Model
 
     @classmethod
     def of(cls, name: str, folder: Path = RESULTS) -> Results:
-        """The records of the scale called `name`.
+        """The records of the model called `name`.
 
         Raises:
-            InputError: there is no such scale under `folder`, or its scale.json is incomplete.
+            InputError: there is no such model under `folder`, or its model.json is incomplete.
         """
-        file = Path(folder) / name / SCALE
+        file = Path(folder) / name / MODEL
         if not file.is_file():
-            known = ", ".join(scales(folder)) or "none"
-            raise InputError(f"no scale {name!r} under {folder} (there is {known}); measure something of it first.")
-        facts = shapes.read(file, SCALE)
+            known = ", ".join(models(folder)) or "none"
+            raise InputError(f"no model {name!r} under {folder} (there is {known}); measure something of it first.")
+        facts = record_types.read(file, MODEL)
         n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
         geometry = RopeGeometry(*(facts["geometry"][key.name] for key in fields(RopeGeometry)))
-        return cls(Path(folder), Scale(name, facts["title"], geometry, n_hat, tuple(facts["ablated"])))
+        return cls(Path(folder), Model(name, facts["title"], geometry, n_hat, tuple(facts["ablated"])))
 
     def records(self, experiment: str) -> list[dict]:
         """All records of an experiment, sorted by file name; "file" in each is its file's name without the suffix."""
-        return _read(self.folder / self.scale.name / experiment)
+        return _read(records.folder(self.folder, self.model.name, experiment))
 
     def require(self, experiment: str) -> list[dict]:
         """:meth:`records`, or NotMeasured if there is none."""
         found = self.records(experiment)
         if not found:
-            raise NotMeasured(
-                f"no record of {experiment} under {self.folder / self.scale.name}; make one with "
-                f"`python -m experiments.{experiment}`."
+            folder = records.folder(self.folder, self.model.name, experiment)
+            program = (
+                f"experiments.{BEYOND}.{experiment}" if folder.parent.name == BEYOND else f"experiments.{experiment}"
             )
+            raise NotMeasured(f"no record in {folder}; make one with `python -m {program} --model {self.model.name}`.")
         return found
 
     def experiments(self) -> list[str]:
         """The experiments that have records."""
-        return sorted({file.parent.name for file in (self.folder / self.scale.name).glob("*/*.json")})
+        folder = self.folder / self.model.name
+        return sorted({file.parent.name for file in [*folder.glob("*/*.json"), *folder.glob(f"{BEYOND}/*/*.json")]})
 
 
-def scales(folder: Path = RESULTS) -> list[str]:
-    """The scales that have records under `folder`."""
-    return sorted(file.parent.name for file in Path(folder).glob(f"*/{SCALE}"))
+def models(folder: Path = RESULTS) -> list[str]:
+    """The models that have records under `folder`; under results/, the known ones alone, so that no other is claimed."""
+    names = sorted(file.parent.name for file in Path(folder).glob(f"*/{MODEL}"))
+    return [name for name in names if name in base_models.MODELS] if Path(folder).resolve() == RESULTS else names
+
+
+def place(model: str | None, asked: Path | None = None) -> Path:
+    """The folder of records to read: the one asked for, else the one that has the model's, the committed ones first."""
+    elsewhere = model is not None and model not in models(RESULTS) and model in models(OWN)
+    return asked or (OWN if elsewhere else RESULTS)
 
 
 def every(folder: Path = RESULTS) -> Iterator[Results]:
-    """The results of each scale."""
-    return (Results.of(name, folder) for name in scales(folder))
+    """The results of each model."""
+    return (Results.of(name, folder) for name in models(folder))
 
 
 def root(folder: Path) -> Path:
@@ -105,4 +116,4 @@ def root(folder: Path) -> Path:
 
 @functools.lru_cache(maxsize=256)
 def _read(folder: Path) -> list[dict]:
-    return [shapes.read(file, folder.name) | {"file": file.stem} for file in sorted(folder.glob("*.json"))]
+    return [record_types.read(file, folder.name) | {"file": file.stem} for file in sorted(folder.glob("*.json"))]

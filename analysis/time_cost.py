@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.rows import Setting
+from analysis.comparison import Setting
 from analysis.scores import Score, Scores
 
 

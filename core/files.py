@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import glob
 import hashlib
 import json
@@ -14,10 +13,11 @@ import shutil
 import socket
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from .errors import InputError, NonFiniteError
 
@@ -30,20 +30,20 @@ def write(file: Path, content: str | bytes) -> Path:
     """Write a file under a temporary name and rename it, so that a reader sees either the old or the whole new one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     for stale in file.parent.glob(f".{glob.escape(file.name)}.*.partial"):  # left by writers that were killed
-        with contextlib.suppress(OSError), open(stale, "rb") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with contextlib.suppress(OSError), _lock_file(stale).acquire(blocking=False):
             stale.unlink()
     partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    writing = _lock_file(partial)
     try:
-        with open(partial, "wb") as handle:
-            with contextlib.suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            handle.write(content.encode() if isinstance(content, str) else content)
-            handle.flush()
-            os.replace(partial, file)
+        with contextlib.suppress(OSError):
+            writing.acquire()
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+        os.replace(partial, file)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+    finally:
+        writing.release()
     return file
 
 
@@ -143,49 +143,31 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     file = target.with_name(f".{target.name}.lock")
-    patience = time.monotonic() + _PATIENCE
-    while True:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(descriptor, 200).decode(errors="replace") or "another process"
-            if not wait:
-                os.close(descriptor)
-                if time.monotonic() < patience:
-                    time.sleep(0.02)
-                    continue
-                raise InputError(f"{holder} is at work on {target}; wait for it, or stop it.") from None
-            print(f"waiting for {holder}, which is at work on {target}", file=sys.stderr, flush=True)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                os.close(descriptor)
-                raise
-        # The previous holder may have removed the file after we opened it and before we locked it.
-        if file.exists() and os.path.samestat(os.fstat(descriptor), os.stat(file)):
-            break
-        os.close(descriptor)
-    os.truncate(descriptor, 0)
-    os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
-    _held.add(descriptor)
+    process, work = os.getpid(), _lock_file(file)
+    try:
+        work.acquire(timeout=_PATIENCE, poll_interval=0.02)
+    except Timeout:
+        holder = "another process"
+        with contextlib.suppress(OSError):  # it may just have let go
+            holder = file.read_text(errors="replace") or holder
+        if not wait:
+            raise InputError(f"{holder} is at work on {target}; wait for it, or stop it.") from None
+        print(f"waiting for {holder}, which is at work on {target}", file=sys.stderr, flush=True)
+        work.acquire()
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    file.write_text(f"process {process} on {socket.gethostname()}")
     try:
         yield
     finally:
-        if descriptor in _held:  # not in a fork of the process that locked it
-            file.unlink(missing_ok=True)
-            _held.discard(descriptor)
-            os.close(descriptor)
+        if os.getpid() == process:  # a fork of the process that locked it holds nothing
+            file.unlink(missing_ok=True)  # before the release, so that nobody locks a file that is about to go
+            work.release()
 
 
-def _let_go() -> None:
-    """Close the locks in a forked copy of this process, which would hold them as long as it lives."""
-    while _held:
-        os.close(_held.pop())
-
-
-_held: set[int] = set()
-os.register_at_fork(after_in_child=_let_go)
+def _lock_file(file: Path) -> FileLock:
+    return FileLock(file, thread_local=False, fallback_to_soft=False)
 
 
 def component(name: str) -> str:

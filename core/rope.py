@@ -71,7 +71,6 @@ OURS_BY_NOISE = "dprope-significant"  # the paper's method with nothing set by h
 NTK = "ntk"
 TO_BEAT = "mrrope-pro"  # the rule published since the paper that is level with or ahead of YaRN
 COVERED = "dprope-covered"  # interpolates what pre-training did not cover
-RELATIVE = "dprope-relative"  # minimises the disturbance of relative positions
 GIVEN = "factors"  # reads factors from a file
 
 # An option that every method with fixed frequencies has.

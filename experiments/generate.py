@@ -13,20 +13,22 @@ from transformers import TextStreamer
 
 from core.errors import InputError
 from core.extend import extend
-from experiments.lab import cli, models, texts
+from experiments.kit import command_line, load_model, texts
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m experiments.generate")
+    parser = command_line.parser(__doc__, prog="python -m experiments.generate")
     parser.add_argument(
         "--model", required=True, metavar="PATH_OR_NAME", help="a checkpoint's directory, a name on the hub, or a scale"
     )
-    cli.add_method_arguments(parser)
+    command_line.add_method_arguments(parser)
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("--prompt", metavar="TEXT", help="the text to continue")
     prompt.add_argument("--prompt-file", type=Path, metavar="FILE", help="continue the whole text of this file")
-    parser.add_argument("--tokens", type=cli.count, default=60, metavar="N", help="how many to generate (default 60)")
-    cli.add_dtype_argument(parser)
+    parser.add_argument(
+        "--tokens", type=command_line.count, default=60, metavar="N", help="how many to generate (default 60)"
+    )
+    command_line.add_dtype_argument(parser)
     arguments = parser.parse_args()
 
     if arguments.tokens < 1:
@@ -34,10 +36,10 @@ def main() -> None:
     text = arguments.prompt if arguments.prompt_file is None else texts.read(arguments.prompt_file)
     if not text:
         raise InputError("the prompt is empty; give the model something to continue.")
-    loaded = models.load(arguments.model, models.chosen_dtype(arguments.dtype, arguments.model))
+    loaded = load_model.load(arguments.model, load_model.chosen_dtype(arguments.dtype, arguments.model))
     inputs = loaded.tokenizer(text, add_special_tokens=False, return_tensors="pt").to(loaded.model.device)
     if arguments.method:
-        extend(loaded.model, arguments.method, arguments.factor, **cli.method_options(arguments))
+        extend(loaded.model, arguments.method, arguments.factor, **command_line.method_options(arguments))
 
     window = loaded.model.config.get_text_config().max_position_embeddings
     length = inputs.input_ids.shape[1] + arguments.tokens
@@ -55,4 +57,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -1,7 +1,7 @@
-"""LongBench-E: 13 long-context tasks, by prompt length in words (the paper's main table).
+"""LongBench-E: 13 long-context tasks, by prompt length in words (the paper's Table 1).
 
-    python -m experiments.longbench_e --model PATH_OR_NAME --data DIR
-    python -m experiments.longbench_e --scale llama2-7b --method dprope --factor 2 --n-hat 80
+    python -m experiments.longbench_e --model NAME --data DIR
+    python -m experiments.longbench_e --model llama2-7b --method dprope --factor 2 --n-hat 80
 
 --data is a directory of JSONL files in the benchmark's schema, <task>_e.jsonl or <task>.jsonl. Without it the hub's
 copy is used. As in the benchmark, prompts longer than the window minus 500 tokens are cut in the middle.
@@ -9,94 +9,75 @@ copy is used. As in the benchmark, prompts longer than the window minus 500 toke
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from core.errors import InputError
 from eval import hub, longbench
 from eval.generation import Request
-from experiments.lab import cli, engines, harness, records
+from experiments.kit import command_line, records
+from experiments.kit.experiment import Generation
 
 
-def main() -> None:
-    parser = harness.parser(__doc__, "longbench_e")
-    parser.add_argument(
-        "--data", type=cli.existing_directory, metavar="DIR", help="directory of JSONL files (default: the hub's copy)"
-    )
-    parser.add_argument(
-        "--tasks", nargs="+", default=list(longbench.TASKS), metavar="TASK", help="tasks to run (default: all 13)"
-    )
-    parser.add_argument(
-        "--limit", type=cli.count, metavar="N", help="run the first N samples of each task (default: all)"
-    )
-    parser.add_argument(
-        "--window",
-        type=cli.count,
-        metavar="TOKENS",
-        help="context window; longer prompts are cut to it minus --margin (default: the extended context length)",
-    )
-    parser.add_argument(
-        "--margin",
-        type=cli.none_or_more,
-        default=longbench.MARGIN,
-        metavar="TOKENS",
-        help=f"tokens of the window that a prompt leaves free (default {longbench.MARGIN})",
-    )
-    parser.add_argument(
-        "--new-tokens", type=cli.count, metavar="N", help="generate at most N (default: the task's number)"
-    )
-    engines.add_arguments(parser)
-    arguments = parser.parse_args()
+class LongBenchE(Generation):
+    __doc__ = __doc__
+    name = "longbench_e"
 
-    evaluation = harness.Evaluation(arguments, "longbench_e")
-    samples = {}
-    for task in arguments.tasks:
-        if task not in longbench.TASKS:
-            raise InputError(f"unknown task {task!r}; choose among {', '.join(longbench.TASKS)}.")
-        for number, sample in enumerate(longbench.load(task, arguments.data)[: arguments.limit]):
-            samples[f"{task}/{number}"] = (task, sample)
-    data = {"samples": len(samples), "sha256": records.identity(samples={k: s for k, (_, s) in samples.items()})}
-    if arguments.data is None:
-        data["revision"] = hub.REVISIONS[longbench.HUB]
+    @staticmethod
+    def add_options(parser) -> None:
+        parser.add_argument("--data", type=command_line.existing_directory, metavar="DIR",
+                            help="directory of JSONL files (default: the hub's copy)")  # fmt: skip
+        parser.add_argument("--tasks", nargs="+", action=command_line.Distinct, default=list(longbench.TASKS), metavar="TASK",
+                            help="tasks to run (default: all 13)")  # fmt: skip
+        parser.add_argument("--limit", type=command_line.count, metavar="N",
+                            help="run the first N samples of each task (default: all)")  # fmt: skip
+        parser.add_argument("--window", type=command_line.count, metavar="TOKENS",
+                            help="longer prompts are cut to the window minus --margin (default: L')")  # fmt: skip
+        parser.add_argument("--margin", type=command_line.none_or_more, default=longbench.MARGIN, metavar="TOKENS",
+                            help=f"tokens of the window that a prompt leaves free (default {longbench.MARGIN})")  # fmt: skip
+        parser.add_argument("--new-tokens", type=command_line.count, metavar="N",
+                            help="generate at most N (default: the task's number)")  # fmt: skip
 
-    settings = {"tasks": arguments.tasks, "window": arguments.window} | records.benchmark(arguments.data)
-    if arguments.margin != longbench.MARGIN or arguments.new_tokens:  # these differ from the benchmark's
-        settings |= {"margin": arguments.margin, "new_tokens": arguments.new_tokens}
-    settings |= engines.facts(evaluation)
+    def settings(self) -> dict:
+        given = self.given
+        settings = {"tasks": given.tasks, "window": given.window} | records.benchmark(given.data)
+        if given.margin != longbench.MARGIN or given.new_tokens:  # these differ from the benchmark's
+            settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
+        return settings
 
-    for run, file in evaluation.runs(data, engines.suffix(arguments), **settings):
+    def samples(self) -> dict[str, dict]:
+        samples = {}
+        for task in self.given.tasks:
+            if task not in longbench.TASKS:
+                raise InputError(f"unknown task {task!r}; choose among {', '.join(longbench.TASKS)}.")
+            for number, sample in enumerate(longbench.load(task, self.given.data)[: self.given.limit]):
+                samples[f"{task}/{number}"] = sample
+        return samples
 
-        def evaluate(keys: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            with engines.serve(evaluation, run) as engine:
-                window = arguments.window or engine.context_length
-                room, most = window - arguments.margin, arguments.new_tokens
-                requests = [_request(engine.tokenizer, key, *samples[key], room, most) for key in keys]
-                for key, tokens in engine.generate(requests):
-                    task, sample = samples[key]
-                    prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
-                    value = longbench.score(task, prediction, sample["answers"], sample["all_classes"])
-                    yield key, {"score": value, "prediction": prediction}
+    def data(self) -> dict:
+        return super().data() | ({} if self.given.data else {"revision": hub.REVISIONS[longbench.HUB]})
 
-        parts = harness.measure(run, file, list(samples), evaluate)
-        if parts is not None:
-            rows = [
-                {"task": task, "id": key, "length": sample["length"], "score": parts[key]["value"]["score"]}
-                for key, (task, sample) in samples.items()
-            ]
-            print(harness.finish(run, file, parts, {"scores": longbench.aggregate(rows)}))
+    def request(self, key: str, sample: dict, context_length: int) -> Request:
+        task = longbench.TASKS[key.split("/")[0]]
+        room = (self.given.window or context_length) - self.given.margin
+        prompt = longbench.truncate_middle(self.tokenizer, longbench.prompt(task.name, sample), room)
+        line_feed = self.tokenizer.encode("\n", add_special_tokens=False)[-1]
+        return Request(
+            key,
+            tuple(self.tokenizer(prompt).input_ids),
+            min(task.max_new_tokens, self.given.new_tokens or task.max_new_tokens),
+            stop=frozenset([line_feed]) if task.stops_at_newline else frozenset(),
+            min_new_tokens=1 if task.stops_at_newline else 0,
+        )
+
+    def score(self, key: str, sample: dict, prediction: str) -> dict:
+        task = key.split("/")[0]
+        return {"score": longbench.score(task, prediction, sample["answers"], sample["all_classes"])}
+
+    def summary(self, run: dict, values: dict[str, dict]) -> dict:
+        rows = [{"task": key.split("/")[0], "id": key, "length": self.content[key]["length"], "score": value["score"]}
+                for key, value in values.items()]  # fmt: skip
+        return {"scores": longbench.aggregate(rows)}
 
 
-def _request(tokenizer, key: str, name: str, sample: dict, room: int, most: int | None) -> Request:
-    task = longbench.TASKS[name]
-    prompt = longbench.truncate_middle(tokenizer, longbench.prompt(name, sample), room)
-    line_feed = tokenizer.encode("\n", add_special_tokens=False)[-1]
-    return Request(
-        key,
-        tuple(tokenizer(prompt).input_ids),
-        min(task.max_new_tokens, most or task.max_new_tokens),
-        stop=frozenset([line_feed]) if task.stops_at_newline else frozenset(),
-        min_new_tokens=1 if task.stops_at_newline else 0,
-    )
-
+main = LongBenchE.main
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -1,7 +1,7 @@
-"""TruthfulQA, HellaSwag, MMLU and ARC-c through lm-eval's own tasks (the paper's Open LLM table).
+"""TruthfulQA, HellaSwag, MMLU and ARC-c through lm-eval's own tasks (the paper's Table 2).
 
-    python -m experiments.open_llm --model PATH_OR_NAME --limit 300
-    python -m experiments.open_llm --scale smollm2 --method dprope --data DIR --limit 300
+    python -m experiments.open_llm --model NAME --limit 300
+    python -m experiments.open_llm --model smollm2 --method dprope --data DIR --limit 300
 
 --data is a directory of parquet files in the hub's schema (hellaswag/validation.parquet, mmlu/test.parquet, …).
 Without it the hub's files are used.
@@ -13,72 +13,75 @@ from collections.abc import Iterator
 
 from core.errors import InputError
 from eval import hub, open_llm
-from experiments.lab import cli, engines, harness, records
+from experiments.kit import command_line, records
+from experiments.kit.experiment import Experiment
 
 
-def main() -> None:
-    parser = harness.parser(__doc__, "open_llm")
-    parser.add_argument(
-        "--data", type=cli.existing_directory, metavar="DIR", help="directory of parquet files (default: the hub's)"
-    )
-    parser.add_argument(
-        "--tasks", nargs="+", default=list(open_llm.TASKS), metavar="TASK", help="benchmarks to run (default: all four)"
-    )
-    parser.add_argument(
-        "--limit", type=cli.count, metavar="N", help="score a seeded sample of N documents of each (default: all)"
-    )
-    parser.add_argument(
-        "--shots", type=cli.none_or_more, metavar="N", help="at most N examples per prompt (default: the paper's)"
-    )
-    parser.add_argument(
-        "--batch-size",
-        type=cli.count,
-        default=8,
-        metavar="N",
-        help="answers read side by side; changes memory, not scores (default 8)",
-    )
-    engines.add_arguments(parser)
-    arguments = parser.parse_args()
-    for task in arguments.tasks:
-        if task not in open_llm.TASKS:
-            raise InputError(f"unknown task {task!r}; choose among {', '.join(open_llm.TASKS)}.")
-    fewer = {} if arguments.shots is None else {"shots": arguments.shots}
-    if fewer and arguments.shots < 0:
-        raise InputError(f"a prompt cannot have {arguments.shots} examples; give --shots 0 or more.")
+class OpenLLM(Experiment):
+    __doc__ = __doc__
+    name = "open_llm"
 
-    evaluation = harness.Evaluation(arguments, "open_llm")
-    keys = {task: open_llm.documents(task, arguments.data, arguments.limit) for task in arguments.tasks}
-    flat = [key for task in arguments.tasks for key in keys[task]]
-    data = {task: {"documents": len(keys[task]), "sha256": records.identity(keys=keys[task])} for task in keys}
-    if arguments.data is None:
-        for task, facts in data.items():
-            facts["revision"] = hub.REVISIONS[open_llm.TASKS[task].hub]
+    @staticmethod
+    def add_options(parser) -> None:
+        parser.add_argument("--data", type=command_line.existing_directory, metavar="DIR",
+                            help="directory of parquet files (default: the hub's)")  # fmt: skip
+        parser.add_argument("--tasks", nargs="+", action=command_line.Distinct, default=list(open_llm.TASKS), metavar="TASK",
+                            help="benchmarks to run (default: all four)")  # fmt: skip
+        parser.add_argument("--limit", type=command_line.count, metavar="N",
+                            help="score a seeded sample of N documents of each (default: all)")  # fmt: skip
+        parser.add_argument("--shots", type=command_line.none_or_more, metavar="N",
+                            help="at most N examples per prompt (default: the paper's)")  # fmt: skip
+        parser.add_argument("--batch-size", type=command_line.count, default=8, metavar="N",
+                            help="answers read side by side; changes memory, not scores (default 8)")  # fmt: skip
 
-    settings = records.benchmark(arguments.data) | fewer | engines.facts(evaluation)
-    for run, file in evaluation.runs(data, engines.suffix(arguments), **settings):
+    def settings(self) -> dict:
+        for task in self.given.tasks:
+            if task not in open_llm.TASKS:
+                raise InputError(f"unknown task {task!r}; choose among {', '.join(open_llm.TASKS)}.")
+        fewer = {} if self.given.shots is None else {"shots": self.given.shots}
+        return records.benchmark(self.given.data) | fewer
 
-        def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            with engines.serve(evaluation, run) as engine:
-                for task, all_of_it in keys.items():
-                    own = set(all_of_it).intersection(todo)
-                    shots = min(arguments.shots, open_llm.TASKS[task].shots) if fewer else None
-                    if own:
-                        by = (engine.model, engine.tokenizer)
-                        limits = {"batch_size": arguments.batch_size, "shots": shots}
-                        yield from open_llm.evaluate(*by, task, own, arguments.data, **limits, lm=engine.lm)
+    def samples(self) -> dict[str, str]:
+        """The hash of what each document asks."""
+        samples = {}
+        for task in self.given.tasks:
+            keys = open_llm.documents(task, self.given.data, self.given.limit)
+            samples |= open_llm.asked(task, keys, self.given.data, self._shots(task))
+        return samples
 
-        parts = harness.measure(run, file, flat, evaluate)
-        if parts is not None:
-            scores = {task: [parts[key]["value"]["score"] for key in keys[task]] for task in keys}
-            rows = [
-                {"task": task, "key": key, "score": score}
-                for task in keys
-                for key, score in zip(keys[task], scores[task])
-            ]
-            # Each document's score, so that methods can be paired: they differ by less than documents do.
-            by_document = {task: [round(score, 4) for score in own] for task, own in scores.items()}
-            print(harness.finish(run, file, parts, {"scores": open_llm.aggregate(rows), "by_document": by_document}))
+    def data(self) -> dict:
+        """By benchmark, the number of its documents and a hash of what is asked."""
+        facts = {}
+        for task in self.given.tasks:
+            documents = self._of(task, self.content)
+            facts[task] = {"documents": len(documents), "sha256": records.identity(documents=documents)}
+            if self.given.data is None:
+                facts[task]["revision"] = hub.REVISIONS[open_llm.TASKS[task].hub]
+        return facts
 
+    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
+        loaded = self.extended(run)
+        for task in self.given.tasks:
+            if of_task := self._of(task, dict.fromkeys(keys)):
+                how = {"data": self.given.data, "batch_size": self.given.batch_size, "shots": self._shots(task)}
+                yield from open_llm.evaluate(loaded.model, loaded.tokenizer, task, of_task, **how)
+
+    def summary(self, run: dict, values: dict[str, dict]) -> dict:
+        by_task = {task: [value["score"] for value in self._of(task, values).values()] for task in self.given.tasks}
+        rows = [{"task": task, "score": score} for task, scores in by_task.items() for score in scores]
+        # Each document's score, so that methods can be paired: they differ by less than documents do.
+        by_document = {task: [round(score, 4) for score in scores] for task, scores in by_task.items()}
+        return {"scores": open_llm.aggregate(rows), "by_document": by_document}
+
+    def _shots(self, task: str) -> int | None:
+        return None if self.given.shots is None else min(self.given.shots, open_llm.TASKS[task].shots)
+
+    @staticmethod
+    def _of(task: str, by_key: dict) -> dict:
+        return {key: value for key, value in by_key.items() if key.split("/")[0] == task}
+
+
+main = OpenLLM.main
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -1,6 +1,6 @@
 """Passkey retrieval: a five-digit key in filler text, by prompt length and depth (the paper's Figure 4).
 
-    python -m experiments.passkey --model PATH_OR_NAME --lengths 2048 4096 8192
+    python -m experiments.passkey --model NAME --lengths 2048 4096 8192
 
 The default lengths reach a quarter beyond the extended context, as the paper's 20k do for 16k.
 """
@@ -8,92 +8,60 @@ The default lengths reach a quarter beyond the extended context, as the paper's 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 from eval import passkey
 from eval.generation import Request
 from eval.intervals import accuracy_interval
-from experiments.lab import cli, engines, harness, models
+from experiments.kit import command_line
+from experiments.kit.experiment import Generation
 
 
-def main() -> None:
-    parser = harness.parser(__doc__, "passkey")
-    parser.add_argument(
-        "--lengths",
-        type=cli.count,
-        nargs="+",
-        metavar="TOKENS",
-        help="prompt lengths, the answer included (default: five up to 1.25 L')",
-    )
-    parser.add_argument(
-        "--depths",
-        type=cli.count,
-        default=5,
-        metavar="N",
-        help="number of places for the key, evenly spaced (default 5)",
-    )
-    parser.add_argument(
-        "--keys", type=cli.count, default=3, metavar="N", help="prompts per length and depth (default 3)"
-    )
-    engines.add_arguments(parser)
-    arguments = parser.parse_args()
+class Passkey(Generation):
+    __doc__ = __doc__
+    name = "passkey"
 
-    evaluation = harness.Evaluation(arguments, "passkey")
-    longest = models.geometry(evaluation.name).context_length * evaluation.factor
-    lengths = arguments.lengths or [round(longest * share / 4) for share in range(1, 6)]
-    depths = [i / max(arguments.depths - 1, 1) for i in range(arguments.depths)]
-    keys = [f"{n}/{depth:g}/{seed}" for n in lengths for depth in depths for seed in range(arguments.keys)]
-    settings = {"lengths": lengths, "depths": depths, "keys": arguments.keys} | engines.facts(evaluation)
+    @staticmethod
+    def add_options(parser) -> None:
+        parser.add_argument("--lengths", type=command_line.count, nargs="+", action=command_line.Distinct, metavar="TOKENS",
+                            help="prompt lengths, the answer included (default: five up to 1.25 L')")  # fmt: skip
+        parser.add_argument("--depths", type=command_line.count, default=5, metavar="N",
+                            help="number of places for the key, evenly spaced (default 5)")  # fmt: skip
+        parser.add_argument("--keys", type=command_line.count, default=3, metavar="N",
+                            help="prompts per length and depth (default 3)")  # fmt: skip
 
-    for run, file in evaluation.runs({}, engines.suffix(arguments), **settings):
+    def settings(self) -> dict:
+        longest, count = self.context_length * self.factor, self.given.depths
+        lengths = self.given.lengths or [round(longest * share / 4) for share in range(1, 6)]
+        return {"lengths": lengths, "depths": [i / max(count - 1, 1) for i in range(count)], "keys": self.given.keys}
 
-        def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            with engines.serve(evaluation, run, max(lengths) + passkey.MAX_NEW_TOKENS) as engine:
-                samples = {}
-                for key in todo:
-                    length, depth, seed = key.split("/")
-                    samples[key] = passkey.sample(engine.tokenizer, int(length), float(depth), int(seed))
-                requests = [
-                    Request(key, tuple(engine.tokenizer(sample.prompt).input_ids), passkey.MAX_NEW_TOKENS)
-                    for key, sample in samples.items()
-                ]
-                for key, tokens in engine.generate(requests):
-                    prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
-                    yield (
-                        key,
-                        {
-                            "score": passkey.score(prediction, samples[key].answer),
-                            "tokens": samples[key].tokens,
-                            "prediction": prediction,
-                        },
-                    )
+    def samples(self) -> dict[str, dict]:
+        grid = self.settings()
+        samples = [passkey.sample(self.tokenizer, length, depth, seed)
+                   for length in grid["lengths"] for depth in grid["depths"] for seed in range(grid["keys"])]  # fmt: skip
+        return {sample.key: vars(sample) for sample in samples}
 
-        parts = harness.measure(run, file, keys, evaluate)
-        if parts is not None:
-            print(harness.finish(run, file, parts, {"scores": scores(harness.values(parts))}))
+    def request(self, key: str, sample: dict, context_length: int) -> Request:
+        return Request(key, tuple(self.tokenizer(sample["prompt"]).input_ids), passkey.MAX_NEW_TOKENS)
+
+    def score(self, key: str, sample: dict, prediction: str) -> dict:
+        return {"score": passkey.score(prediction, sample["answer"]), "tokens": sample["tokens"]}
+
+    def summary(self, run: dict, values: dict[str, dict]) -> dict:
+        """Accuracy by length, and by length and depth, with intervals; prompt lengths in tokens."""
+        cells, lengths = defaultdict(list), defaultdict(list)
+        for key, value in values.items():
+            length, depth, _ = key.split("/")
+            cells[int(length), float(depth)].append(value["score"])
+            lengths[int(length)].append(value)
+        by_length = [{"length": length, "tokens": max(value["tokens"] for value in of_length)}
+                     | accuracy_interval([value["score"] for value in of_length])
+                     for length, of_length in lengths.items()]  # fmt: skip
+        by_depth = [{"length": length, "depth": depth} | accuracy_interval(scores)
+                    for (length, depth), scores in cells.items()]  # fmt: skip
+        return {"scores": {"by_length": by_length, "by_depth": by_depth}}
 
 
-def scores(values: dict[str, dict]) -> dict:
-    """Accuracy by length, and by length and depth, with intervals; prompt lengths in tokens."""
-    cells: dict[tuple[int, float], list[dict]] = defaultdict(list)
-    for key, value in values.items():
-        length, depth, _ = key.split("/")
-        cells[int(length), float(depth)].append(value)
-    by_length: dict[int, list[dict]] = defaultdict(list)
-    for (length, _), found in cells.items():
-        by_length[length] += found
-    return {
-        "by_length": [
-            {"length": length, "tokens": max(v["tokens"] for v in found)} | _accuracy(found)
-            for length, found in by_length.items()
-        ],
-        "by_depth": [{"length": length, "depth": depth} | _accuracy(found) for (length, depth), found in cells.items()],
-    }
-
-
-def _accuracy(found: list[dict]) -> dict:
-    return accuracy_interval([value["score"] for value in found])
-
+main = Passkey.main
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

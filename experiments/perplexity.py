@@ -1,6 +1,6 @@
-"""Sliding-window perplexity, S = 256, at several evaluation lengths (the paper's perplexity table).
+"""Sliding-window perplexity, S = 256, at several evaluation lengths (the paper's Table 10).
 
-    python -m experiments.perplexity --model PATH_OR_NAME --lengths 4096 8192 --text BOOK.txt
+    python -m experiments.perplexity --model NAME --lengths 4096 8192 --text BOOK.txt
 
 The record holds perplexity by both conventions of averaging: over tokens, and over the means of windows. It also holds
 the summed loss and the number of scored tokens of every window, keyed TEXT/LENGTH/BEGIN, so that methods can be paired.
@@ -8,9 +8,9 @@ the summed loss and the number of scored tokens of every window, keyed TEXT/LENG
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -18,123 +18,118 @@ from core.clex import factor_for
 from core.errors import InputError
 from eval import perplexity
 from eval.intervals import resampled_interval, resampled_ratio
-from experiments.lab import cli, harness, models, texts
-from experiments.lab.positions import BUCKET
+from experiments.kit import command_line, texts
+from experiments.kit.experiment import Experiment
+
+BUCKET = 1024  # positions whose mean loss --by-position records
 
 
-def main() -> None:
-    parser = harness.parser(__doc__, "perplexity")
-    parser.add_argument(
-        "--lengths", type=cli.count, nargs="+", metavar="TOKENS", help="window lengths (default: L and L')"
-    )
-    parser.add_argument(
-        "--stride",
-        type=cli.count,
-        nargs="+",
-        default=[256],
-        metavar="S",
-        help="tokens from one window to the next: one number, or one per length (default 256)",
-    )
-    parser.add_argument(
-        "--books",
-        type=cli.count,
-        default=1,
-        metavar="N",
-        help=f"score the first N of the {texts.AVAILABLE} packaged books (default 1)",
-    )
-    parser.add_argument("--text", type=Path, nargs="+", metavar="FILE", help="score these text files instead")
-    parser.add_argument(
-        "--tokens", type=cli.count, metavar="N", help="score the first N tokens of each text (default: all)"
-    )
-    parser.add_argument(
-        "--by-position", action="store_true", help=f"also record each window's mean loss for every {BUCKET} positions"
-    )
-    arguments = parser.parse_args()
+class Perplexity(Experiment):
+    __doc__ = __doc__
+    name = "perplexity"
 
-    evaluation = harness.Evaluation(arguments, "perplexity")
-    trained = models.geometry(evaluation.name).context_length
-    lengths = arguments.lengths or [trained, round(trained * evaluation.factor)]
-    strides = arguments.stride * (len(lengths) if len(arguments.stride) == 1 else 1)
-    if len(strides) != len(lengths):
-        raise InputError(
-            f"there are {len(strides)} strides for {len(lengths)} windows; give one for all or one for each."
-        )
-    library = texts.files(arguments.text) if arguments.text else texts.books(arguments.books)
-    evaluation.refuse_training_text({book.sha256 for book in library})
-    for length, step in zip(lengths, strides):
-        perplexity.windows(length + 1, length, step)  # refuses an impossible stride before any work
-    data = {book.title: book.sha256 for book in library}
-    stride = strides if len(set(strides)) > 1 else strides[0]
-    settings = {"lengths": lengths, "stride": stride, "tokens": arguments.tokens}
-    if arguments.by_position:
-        settings["bucket"] = BUCKET
+    @staticmethod
+    def add_options(parser) -> None:
+        parser.add_argument("--lengths", type=command_line.count, nargs="+", action=command_line.Distinct, metavar="TOKENS",
+                            help="window lengths (default: L and L')")  # fmt: skip
+        parser.add_argument("--stride", type=command_line.count, nargs="+", default=[256], metavar="S",
+                            help="tokens from one window to the next: one number, or one per length (default 256)")  # fmt: skip
+        texts.add_arguments(parser)
+        parser.add_argument("--tokens", type=command_line.count, metavar="N",
+                            help="score the first N tokens of each text (default: all)")  # fmt: skip
+        parser.add_argument("--by-position", action="store_true",
+                            help=f"also record each window's mean loss for every {BUCKET} positions")  # fmt: skip
 
-    # A record of whole texts stands beside that of an excerpt.
-    for run, file in evaluation.runs(data, "" if arguments.tokens else "_whole", **settings):
-        tokenizer = evaluation.loaded.tokenizer
-        tokens = {book.title: texts.tokens(tokenizer, book.text, arguments.tokens) for book in library}
-        # The longest windows come first, so that processes that take windows in turn get equal work.
+    @functools.cached_property
+    def strides(self) -> dict[int, int]:
+        """The stride of each window length."""
+        lengths = self.given.lengths or [self.context_length, self.extended_length]
+        strides = self.given.stride * (len(lengths) if len(self.given.stride) == 1 else 1)
+        if len(strides) != len(lengths):
+            raise InputError(
+                f"there are {len(strides)} strides for {len(lengths)} windows; give one for all or one for each."
+            )
+        for length, step in zip(lengths, strides):
+            perplexity.windows(length + 1, length, step)  # refuses an impossible stride before any work
+        return dict(zip(lengths, strides))
+
+    def settings(self) -> dict:
+        lengths, strides = list(self.strides), list(self.strides.values())
+        settings = {"lengths": lengths, "stride": strides if len(set(strides)) > 1 else strides[0]}
+        settings["tokens"] = self.given.tokens
+        return settings | ({"bucket": BUCKET} if self.given.by_position else {})
+
+    def suffix(self) -> str:
+        return "" if self.given.tokens else "_whole"  # a record of whole texts stands beside that of an excerpt
+
+    def data(self) -> dict:
+        self.library = texts.chosen(self.given)
+        self.refuse_training_text({book.sha256 for book in self.library})
+        return {book.title: book.sha256 for book in self.library}
+
+    def samples(self) -> dict[str, tuple]:
+        """(title, (begin, end, first scored token)) of each window, the longest first, for processes in turn."""
+        self.ids = {book.title: texts.tokens(self.tokenizer, book.text, self.given.tokens) for book in self.library}
         spans = {}
-        for length, step in sorted(zip(lengths, strides), reverse=True):
-            for title, ids in tokens.items():
+        for length, step in sorted(self.strides.items(), reverse=True):
+            for title, ids in self.ids.items():
                 if len(ids) <= length:
                     raise InputError(
                         f"{title!r} has {len(ids)} tokens, no more than the window of {length}; give a longer text."
                     )
                 for span in perplexity.windows(len(ids), length, step):
                     spans[f"{title}/{length}/{span[0]}"] = (title, span)
+        return spans
 
-        def evaluate(
-            keys: list[str], run: dict = run, tokens: dict = tokens, spans: dict = spans
-        ) -> Iterator[tuple[str, dict]]:
-            model = evaluation.extended(run).model
-            # One pass gives the losses of all windows that begin at the same token and have the same RoPE scale.
-            passes: dict[tuple, list[str]] = defaultdict(list)
-            for key in keys:
-                title, (begin, end, _) = spans[key]
-                passes[title, begin, factor_for(model, end - begin - 1)].append(key)
-            for (title, begin, _), nested in passes.items():
-                longest = max(spans[key][1][1] for key in nested)
-                first = begin + 1 if arguments.by_position else min(spans[key][1][2] for key in nested)
-                (losses,) = perplexity.window_losses(model, tokens[title], [(begin, longest, first)])
-                for key in nested:
-                    _, (_, end, start) = spans[key]
-                    own = losses[start - first : end - first]
-                    value = {"sum": float(own.sum()), "tokens": len(own)}
-                    if arguments.by_position:
-                        buckets = np.split(losses[: end - first], range(BUCKET, end - first, BUCKET))
-                        value["by_position"] = [round(float(bucket.mean()), 6) for bucket in buckets]
-                    yield key, value
+    def together(self, key: str) -> tuple[str, int]:
+        title, (begin, _, _) = self.content[key]
+        return title, begin
 
-        def place(key: str, spans: dict = spans) -> tuple[str, int]:
-            title, (begin, _, _) = spans[key]
-            return title, begin
+    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
+        """One pass gives the losses of all windows that begin at the same token and have the same RoPE scale."""
+        model, by_position = self.extended(run).model, self.given.by_position
+        passes: dict[tuple, list[str]] = defaultdict(list)
+        for key in keys:
+            title, (begin, end, _) = self.content[key]
+            passes[title, begin, factor_for(model, end - begin - 1)].append(key)
+        for (title, begin, _), nested in passes.items():
+            longest = max(self.content[key][1][1] for key in nested)
+            first = begin + 1 if by_position else min(self.content[key][1][2] for key in nested)
+            (losses,) = perplexity.window_losses(model, self.ids[title], [(begin, longest, first)])
+            for key in nested:
+                _, (_, end, start) = self.content[key]
+                scored = losses[start - first : end - first]
+                value = {"sum": float(scored.sum()), "tokens": len(scored)}
+                if by_position:
+                    buckets = np.split(losses[: end - first], range(BUCKET, end - first, BUCKET))
+                    value["by_position"] = [round(float(bucket.mean()), 6) for bucket in buckets]
+                yield key, value
 
-        parts = harness.measure(run, file, list(spans), evaluate, together=place)
-        if parts is not None:
-            values = harness.values(parts)
-            found = {"scores": scores(values, lengths)}
-            found["by_window"] = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
-            if arguments.by_position:
-                found["by_position"] = {key: value["by_position"] for key, value in values.items()}
-            print(harness.finish(run, file, parts, found))
+    def summary(self, run: dict, values: dict[str, dict]) -> dict:
+        summary = {"scores": scores(values, run["lengths"])}
+        summary["by_window"] = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
+        if self.given.by_position:
+            summary["by_position"] = {key: value["by_position"] for key, value in values.items()}
+        return summary
 
 
 def scores(values: dict[str, dict], lengths: list[int]) -> list[dict]:
     """Perplexity at each length under both conventions, with bootstrap intervals over windows."""
-    found = []
+    rows = []
     for length in lengths:
-        own = [value for key, value in values.items() if key.rsplit("/", 2)[1] == str(length)]
-        sums, counts = (np.array([value[name] for value in own], dtype=np.float64) for name in ("sum", "tokens"))
+        windows = [value for key, value in values.items() if key.rsplit("/", 2)[1] == str(length)]
+        sums, counts = (np.array([value[name] for value in windows], dtype=np.float64) for name in ("sum", "tokens"))
         token = np.exp(resampled_ratio(sums, counts))
-        window = np.exp(resampled_ratio(sums / counts, np.ones(len(own))))
-        found.append(
-            {"length": length, "windows": len(own), "tokens": int(counts.sum())}
-            | {"token": resampled_interval(np.exp(sums.sum() / counts.sum()), token, len(own))}
-            | {"window": resampled_interval(np.exp((sums / counts).mean()), window, len(own))}
+        window = np.exp(resampled_ratio(sums / counts, np.ones(len(windows))))
+        rows.append(
+            {"length": length, "windows": len(windows), "tokens": int(counts.sum())}
+            | {"token": resampled_interval(np.exp(sums.sum() / counts.sum()), token, len(windows))}
+            | {"window": resampled_interval(np.exp((sums / counts).mean()), window, len(windows))}
         )
-    return found
+    return rows
 
+
+main = Perplexity.main
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

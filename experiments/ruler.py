@@ -1,6 +1,6 @@
-"""RULER: 13 retrieval, tracing, aggregation and question answering tasks at given lengths (the paper's RULER table).
+"""RULER: 13 retrieval, tracing, aggregation and question answering tasks at given lengths (the paper's Table 8).
 
-    python -m experiments.ruler --model PATH_OR_NAME --lengths 4096 8192 --samples 20
+    python -m experiments.ruler --model NAME --lengths 4096 8192 --samples 20
 
 NVIDIA's own generator makes the prompts with the model's tokenizer, in the template for base models. As in NVIDIA's
 wrapper, the model reads them with the special tokens that the tokenizer adds by default, such as LLaMA2's <s>.
@@ -8,79 +8,70 @@ wrapper, the model reads them with the special tokens that the tokenizer adds by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from core import files
 from core.errors import InputError
 from eval import ruler
 from eval.generation import Request
-from experiments.lab import cli, engines, harness, models
-
-SPECIAL = 8  # room for special tokens, which RULER does not count
-
-
-def main() -> None:
-    parser = harness.parser(__doc__, "ruler")
-    parser.add_argument(
-        "--lengths",
-        type=cli.count,
-        nargs="+",
-        metavar="TOKENS",
-        help="tokens of prompt and answer together (default: L, 2L and 4L)",
-    )
-    parser.add_argument(
-        "--tasks", nargs="+", default=list(ruler.TASKS), metavar="TASK", help="tasks to run (default: all 13)"
-    )
-    parser.add_argument(
-        "--samples", type=cli.count, default=500, metavar="N", help="samples per task and length (default 500)"
-    )
-    parser.add_argument("--seed", type=cli.seed, default=42, help="seed of the generator (default 42)")
-    engines.add_arguments(parser)
-    arguments = parser.parse_args()
-    for task in arguments.tasks:
-        if task not in ruler.TASKS:
-            raise InputError(f"unknown task {task!r}; choose among {', '.join(ruler.TASKS)}.")
-
-    evaluation = harness.Evaluation(arguments, "ruler")
-    trained = models.geometry(evaluation.name).context_length
-    lengths = arguments.lengths or [trained, 2 * trained, 4 * trained]
-    settings = {"lengths": lengths, "tasks": arguments.tasks, "samples": arguments.samples, "seed": arguments.seed}
-    settings |= engines.facts(evaluation)
-    keys = [
-        f"{length}/{task}/{index}"
-        for length in lengths
-        for task in arguments.tasks
-        for index in range(arguments.samples)
-    ]
-    made: dict[str, dict] = {}  # samples by key; every method gets the same ones
-
-    for run, file in evaluation.runs({}, engines.suffix(arguments), **settings):
-
-        def evaluate(todo: list[str], run: dict = run) -> Iterator[tuple[str, dict]]:
-            with engines.serve(evaluation, run, max(lengths) + SPECIAL) as engine:
-                for length, task in dict.fromkeys(tuple(key.split("/")[:2]) for key in todo):
-                    own = [key for key in todo if key.startswith(f"{length}/{task}/")]
-                    if not made.keys() >= set(own):
-                        drawn = ruler.samples(task, int(length), engine.tokenizer, arguments.samples, arguments.seed)
-                        made.update({f"{length}/{task}/{sample['index']}": sample for sample in drawn})
-                    requests = [_request(engine.tokenizer, key, task, made[key]) for key in own]
-                    for key, tokens in engine.generate(requests):
-                        prediction = engine.tokenizer.decode(tokens, skip_special_tokens=True)
-                        score = ruler.score(task, prediction, made[key]["references"])
-                        yield key, {"score": score, "tokens": made[key]["length"], "prediction": prediction}
-
-        parts = harness.measure(run, file, keys, evaluate)
-        if parts is not None:
-            rows = []
-            for key, value in harness.values(parts).items():
-                length, task, index = key.split("/")
-                rows.append({"task": task, "length": int(length), "index": int(index), "score": value["score"]})
-            print(harness.finish(run, file, parts, {"scores": ruler.aggregate(rows)}))
+from experiments.kit import command_line, load_model, records
+from experiments.kit.experiment import Generation
 
 
-def _request(tokenizer, key: str, task: str, sample: dict) -> Request:
-    prompt = tuple(tokenizer(sample["prompt"]).input_ids)
-    return Request(key, prompt, ruler.TASKS[task].tokens_to_generate)
+class Ruler(Generation):
+    __doc__ = __doc__
+    name = "ruler"
 
+    @staticmethod
+    def add_options(parser) -> None:
+        parser.add_argument("--lengths", type=command_line.count, nargs="+", action=command_line.Distinct, metavar="TOKENS",
+                            help="tokens of prompt and answer together (default: L, 2L and 4L)")  # fmt: skip
+        parser.add_argument("--tasks", nargs="+", action=command_line.Distinct, default=list(ruler.TASKS), metavar="TASK",
+                            help="tasks to run (default: all 13)")  # fmt: skip
+        parser.add_argument("--samples", type=command_line.count, default=500, metavar="N",
+                            help="samples per task and length (default 500)")  # fmt: skip
+        parser.add_argument("--seed", type=command_line.seed, default=42, help="seed of the generator (default 42)")
+
+    def settings(self) -> dict:
+        for task in self.given.tasks:
+            if task not in ruler.TASKS:
+                raise InputError(f"unknown task {task!r}; choose among {', '.join(ruler.TASKS)}.")
+        lengths = self.given.lengths or [self.context_length * times for times in (1, 2, 4)]
+        return {"lengths": lengths, "tasks": self.given.tasks, "samples": self.given.samples, "seed": self.given.seed}
+
+    def samples(self) -> dict[str, dict]:
+        settings = self.settings()
+        return {f"{length}/{task}/{sample['index']}": sample
+                for length in settings["lengths"] for task in settings["tasks"]
+                for sample in self._made(task, length)}  # fmt: skip
+
+    def _made(self, task: str, length: int) -> list[dict]:
+        """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens takes minutes."""
+        what = {"task": task, "length": length, "count": self.given.samples, "seed": self.given.seed}
+        tokenizer = load_model.provenance(self.model.name)["tokenizer"]
+        name = records.identity(**what, tokenizer=tokenizer, code=records.scored_by(self.program()))
+        file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
+        with files.lock(file, wait=True):  # of several processes, the first makes them
+            if not file.is_file():
+                drawn = ruler.samples(task, length, self.tokenizer, self.given.samples, self.given.seed)
+                files.write_json(file, {"samples": drawn})
+            return files.read_json(file, "remove it to make the samples again")["samples"]
+
+    def request(self, key: str, sample: dict, context_length: int) -> Request:
+        prompt = tuple(self.tokenizer(sample["prompt"]).input_ids)
+        return Request(key, prompt, ruler.TASKS[key.split("/")[1]].tokens_to_generate)
+
+    def score(self, key: str, sample: dict, prediction: str) -> dict:
+        score = ruler.score(key.split("/")[1], prediction, sample["references"])
+        return {"score": score, "tokens": sample["length"]}
+
+    def summary(self, run: dict, values: dict[str, dict]) -> dict:
+        rows = []
+        for key, value in values.items():
+            length, task, index = key.split("/")
+            rows.append({"task": task, "length": int(length), "index": int(index), "score": value["score"]})
+        return {"scores": ruler.aggregate(rows)}
+
+
+main = Ruler.main
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

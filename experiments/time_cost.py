@@ -1,6 +1,6 @@
 """Training-step and inference time of every method, normalised to PI (the paper's time table).
 
-    python -m experiments.time_cost --scale smollm2 --length 2048
+    python -m experiments.time_cost --model smollm2 --length 2048
 
 Every round times every method once, in random order, so that a slow phase of the machine affects all methods alike. The
 ratio to PI is taken within each round, and the record holds its median over the rounds with a 95 % interval.
@@ -26,67 +26,62 @@ from tqdm import tqdm
 from core import rope
 from core.errors import InputError
 from core.extend import extend
-from experiments.lab import cli, harness, journal, models, records
-from experiments.lab.training.loss import HeadLoss
+from experiments.kit import command_line, journal, load_model, records
+from experiments.kit.experiment import Experiment, named, stated
+from experiments.training.loss import HeadLoss
 
 LEAST = 10  # the least number of rounds
 
 Work = Callable[[torch.nn.Module, torch.Tensor], None]
 
 
-def main() -> None:
-    parser = harness.parser(__doc__, "time_cost")
-    parser.add_argument(
-        "--length", type=cli.count, default=2048, metavar="TOKENS", help="tokens per sequence (default 2048)"
-    )
-    parser.add_argument("--repeats", type=cli.count, default=1000, metavar="N", help="at most N rounds (default 1000)")
-    parser.add_argument(
-        "--precision",
-        type=cli.number,
-        default=0.01,
-        metavar="P",
-        help="stop when the ratio of PI to itself is known to within P (default 0.01)",
-    )
-    parser.add_argument(
-        "--checkpointing",
-        action="store_true",
-        help="for long sequences: recompute activations in the training step and never hold all logits",
-    )
-    arguments = parser.parse_args()
-    if arguments.length < 2:
-        raise InputError("--length is below 2; give at least two tokens.")
+class TimeCost(Experiment):
+    """Escapes the common loop: methods are timed side by side, and all go into one record."""
 
-    evaluation = harness.Evaluation(arguments, "time_cost")
-    comparison = evaluation.comparison()
-    if rope.UNIT not in [method for method, _ in comparison]:
-        raise InputError(f"times are relative to {rope.UNIT}; put {rope.UNIT} among the methods.")
-    run = {
-        "scale": evaluation.scale,
-        "experiment": "time_cost",
-        "factor": evaluation.factor,
-        "methods": [records.run_name(method, evaluation.factor, options) for method, options in comparison],
-        "model": models.provenance(evaluation.name),
-        "dtype": arguments.dtype,
-        "length": arguments.length,
-        "repeats": arguments.repeats,
-        "precision": arguments.precision,
-        **({"checkpointing": True} if arguments.checkpointing else {}),
-    }
-    for method, options in comparison:
-        run |= harness.named(method, options)
-    run["identity"] = records.identity(**run)
-    file = records.path(arguments.results, evaluation.scale, "time_cost", f"s={evaluation.factor:g}")
-    if records.is_done(file, run, arguments.replace):
-        print(f"done already: {file}")
-        return
-    records.state_scale(arguments.results, evaluation.scale, evaluation.facts())
-    place = harness.journal_place(file, "time_cost", run["identity"])
-    with journal.Journal(place.with_name(f"{place.name}.0.jsonl")) as rounds:
-        model = evaluation.loaded.model
-        step = saving_step(model) if arguments.checkpointing else plain_step
-        measured = Rounds(comparison, evaluation.factor, step, rounds)
-        done = measured.run(model, arguments.length, arguments.repeats, arguments.precision)
-    print(records.write(file, run | {"scores": measured.scores(done), "seconds": round(measured.seconds(done), 1)}))
+    __doc__ = __doc__
+    name = "time_cost"
+
+    @staticmethod
+    def add_options(parser) -> None:
+        parser.add_argument("--length", type=command_line.count, default=2048, metavar="TOKENS",
+                            help="tokens per sequence (default 2048)")  # fmt: skip
+        parser.add_argument("--repeats", type=command_line.count, default=1000, metavar="N",
+                            help="at most N rounds (default 1000)")  # fmt: skip
+        parser.add_argument("--precision", type=command_line.number, default=0.01, metavar="P",
+                            help="stop when the ratio of PI to itself is known to within P (default 0.01)")  # fmt: skip
+        parser.add_argument("--checkpointing", action="store_true",
+                            help="for long sequences: recompute activations in the training step and never hold all "
+                            "logits")  # fmt: skip
+
+    def run(self) -> None:
+        given, comparison = self.given, self.comparison()
+        if given.length < 2:
+            raise InputError("--length is below 2; give at least two tokens.")
+        if rope.UNIT not in [method for method, _ in comparison]:
+            raise InputError(f"times are relative to {rope.UNIT}; put {rope.UNIT} among the methods.")
+        run = {
+            "scale": self.model.folder,
+            "experiment": self.name,
+            "factor": self.factor,
+            "methods": [records.run_name(method, self.factor, options) for method, options in comparison],
+            "model": load_model.provenance(self.model.name),
+            "dtype": given.dtype,
+            "length": given.length,
+            "repeats": given.repeats,
+            "precision": given.precision,
+            **({"checkpointing": True} if given.checkpointing else {}),
+        }
+        for method, options in comparison:
+            run |= named(method, options)
+        file = self.to_measure(run, f"s={self.factor:g}")
+        if file is None:
+            return
+        place = self.journal_place(file, run["identity"])
+        with journal.Journal(place.with_name(f"{place.name}.0.jsonl")) as rounds:
+            step = saving_step(self.loaded.model) if given.checkpointing else plain_step
+            timed = Rounds(comparison, self.factor, step, rounds)
+            done = timed.run(self.loaded.model, given.length, given.repeats, given.precision)
+        self.finish(run | {"scores": timed.scores(done)}, file, timed.seconds(done))
 
 
 class Rounds:
@@ -122,17 +117,17 @@ class Rounds:
     def _round(self, model, tokens: torch.Tensor, number: int) -> dict[str, dict[str, float]]:
         names = list(self.settings)
         random.Random(number).shuffle(names)
-        found = {}
+        seconds = {}
         for name in names:
             method, options = self.settings[name]
             extend(model, method, self.factor, **options)
             _forward(model, tokens)  # warm the caches, which extending has cooled
-            found[name] = {phase: _seconds(work, model, tokens) for phase, work in self.phases.items()}
-        return found
+            seconds[name] = {phase: _seconds(work, model, tokens) for phase, work in self.phases.items()}
+        return seconds
 
     def scores(self, rounds: int) -> list[dict]:
         """Over the first `rounds`: the median seconds, and the median ratio to PI with its interval."""
-        found = []
+        rows = []
         for name in self.settings:
             for phase in self.phases:
                 taken, of_pi = (
@@ -140,11 +135,10 @@ class Rounds:
                     for which in (name, self.reference)
                 )
                 method, options = self.settings[name]
-                stated = harness.stated(method, options)  # without paths of this machine
-                row = {"run": name, "method": method, "options": stated, "again": name == self.again}
+                row = {"run": name, "method": method, "options": stated(method, options), "again": name == self.again}
                 row |= {"phase": phase, "seconds": float(np.median(taken)), "rounds": rounds}
-                found.append(row | _median_ratio(taken / of_pi))
-        return found
+                rows.append(row | _median_ratio(taken / of_pi))
+        return rows
 
     def seconds(self, rounds: int) -> float:
         """The sum of all timed seconds."""
@@ -195,5 +189,7 @@ def _finish() -> None:
         torch.cuda.synchronize()
 
 
+main = TimeCost.main
+
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

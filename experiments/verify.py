@@ -15,29 +15,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import InputError
-from experiments.lab import cli, records
+from experiments.kit import command_line, records
 
 _NOT_COMPARED = {"seconds", "environment", "identity", "ran_on"}
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m experiments.verify")
+    parser = command_line.parser(__doc__, prog="python -m experiments.verify")
     parser.add_argument("measured", type=Path, help="the directory of the records measured here")
     parser.add_argument(
         "--tolerance", type=float, default=2e-3, help="largest absolute difference allowed (default 0.002)"
     )
-    cli.add_results_argument(parser)
+    command_line.add_results_argument(parser)
     arguments = parser.parse_args()
 
     if not arguments.tolerance >= 0:
         raise InputError(f"the tolerance is {arguments.tolerance}; give a number of 0 or more.")
-    files = sorted(file for file in arguments.measured.rglob("*.json") if file.name != records.SCALE)
+    files = sorted(file for file in arguments.measured.rglob("*.json") if file.name != records.MODEL)
     if not files:
         raise InputError(f"no records under {arguments.measured}; measure first.")
-    differing, new = 0, 0
+    results, differing, new = arguments.results or records.RESULTS, 0, 0
     for file in files:
         name = file.relative_to(arguments.measured)
-        committed = arguments.results / name
+        committed = results / name
         if not committed.exists():
             print(f"{'new':>12}  {name}")
             new += 1
@@ -46,9 +46,7 @@ def main() -> None:
         differing += not difference <= arguments.tolerance  # NaN agrees with nothing
         print(f"{difference:12.1e}  {name}")
     if new == len(files):
-        raise InputError(
-            f"none of these {new} records has a counterpart under {arguments.results}; give another --results."
-        )
+        raise InputError(f"none of these {new} records has a counterpart under {results}; give another --results.")
     verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
     alone = f", {new} new" if new else ""
     print(f"{len(files) - new} records{alone}; {verdict} the committed ones (tolerance {arguments.tolerance:g}).")
@@ -84,4 +82,4 @@ def _leaves(node: object, key: tuple = ()) -> Iterator[tuple[tuple, object]]:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

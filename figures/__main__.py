@@ -1,7 +1,7 @@
 """python -m figures"""
 
-from experiments.lab import cli
+from experiments.kit import command_line
 from figures.kit.command import main
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from analysis import extension, metrics
+from analysis import metrics
+from analysis.beyond import loss_by_position
+from analysis.comparison import ablations
 from analysis.results import NotMeasured, Results
-from analysis.rows import ablations
 from core import rope
 from figures.kit import style
 
@@ -28,16 +29,16 @@ def build(results: Results) -> Figure:
     found = list(ablations(results, "longbench_e", "n_hat"))
     if not found:
         raise NotMeasured(
-            f"no ablation over n̂ by longbench_e under {results.folder / results.scale.name}; "
-            f"`make ablations SCALE={results.scale.name}` measures one."
+            f"no ablation over n̂ by longbench_e under {results.folder / results.model.name}; "
+            f"`make ablations MODEL={results.model.name}` measures one."
         )
     state, ablation = found[-1]
     rows = sorted(ablation.rows.items(), reverse=True)
-    moved = [1e3 * extension.disturbance(results, row) for _, row in rows]
+    moved = [1e3 * loss_by_position.disturbance(results, row) for _, row in rows]
     found = [row.scores(metrics.longbench_e) for _, row in rows]
     if any(AVERAGE not in scores for scores in found):
         raise NotMeasured(
-            f"longbench_e over n̂ under {results.folder / results.scale.name} has no samples of some lengths, and so no "
+            f"longbench_e over n̂ under {results.folder / results.model.name} has no samples of some lengths, and so no "
             "average; measure it without --limit and with all --tasks."
         )
     scores = [scores[AVERAGE] for scores in found]
@@ -57,7 +58,7 @@ def build(results: Results) -> Figure:
     axes.set_ylabel("score, mean over tasks")
     first = ablation.first
     kind = f", {first.first['benchmark']}" if "benchmark" in first.first else ""
-    axes.set_title(f"{results.scale.title}{kind},\n{state}, s = {first.setting.factor:g}", loc="left", fontsize=7)
+    axes.set_title(f"{results.model.title}{kind},\n{state}, s = {first.setting.factor:g}", loc="left", fontsize=7)
     axes.set_ylim(0)
     right.set_ylim(0)
     axes.legend(lines, ["score", "disturbance"], loc="lower left")

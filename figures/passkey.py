@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from analysis.comparison import Row, compared, in_comparison
 from analysis.results import NotMeasured, Results
-from analysis.rows import Row, compared, in_comparison
 from analysis.scores import stacked
 from core import rope
 from figures.kit import style
@@ -29,13 +29,13 @@ def build(results: Results) -> Figure:
         NotMeasured: no record of experiments.passkey.
     """
     results.require("passkey")
-    listed = in_comparison(results.scale)
+    listed = in_comparison(results.model)
     untrained, tuned = (compared(results, "passkey", trained).only(listed).rows for trained in (False, True))
     # The model that was not extended is the same at every factor.
     plain = [row for row in untrained if row.setting.method in (None, rope.ORIGINAL)][:1]
     states = [[row for row in rows if row.setting.method not in (None, rope.ORIGINAL)] for rows in (untrained, tuned)]
     if not (plain or states[0] or states[1]):
-        raise NotMeasured(f"no passkey record of {results.scale.name}'s comparison; run experiments.passkey first.")
+        raise NotMeasured(f"no passkey record of {results.model.name}'s comparison; run experiments.passkey first.")
     shown = sorted({(row.setting.factor, trained) for trained, rows in enumerate(states) for row in rows})
     shown = shown or [(plain[0].setting.factor, 0)]
     mapped = plain + sorted(states[True] or states[False], key=lambda row: row.setting.factor)
@@ -48,7 +48,7 @@ def build(results: Results) -> Figure:
     drawn = style.styles(row.setting for row in [*untrained, *tuned])
     for axes, (factor, trained) in zip(panels.ravel(), shown):
         curves = plain + [row for row in states[trained] if row.setting.factor == factor]
-        _curves(axes, curves, drawn, results.scale.context_length, factor)
+        _curves(axes, curves, drawn, results.model.context_length, factor)
         title = "fine-tuned" if trained else "without training" if factor > 1 else "as it is"
         axes.set_title(title + (f", s = {factor:g}" if factor > 1 else ""), loc="left")
     for axes in panels[:, 0]:

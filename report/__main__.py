@@ -15,20 +15,21 @@ from analysis import results
 from analysis.results import root
 from core import files
 from core.errors import InputError
-from experiments.lab import cli
-from experiments.lab.records import RESULTS, ROOT
+from experiments.kit import command_line
+from experiments.kit.records import RESULTS, ROOT
 from report import html
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m report")
-    parser.add_argument("--output", type=cli.directory, metavar="DIR", help="default build/report/")
-    cli.add_results_argument(parser)
+    parser = command_line.parser(__doc__, prog="python -m report")
+    parser.add_argument("--output", type=command_line.directory, metavar="DIR", help="default build/report/")
+    command_line.add_results_argument(parser)
     arguments = parser.parse_args()
-    if not results.scales(arguments.results):
-        raise InputError(f"no records under {arguments.results}; measure something, or give --results.")
-    output = arguments.output or default_output(arguments.results)
-    file = files.write(output / "index.html", html.build(arguments.results))
+    folder = results.place(None, arguments.results)
+    if not results.models(folder):
+        raise InputError(f"no records under {folder}; measure something, or give --results.")
+    output = arguments.output or default_output(folder)
+    file = files.write(output / "index.html", html.build(folder))
     print(os.path.relpath(file))
 
 
@@ -38,4 +39,4 @@ def default_output(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -15,10 +15,10 @@ import pandas as pd
 from analysis import published
 from core import files, rope
 from core.errors import InputError
-from experiments.lab import cli
-from experiments.lab.records import ROOT
+from experiments.kit import command_line
+from experiments.kit.records import ROOT
 from tables.kit import latex
-from tables.kit.model import Block, Cell, Table
+from tables.kit.table import Block, Cell, Table
 
 # Two decimals are printed: an average of rounded entries may differ by half a unit for each side.
 ROUNDING = 0.01
@@ -274,7 +274,7 @@ def claims() -> Iterator[Finding]:
         )
 
 
-# What the paper compares: methods with a fixed scale, and all that are not its own.
+# What the paper compares: methods with a fixed RoPE scale, and all that are not its own.
 _SCALED = (rope.UNIT, rope.RIVAL, rope.OURS)
 _RIVALS = tuple(name for name, method in rope.METHODS.items() if method.published and name != rope.OURS)
 
@@ -320,9 +320,11 @@ def build(checked: list[Finding]) -> Table:
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m report.audit")
+    parser = command_line.parser(__doc__, prog="python -m report.audit")
     parser.add_argument("--all", action="store_true", help="list what agrees, too")
-    parser.add_argument("--output", type=cli.directory, default=OUTPUT, metavar="DIR", help="default tables/paper/")
+    parser.add_argument(
+        "--output", type=command_line.directory, default=OUTPUT, metavar="DIR", help="default tables/paper/"
+    )
     arguments = parser.parse_args()
 
     checked = findings()
@@ -337,4 +339,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis import metrics, results
-from analysis.findings import NONE, Finding
-from analysis.verdicts import Test, ablations, disturbances, lengths, rivals, times
+from analysis.claims import Test, ablations, disturbances, lengths, rivals, times
+from analysis.claims.finding import NONE, Finding
 
 NOT_RUN = Finding(None, NONE, about="no record; it takes the paper's models and eight A100s")
 
@@ -33,9 +33,9 @@ class Claim:
     paper: str = ""
 
     def findings(self, folder: Path) -> list[Finding]:
-        """At every scale that has records under `folder`; NOT_RUN where none has."""
+        """At every model that has records under `folder`; NOT_RUN where none has."""
         measured = list(results.every(folder))
-        return [finding for test in self.tests for scale in measured for finding in test(scale)] or [NOT_RUN]
+        return [finding for test in self.tests for model in measured for finding in test(model)] or [NOT_RUN]
 
 
 CLAIMS = (

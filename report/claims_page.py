@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.decisions import CONTRADICTED, REPRODUCED, UNDECIDED
-from analysis.findings import EXACT, NONE, Fact, Finding, Quantity, overall
-from analysis.results import Scale
+from analysis.claims.finding import EXACT, NONE, Fact, Finding, Quantity, overall
+from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
+from analysis.results import Model
 from core import rope
 from report.claims import CLAIMS, Claim
 from tables.kit.markdown import text
-from tables.kit.model import interval, number
+from tables.kit.table import interval, number
 
 MEANING = {
     EXACT: "the paper's own numbers, computed again",
@@ -30,23 +30,23 @@ class Tested:
 
     Attributes:
         claim: the claim.
-        scale: the model; None if no model has a record of it.
+        model: the model; None if no model has a record of it.
         findings: what its tests found on the model.
     """
 
     claim: Claim
-    scale: Scale | None
+    model: Model | None
     findings: tuple[Finding, ...]
 
     @property
-    def model(self) -> str:
+    def name(self) -> str:
         """The model's name without its size; a dash if there is none."""
-        return text(self.scale.title.split(" (")[0]) if self.scale else "–"
+        return text(self.model.title.split(" (")[0]) if self.model else "–"
 
     @property
     def verdict(self) -> str:
         """Of all findings together."""
-        return overall([finding.verdict for finding in self.findings]) if self.scale else NONE
+        return overall([finding.verdict for finding in self.findings]) if self.model else NONE
 
     @property
     def share(self) -> str:
@@ -58,12 +58,12 @@ class Tested:
     @property
     def paper(self) -> str:
         """The paper's number; what the paper says if it states none."""
-        return (papers(_telling(self.findings, self.verdict)) if self.scale else "") or self.claim.paper
+        return (papers(_telling(self.findings, self.verdict)) if self.model else "") or self.claim.paper
 
     @property
     def ours(self) -> str:
         """The fact that tells most of what was measured."""
-        if not self.scale:
+        if not self.model:
             return self.findings[0].about
         fact = _telling(self.findings, self.verdict)
         start = f"s = {fact.factor:g}, " if fact.factor is not None else ""
@@ -134,8 +134,8 @@ def value(quantity: Quantity) -> str:
 def _by_model(claim: Claim, findings: list[Finding]) -> list[Tested]:
     by_name: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_name.setdefault(finding.scale.name if finding.scale else "", []).append(finding)
-    return [Tested(claim, own[0].scale, tuple(own)) for own in by_name.values()]
+        by_name.setdefault(finding.model.name if finding.model else "", []).append(finding)
+    return [Tested(claim, own[0].model, tuple(own)) for own in by_name.values()]
 
 
 def _telling(findings: tuple[Finding, ...], verdict: str) -> Fact:

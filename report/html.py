@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from core.errors import InputError
-from experiments.lab.records import RESULTS, ROOT
+from experiments.kit.records import RESULTS, ROOT
 from report.pages import anchor, pages
 
 _HERE = Path(__file__).parent

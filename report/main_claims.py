@@ -18,8 +18,8 @@ class Line:
         claim: empty in a claim's further lines.
         paper: its number, or what it says; empty where it is that of the line above.
         ours: what was measured on the first of the models, with its interval.
-        verdict: one of analysis.findings.VERDICTS.
-        scales: (name, title) of the models on which it came out.
+        verdict: one of analysis.claims.finding.VERDICTS.
+        models: (name, title) of the models on which it came out.
         section: of those models' pages.
     """
 
@@ -27,7 +27,7 @@ class Line:
     paper: str
     ours: str
     verdict: str
-    scales: tuple[tuple[str, str], ...]
+    models: tuple[tuple[str, str], ...]
     section: str
 
 
@@ -43,7 +43,7 @@ def _lines(models: list[Tested]) -> Iterator[Line]:
         by_verdict.setdefault(one.verdict, []).append(one)
     before = None
     for verdict, (first, *others) in by_verdict.items():
-        scales = tuple((one.scale.name, one.scale.title) for one in (first, *others) if one.scale)
+        titles = tuple((one.model.name, one.model.title) for one in (first, *others) if one.model)
         claim, paper = "" if before is not None else first.claim.headline, "" if first.paper == before else first.paper
-        yield Line(claim, paper, first.ours, verdict, scales, first.claim.shown[0])
+        yield Line(claim, paper, first.ours, verdict, titles, first.claim.shown[0])
         before = first.paper

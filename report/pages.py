@@ -1,11 +1,11 @@
 """The pages that say what came out, from templates and records.
 
-    python -m report.pages                 results/<scale>/README.md of every scale, results/claims.md, and the
+    python -m report.pages                 results/<model>/README.md of every model, results/claims.md, and the
                                            repository's own pages
-    python -m report.pages --scale tiny    one scale's page
+    python -m report.pages --model tiny    one model's page
 
-A scale's page is rendered from templates/<scale>.md, whose prose is about the repository's own records, where there is
-one, and from templates/scale.md otherwise. A sentence that the records no longer bear out is an error.
+A model's page is rendered from templates/<model>.md, whose prose is about the repository's own records, where there is
+one, and from templates/model.md otherwise. A sentence that the records no longer bear out is an error.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pathlib import Path
 
 import jinja2
 
-from analysis import cost, results
-from analysis.results import Results
+from analysis import results, time_taken
+from analysis.results import Results, place
 from core import files, rope
 from core.errors import InputError
-from experiments.lab import cli
-from experiments.lab.records import RESULTS, ROOT
+from experiments.kit import command_line
+from experiments.kit.records import RESULTS, ROOT
 from report import audit, claims_page, main_claims, planned
-from report.differences import DIFFERENCES
-from report.language import FILTERS, RIVAL, View, environment, holds
+from report.model_view import FILTERS, RIVAL, View, environment, holds
+from report.paper_and_code import DIFFERENCES
 from tables.kit import markdown
 
 TEMPLATES = Path(__file__).parent / "templates"
-# The repository's own pages, which speak of several scales: where each belongs.
+# The repository's own pages, which speak of several models: where each belongs.
 OVERALL = {
     "README.md": ROOT / "README.md",
     "experiments.md": ROOT / "experiments" / "README.md",
@@ -40,36 +40,36 @@ OVERALL = {
 }
 
 
-def pages(folder: Path, scale: str | None = None) -> dict[Path, str]:
-    """What belongs in which file: a scale's page; or every scale's, the claims, and the repository's own pages.
+def pages(folder: Path, model: str | None = None) -> dict[Path, str]:
+    """What belongs in which file: a model's page; or every model's, the claims, and the repository's own pages.
 
     Raises:
-        InputError: no such scale, or the records no longer say what a template does.
+        InputError: no such model, or the records no longer say what a template does.
     """
-    scales = [scale] if scale else results.scales(folder)
-    if not scales:
+    models = [model] if model else results.models(folder)
+    if not models:
         raise InputError(f"no records under {folder}; measure something, or give --results.")
-    made = {folder / name / "README.md": scale_page(Results.of(name, folder)) for name in scales}
-    if not scale:
+    made = {folder / name / "README.md": model_page(Results.of(name, folder)) for name in models}
+    if not model:
         made[folder / "claims.md"] = claims(folder, {file.parent.name: text for file, text in made.items()})
-    return made if scale or folder.resolve() != RESULTS else made | overall_pages()
+    return made if model or folder.resolve() != RESULTS else made | overall_pages()
 
 
-def scale_page(measured: Results) -> str:
-    """A scale's page."""
-    own = f"{measured.scale.name.replace('-', '_')}.md"
+def model_page(measured: Results) -> str:
+    """A model's page."""
+    own = f"{measured.model.name.replace('-', '_')}.md"
     ours = measured.folder.resolve() == RESULTS and (TEMPLATES / own).is_file()
-    return _render(own if ours else "scale.md", environment(View(measured, measured.folder / measured.scale.name)))
+    return _render(own if ours else "model.md", environment(View(measured, measured.folder / measured.model.name)))
 
 
-def claims(folder: Path, scale_pages: dict[str, str]) -> str:
-    """The page of the claims, which leads to those sections that the scales' pages have."""
+def claims(folder: Path, model_pages: dict[str, str]) -> str:
+    """The page of the claims, which leads to those sections that the models' pages have."""
     tested = claims_page.tested(folder)
     names = {
         "tested": tested,
         "counts": claims_page.counts(tested),
         "meanings": claims_page.MEANING,
-        "pages": scale_pages,
+        "pages": model_pages,
         "rival": RIVAL,
     }
     return _render("claims.md", names)
@@ -78,15 +78,15 @@ def claims(folder: Path, scale_pages: dict[str, str]) -> str:
 def overall_pages() -> dict[Path, str]:
     """The repository's own pages, by where each belongs."""
     checks = audit.findings()
-    of = {measured.scale.name: measured for measured in results.every()}
+    of = {measured.model.name: measured for measured in results.every()}
 
-    def took(scale: str, *experiments: str) -> str:
-        return View(of[scale], ROOT).took(*experiments)
+    def took(model: str, *experiments: str) -> str:
+        return View(of[model], ROOT).took(*experiments)
 
     names = {
         "cost": took,
-        "all": sum(cost.compute().values(), cost.Compute()),
-        "minutes": cost.commands(),
+        "all": sum(time_taken.compute().values(), time_taken.Compute()),
+        "minutes": time_taken.commands(),
         "main_claims": main_claims.lines(RESULTS),
         "differences": markdown.render(DIFFERENCES, caption=False),
         "planned": planned,
@@ -97,7 +97,7 @@ def overall_pages() -> dict[Path, str]:
     }
     made = {}
     for name, file in OVERALL.items():
-        views = {scale: View(measured, file.parent) for scale, measured in of.items()}
+        views = {model: View(measured, file.parent) for model, measured in of.items()}
         made[file] = _render(name, names | {"of": views})
     return made
 
@@ -126,15 +126,15 @@ def anchor(heading: str) -> str:
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m report.pages")
-    parser.add_argument("--scale", help="whose page (default: every scale that has records, and the overall pages)")
-    cli.add_results_argument(parser)
+    parser = command_line.parser(__doc__, prog="python -m report.pages")
+    parser.add_argument("--model", help="whose page (default: every model that has records, and the overall pages)")
+    command_line.add_results_argument(parser)
     arguments = parser.parse_args()
-    made = pages(arguments.results, arguments.scale)
+    made = pages(place(arguments.model, arguments.results), arguments.model)
     for file, text in made.items():
         files.write(file, text)
         print(os.path.relpath(file))
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

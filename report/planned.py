@@ -1,4 +1,4 @@
-"""What fine-tunes and suites take, by the dry run's arithmetic, for the page about the paper's scale.
+"""What fine-tunes and suites take, by the dry run's arithmetic, for the page about the paper's model.
 
 Torch is imported when it is asked, as parameters are counted on a model without data; all other pages do without.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.lab.scales import SCALES
+from experiments.base_models import MODELS
 
 GPUS, MEMORY = 8, 80  # of the paper's machine; GB of each
 
@@ -24,12 +24,12 @@ class Training:
     disk: float
 
 
-def training(scale: str, factor: float) -> Training:
-    """A scale's fine-tune by its own settings, as `experiments.finetune --dry-run` counts it."""
-    from experiments.lab import models
-    from experiments.lab.training import budget
+def training(model: str, factor: float) -> Training:
+    """A model's fine-tune by its own settings, as `experiments.finetune --dry-run` counts it."""
+    from experiments.kit import load_model
+    from experiments.training import budget
 
-    preset, config = SCALES[scale], models.architecture(scale)
+    preset, config = MODELS[model], load_model.architecture(model)
     length = round(preset.geometry.context_length * factor)
     settings = budget.fitted(config, preset.training, length, GPUS, MEMORY)
     plan = budget.Plan(length, preset.training.steps[factor], settings, GPUS, MEMORY)
@@ -42,24 +42,24 @@ def training(scale: str, factor: float) -> Training:
     )
 
 
-def suite(scale: str) -> str:
-    """What `experiments.rerun --plan` prints of a scale."""
-    from experiments.lab import cost
+def suite(model: str) -> str:
+    """What `experiments.rerun --plan` prints of a model."""
+    from experiments.kit import cost
 
-    plan = _plan(scale)
+    plan = _plan(model)
     return cost.report(plan, [*plan.chains(), *plan.timing()], GPUS, MEMORY)
 
 
-def whole(scale: str) -> tuple[float, float]:
-    """Days on the paper's machine that a scale's suite takes, and GB of disk."""
-    from experiments.lab import cost
+def whole(model: str) -> tuple[float, float]:
+    """Days on the paper's machine that a model's suite takes, and GB of disk."""
+    from experiments.kit import cost
 
-    plan = _plan(scale)
+    plan = _plan(model)
     found = cost.sum_of(cost.rows(plan, [*plan.chains(), *plan.timing()], GPUS, MEMORY))
     return found.hours / GPUS / 24, found.disk + cost.going_on(plan, GPUS)
 
 
-def _plan(scale: str):
-    from experiments.lab.plan import Plan
+def _plan(model: str):
+    from experiments.kit.plan import Plan
 
-    return Plan(scale, SCALES[scale], Path("build"), Path("build/results"))
+    return Plan(model, MODELS[model], Path("build"), Path("build/results"))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from analysis import extension, results
-from analysis.findings import VERDICTS
+from analysis import results
+from analysis.beyond import loss_by_position
+from analysis.claims.finding import VERDICTS
+from analysis.comparison import in_comparison
 from analysis.results import Results, root
-from analysis.rows import in_comparison
-from experiments.lab import cli
+from experiments.kit import command_line
 from report import claims_page
 from report.claims import CLAIMS
-from tables.kit.model import interval, number
+from tables.kit.table import interval, number
 
 _OUTPUTS = (("tables", ".tex"), ("figures", ".pdf"))
 
@@ -34,36 +35,38 @@ def build(folder: Path) -> str:
 
 
 def _made(measured: Results) -> Iterator[str]:
-    """A line for each kind of output of a scale."""
+    """A line for each kind of output of a model."""
     for kind, suffix in _OUTPUTS:
-        names = sorted(file.stem for file in (root(measured.folder) / kind / measured.scale.name).glob(f"*{suffix}"))
+        names = sorted(file.stem for file in (root(measured.folder) / kind / measured.model.name).glob(f"*{suffix}"))
         if names:
-            yield f"{kind}/{measured.scale.name}/: {len(names)} {kind if len(names) > 1 else kind[:-1]}"
-    if (measured.folder / measured.scale.name / "README.md").is_file():
-        yield f"results/{measured.scale.name}/README.md"
+            yield f"{kind}/{measured.model.name}/: {len(names)} {kind if len(names) > 1 else kind[:-1]}"
+    if (measured.folder / measured.model.name / "README.md").is_file():
+        yield f"results/{measured.model.name}/README.md"
 
 
 def _losses(measured: Results) -> list[str]:
     """The comparison without training at each factor, by range of positions."""
     lines = []
-    for factor in extension.measured_factors(measured):
-        rows = extension.untrained(measured, factor).only(in_comparison(measured.scale))
+    for factor in loss_by_position.measured_factors(measured):
+        rows = loss_by_position.untrained(measured, factor).only(in_comparison(measured.model))
         if not rows:
             continue
-        spans = ", ".join(extension.ranges(rows.first))
-        lines += ["", f"{measured.scale.title}, s = {factor:g}, without training, nats per token at {spans}:"]
+        spans = ", ".join(loss_by_position.ranges(rows.first))
+        lines += ["", f"{measured.model.title}, s = {factor:g}, without training, nats per token at {spans}:"]
         width = max(len(row.setting.name) for row in rows.rows)
         for row in rows.rows:
-            scores = "  ".join(f"{number(s.mean, 3)} {interval(s, 3)}" for s in extension.ranges(row.first).values())
+            scores = "  ".join(
+                f"{number(s.mean, 3)} {interval(s, 3)}" for s in loss_by_position.ranges(row.first).values()
+            )
             lines.append(f"  {row.setting.name:<{width}}  {scores}")
     return lines
 
 
 def main() -> None:
-    parser = cli.parser(__doc__, prog="python -m report.summary")
-    cli.add_results_argument(parser)
-    print(build(parser.parse_args().results))
+    parser = command_line.parser(__doc__, prog="python -m report.summary")
+    command_line.add_results_argument(parser)
+    print(build(results.place(None, parser.parse_args().results)))
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from analysis import disturbance
+from analysis.comparison import extended_length, tokens
 from analysis.disturbance import WAYS, Disturbed
 from analysis.results import Results
-from analysis.rows import extended_length, tokens
-from tables.kit.model import NO_RECORD, NONE, Block, Cell, Table, number, sentence_case
+from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, number, sentence_case
 
 _TITLES = dict(zip(WAYS, ("code, f32", "code, f64", "Eq. (7)")))
 
@@ -43,13 +43,13 @@ def _cell(row: Disturbed, factor: float, way: tuple[str, str] | None, least: flo
 
 
 def _caption(results: Results, factors: list[float]) -> str:
-    scale = results.scale
+    model = results.model
     by_hand = ", ".join(
-        f"{scale.n_hat[s]} at {tokens(extended_length(results, s))}" for s in factors if s in scale.n_hat
+        f"{model.n_hat[s]} at {tokens(extended_length(results, s))}" for s in factors if s in model.n_hat
     )
     return (
-        f"Disturbance (10⁻³ nat) of the distribution of a pair's angles, averaged over pairs, for {scale.title}'s "
-        f"geometry (d = {scale.geometry.head_dim}, L = {scale.context_length}, b = 360). “code” is KL(P_L ‖ P_L'), as "
+        f"Disturbance (10⁻³ nat) of the distribution of a pair's angles, averaged over pairs, for {model.title}'s "
+        f"geometry (d = {model.geometry.head_dim}, L = {model.context_length}, b = 360). “code” is KL(P_L ‖ P_L'), as "
         "the released code has it: in its float32 arithmetic (f32), and counted exactly (f64). “Eq. (7)” is "
         "KL(P_L' ‖ P_L) with ε = 10⁻⁸. Parentheses hold the number of interpolated dimensions, if DPRoPE chooses them."
         + (f" n̂ by hand: {by_hand}." if by_hand else "")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from analysis import metrics
 from analysis.results import Results
-from tables.kit.blocks import ablation
-from tables.kit.model import Table
+from tables.kit.benchmark_table import ablation
+from tables.kit.table import Table
 
 CAPTION = (
     "Influence of the number of intervals b on LongBench-E. Measured rows have 95 % intervals, and of the "

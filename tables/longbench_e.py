@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from analysis import metrics
 from analysis.results import Results
-from tables.kit.blocks import INTERVALS, Part, benchmark
-from tables.kit.model import Table
+from tables.kit.benchmark_table import INTERVALS, Part, benchmark
+from tables.kit.table import Table
 
 CAPTION = (
     f"LongBench-E, mean score over its tasks by length in words. Measured rows: {INTERVALS}. A miniature is "

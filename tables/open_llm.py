@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from analysis import metrics
 from analysis.results import Results
-from tables.kit.blocks import INTERVALS, Part, benchmark
-from tables.kit.model import Table
+from tables.kit.benchmark_table import INTERVALS, Part, benchmark
+from tables.kit.table import Table
 
 CAPTION = (
     "Open LLM benchmarks (%): TruthfulQA (mc2, 0-shot), HellaSwag (0-shot), MMLU (5-shot), ARC-c (25-shot), fewer "

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from analysis import metrics, passkey
+from analysis.comparison import STATES, compared
 from analysis.results import Results
-from analysis.rows import STATES, compared
-from tables.kit.blocks import titled
-from tables.kit.model import NO_RECORD, Block, Cell, Table, interval, noted, sentence_case
+from tables.kit.benchmark_table import titled
+from tables.kit.table import NO_RECORD, Block, Cell, Table, interval, noted, sentence_case
 
 CAPTION = (
     "Passkeys found, out of those asked for, by the length of the text in tokens. Counts add up all training seeds, "
@@ -24,7 +24,7 @@ def build(results: Results) -> Table:
         left_out += rows.left_out
         if rows:
             found = [(name, passkey.by_length(row)) for name, row in titled(rows, metrics.passkey)]
-            blocks.append(_block(f"{results.scale.title}, measured {state}", found))
+            blocks.append(_block(f"{results.model.title}, measured {state}", found))
     return noted(Table("passkey", CAPTION, tuple(blocks), "Figure 4"), left_out)
 
 

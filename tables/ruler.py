@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from analysis import metrics
 from analysis.results import Results
-from tables.kit.blocks import Part, benchmark
-from tables.kit.model import Table
+from tables.kit.benchmark_table import Part, benchmark
+from tables.kit.table import Table
 
 CAPTION = (
     "RULER: the mean score (%) of its tasks, by evaluation length in tokens. Measured rows have 95 % intervals for "

@@ -8,8 +8,8 @@ from __future__ import annotations
 from analysis import time_cost
 from analysis.results import Results
 from core import rope
-from tables.kit.blocks import published_blocks
-from tables.kit.model import Table, score_block
+from tables.kit.benchmark_table import published_blocks
+from tables.kit.table import Table, score_block
 
 UNIT = rope.METHODS[rope.UNIT].title
 CAPTION = (
@@ -24,6 +24,6 @@ def build(results: Results) -> Table:
     blocks = []
     for record in results.require("time_cost"):
         rounds, factor = record["scores"][0]["rounds"], record["factor"]
-        title = f"{results.scale.title}, measured at {record['length']} tokens, {rounds} rounds, s = {factor:g}"
+        title = f"{results.model.title}, measured at {record['length']} tokens, {rounds} rounds, s = {factor:g}"
         blocks.append(score_block(title, time_cost.rows(record), digits=3, best=None))
     return Table("time_cost", CAPTION, (*published_blocks("time_cost"), *blocks), "Table 9")

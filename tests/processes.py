@@ -10,7 +10,7 @@ from collections.abc import Callable
 from accelerate.state import AcceleratorState
 from tqdm import tqdm
 
-from experiments.lab import cli
+from experiments.kit import command_line
 
 
 def fork(work: Callable[[], object]) -> int:
@@ -42,7 +42,7 @@ def command(module: str, *arguments, environment: dict[str, str] | None = None) 
         os.environ |= environment or {}
         AcceleratorState._reset_state(reset_partial_state=True)  # of what this process has run before
         sys.argv = [module, *map(str, arguments)]
-        cli.run(importlib.import_module(module).main)
+        command_line.run(importlib.import_module(module).main)
 
     return fork(work)
 

@@ -12,8 +12,8 @@ import figures
 from analysis.results import Results
 from core import rope
 from core.methods import fixed
-from experiments.lab import scales
-from experiments.lab.records import ROOT
+from experiments import base_models
+from experiments.kit.records import ROOT
 from tests.experiments.conftest import call  # noqa: F401  (a fixture)
 
 BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL))
@@ -22,7 +22,7 @@ BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """Where the files of a stranger lie; each package finds them as its own."""
-    for package in (harnesses, experiments, figures, scales):
+    for package in (harnesses, experiments, figures, base_models):
         folder = tmp_path / package.__name__.replace(".", "/")
         folder.mkdir(parents=True)
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
@@ -46,23 +46,23 @@ def test_a_method_reaches_command_line_records_tables_and_figures(linear_ramp, c
     assert status == 0 and "divide by" in out
     results = tmp_path / "results"
     for method in ("linear-ramp", rope.ORIGINAL):
-        line = ("passkey", "--scale", "smoke", "--method", method, "--lengths", 1024, "--depths", 1, "--keys", 1)
+        line = ("passkey", "--model", "smoke", "--method", method, "--lengths", 1024, "--depths", 1, "--keys", 1)
         assert call(*line, "--results", results)[0] == 0
-    assert call("disturbance", "--scale", "smoke", "--factor", 2, "--results", results)[0] == 0
-    assert call("tables.kit.command", "passkey", "disturbance", "--scale", "smoke", "--results", results)[0] == 0
+    assert call("disturbance", "--model", "smoke", "--factor", 2, "--results", results)[0] == 0
+    assert call("tables.kit.command", "passkey", "disturbance", "--model", "smoke", "--results", results)[0] == 0
     for table in ("passkey", "disturbance"):
         assert "Linear ramp" in (tmp_path / "tables" / "smoke" / f"{table}.tex").read_text()
-    assert call("figures.kit.command", "passkey", "--scale", "smoke", "--results", results)[0] == 0
+    assert call("figures.kit.command", "passkey", "--model", "smoke", "--results", results)[0] == 0
     figure = importlib.import_module("figures.passkey").build(Results.of("smoke", results))
     assert "Linear ramp" in {text.get_text() for legend in _legends(figure) for text in legend.get_texts()}
-    assert ("linear-ramp", {}) in scales.get("tiny").comparison(2)
+    assert ("linear-ramp", {}) in base_models.get("tiny").comparison(2)
 
 
 def test_a_figure_is_one_file(checkout, call, tmp_path):
     checkout("figures/cumulative.py")
     results = tmp_path / "results"
-    assert call("disturbance", "--scale", "smoke", "--results", results)[0] == 0
-    assert call("figures.kit.command", "cumulative", "--scale", "smoke", "--results", results)[0] == 0
+    assert call("disturbance", "--model", "smoke", "--results", results)[0] == 0
+    assert call("figures.kit.command", "cumulative", "--model", "smoke", "--results", results)[0] == 0
     assert (tmp_path / "figures" / "smoke" / "cumulative.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -70,23 +70,23 @@ def test_a_benchmark_is_a_harness_and_a_script(checkout, call, tmp_path):
     checkout("eval/copying.py")
     checkout("experiments/copying.py")
     results = tmp_path / "results"
-    line = ("copying", "--scale", "smoke", "--method", rope.ORIGINAL, rope.OURS, "--samples", 2, "--results", results)
+    line = ("copying", "--model", "smoke", "--method", rope.ORIGINAL, rope.OURS, "--samples", 2, "--results", results)
     assert call(*line)[0] == 0
-    assert call("tables.kit.command", "copying", "--scale", "smoke", "--results", results)[0] == 0
+    assert call("tables.kit.command", "copying", "--model", "smoke", "--results", results)[0] == 0
     table = (tmp_path / "tables" / "smoke" / "copying.tex").read_text()
     assert "copied" in table and "DPRoPE" in table
 
 
 def test_a_scale_is_one_file(checkout, call, monkeypatch, tmp_path):
     checkout("experiments/lab/scales/mine.py")
-    monkeypatch.setitem(scales.SCALES, "mine", scales.found()["mine"])
-    status, out, _ = call("rerun", "--scale", "mine", "--list")
-    assert status == 0 and "experiments.perplexity --scale mine --method dprope" in out
+    monkeypatch.setitem(base_models.MODELS, "mine", base_models.found()["mine"])
+    status, out, _ = call("rerun", "--model", "mine", "--list")
+    assert status == 0 and "experiments.perplexity --model mine --method dprope" in out
     results = tmp_path / "results"
-    line = ("perplexity", "--scale", "mine", "--method", rope.OURS, "--lengths", 512, 1024, "--tokens", 2048)
+    line = ("perplexity", "--model", "mine", "--method", rope.OURS, "--lengths", 512, 1024, "--tokens", 2048)
     assert call(*line, "--results", results)[0] == 0
-    assert json.loads((results / "mine" / "scale.json").read_text())["title"] == "My Llama"
-    assert call("tables.kit.command", "perplexity", "--scale", "mine", "--results", results)[0] == 0
+    assert json.loads((results / "mine" / "model.json").read_text())["title"] == "My Llama"
+    assert call("tables.kit.command", "perplexity", "--model", "mine", "--results", results)[0] == 0
     assert "My Llama" in (tmp_path / "tables" / "mine" / "perplexity.tex").read_text()
 
 

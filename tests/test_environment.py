@@ -9,7 +9,7 @@ import subprocess
 import pytest
 import yaml
 
-from experiments.lab.records import ROOT
+from experiments.kit.records import ROOT
 
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 OPTIONAL = "requirements-flash.txt"

@@ -11,7 +11,7 @@ from importlib.metadata import packages_distributions
 import pytest
 from packaging.requirements import Requirement
 
-from experiments.lab.records import ROOT
+from experiments.kit.records import ROOT
 
 # A random Llama is extended, exported and loaded again; prints where dprope lies and which other modules came along.
 PROGRAM = """

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from experiments.lab.records import ROOT
+from experiments.kit.records import ROOT
 
 
 def pins(file: str, pattern: str = r"^\s*(?:- )?([A-Za-z0-9_.-]+)==([^\s;]+)") -> dict[str, str]:

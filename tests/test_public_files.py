@@ -8,7 +8,7 @@ import tomllib
 import yaml
 
 from eval import hub
-from experiments.lab.records import ROOT
+from experiments.kit.records import ROOT
 from tests.test_project import pins
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from experiments.lab.records import ROOT
+from experiments.kit.records import ROOT
 from tests.models import checkpoint
 
 README = (ROOT / "README.md").read_text()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 from scipy.special import ndtri
 
@@ -12,9 +9,8 @@ from ..angles import angle_distribution
 from ..disturbance import disturbance, margin_noise, select_interpolated, strategy_disturbance
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
-from ..relative import Profile, least_disturbing
-from ..rope import COVERED, NTK, ORIGINAL, OURS, OURS_BY_NOISE, RELATIVE, RIVAL, UNIT, get, register, scale
-from .parts import divide, interpolate, positive, yarn_temperature
+from ..rope import COVERED, NTK, ORIGINAL, OURS, OURS_BY_NOISE, RIVAL, UNIT, get, register, scale
+from .parts import interpolate, positive, yarn_temperature
 
 
 @register(
@@ -129,25 +125,3 @@ def dprope_covered(
     if attention_factor is None:
         attention_factor = yarn_temperature(factor)
     return interpolate(geometry, factor, geometry.wavelength > length, attention_factor)
-
-
-@register(RELATIVE, "DPRoPE, relative", styles=(("#DDAA33", (0, (6, 1, 1, 1))), ("#BB5566", (0, (2, 1, 2, 3)))))
-def dprope_relative(
-    geometry: RopeGeometry,
-    factor: float,
-    *,
-    profile: str | os.PathLike | None = None,
-    attention_factor: float | None = None,
-) -> RopeScaling:
-    """Divide each pair by the λ_i from 1 to s that minimises a disturbance of relative positions.
-
-    Within L, this disturbance is the change of the rotation between two tokens, weighted by the attention that goes to
-    their distance. Beyond L, it is how far that rotation lies outside the arc that pre-training covered. See
-    :mod:`core.relative`.
-
-    Args:
-        profile: a record of experiments.attention_distance; by default attention that falls as 1/Δ with distance Δ.
-        attention_factor: by default YaRN's 0.1·ln s + 1.
-    """
-    by = least_disturbing(geometry, factor, None if profile is None else Profile.read(Path(profile)))
-    return divide(geometry, factor, by, yarn_temperature(factor) if attention_factor is None else attention_factor)

@@ -1,7 +1,7 @@
-"""The command line of all figures: read records, write figures/<scale>/NAME.pdf and NAME.png.
+"""The command line of all figures: read records, write figures/<model>/NAME.pdf and NAME.png.
 
-    python -m figures                        every figure of every scale whose records or whose code have changed
-    python -m figures passkey --scale tiny   one of them, in any case
+    python -m figures                        every figure of every model whose records or whose code have changed
+    python -m figures passkey --model tiny   one of them, in any case
 
 A figure is a module of this folder; CONTRIBUTING.md shows how to add one. Its docstring is its caption: the first line
 is the title, what follows says how to read it.
@@ -23,7 +23,7 @@ from analysis import rendering
 from analysis.results import Results
 from core import files
 from core.errors import InputError
-from experiments.lab import cli
+from experiments.kit import command_line
 from figures.kit import style
 
 # Without a date or a program's version, so that the same records give the same files.
@@ -37,7 +37,7 @@ def names() -> list[str]:
 
 
 def build(name: str, results: Results) -> Figure:
-    """A figure of a scale.
+    """A figure of a model.
 
     Raises:
         NotMeasured: no record of what it shows.
@@ -63,7 +63,7 @@ def caption(name: str) -> tuple[str, str]:
 
 
 def write(name: str, results: Results, folder: Path) -> list[Path]:
-    """Render one figure of a scale."""
+    """Render one figure of a model."""
     figure = build(name, results)
     if layout := figure.get_layout_engine():  # once for both formats
         layout.execute(figure)
@@ -90,4 +90,4 @@ def sources() -> list[Path]:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from analysis.comparison import Setting, extended_length, tokens
 from analysis.results import Results
-from analysis.rows import Setting, extended_length, tokens
 from figures.kit import style
 
 FLOOR = 1e-5  # nats; smaller disturbances are drawn here
@@ -22,7 +22,7 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
         names: of the methods to draw, by method; the last of the first three is filled.
     """
     runs = sorted(results.require("disturbance"), key=lambda run: run["factor"])
-    geometry = results.scale.geometry
+    geometry = results.model.geometry
     height = 0.5 + 1.5 * len(runs) + 0.12 * (len(names) // 4)
     figure, rows = plt.subplots(len(runs), 1, figsize=(style.COLUMN, height), sharex=True, squeeze=False)
     for axes, run in zip(rows[:, 0], runs):

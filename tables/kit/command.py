@@ -1,7 +1,7 @@
-"""The command line of all tables: read records, write tables/<scale>/NAME.tex.
+"""The command line of all tables: read records, write tables/<model>/NAME.tex.
 
-    python -m tables                      every table of every scale that has records
-    python -m tables ruler --scale tiny   one of them
+    python -m tables                      every table of every model that has records
+    python -m tables ruler --model tiny   one of them
 
 A name that is no table here but an experiment with records gets a table of the scores that they hold.
 """
@@ -18,10 +18,10 @@ from analysis import metrics, rendering
 from analysis.results import Results
 from core import files
 from core.errors import InputError
-from experiments.lab import cli
+from experiments.kit import command_line
 from tables.kit import latex
-from tables.kit.blocks import benchmark
-from tables.kit.model import Table
+from tables.kit.benchmark_table import benchmark
+from tables.kit.table import Table
 
 
 def names() -> list[str]:
@@ -32,7 +32,7 @@ def names() -> list[str]:
 
 
 def build(name: str, measured: Results) -> Table:
-    """A table of a scale.
+    """A table of a model.
 
     Raises:
         NotMeasured: no record of what it shows.
@@ -50,14 +50,14 @@ def main() -> None:
 
 
 def write(name: str, measured: Results, folder: Path) -> list[Path]:
-    """Render one table of a scale; what it leaves out is named on the terminal, too."""
+    """Render one table of a model; what it leaves out is named on the terminal, too."""
     table = build(name, measured)
     for note in table.notes:
-        print(f"note: {measured.scale.name}, {name}: {note}", file=sys.stderr)
+        print(f"note: {measured.model.name}, {name}: {note}", file=sys.stderr)
     file = folder / f"{name}.tex"
     files.write(file, latex.render(table))
     return [file]
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    command_line.run(main)

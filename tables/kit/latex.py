@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tables.kit.model import Block, Cell, Table
+from tables.kit.table import Block, Cell, Table
 
 _WIDE = 6  # columns from which print is smaller
 _FULL, _OVERFULL = 104, 120  # characters of a line from which it is smaller yet, and from which intervals stand below

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tables.kit.model import Block, Cell, Table
+from tables.kit.table import Block, Cell, Table
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|])")
 

@@ -47,7 +47,7 @@ class Made:
         """What is in memory, written out."""
         folder = self.folder / str(next(self._count))
         (folder / name).mkdir(parents=True)
-        (folder / name / "scale.json").write_text(json.dumps(self.facts))
+        (folder / name / "model.json").write_text(json.dumps(self.facts))
         for file, record in self.records.items():
             path = folder / name / file
             path.parent.mkdir(exist_ok=True)
@@ -63,7 +63,7 @@ class Made:
         far = LENGTH * factor
         ranges = [(0, LENGTH), (LENGTH, (LENGTH + far) // 2), ((LENGTH + far) // 2, far)]
         add(
-            "extension",
+            "loss_by_position",
             data={"A Book": "hash"},
             length=far,
             block=1024,
@@ -93,7 +93,6 @@ class Made:
         add("open_llm", names, by_document={task: [0.0, 1.0, min(better, 1.0)] for task in TASKS})
         buckets = {bucket: score(30 + better) for bucket in ("0-4k", "4-8k", "8k+")}
         add("longbench_e", {"buckets": buckets, "averages": {"Avg.": score(30 + better)}, "tasks": {"qasper": {}}})
-        add("previous_token", {"heads": [{}], "own": score(50), "scaled": score(5)})
         losses = {of: score(3.0 - better) for of in ("engine", "transformers", "unextended")}
         apart = {of: {"of_means": 0.0, "mean": 0.0, "largest": 0.0} for of in ("transformers", "unextended")}
         add(
@@ -123,24 +122,6 @@ class Made:
                 "curve": [{"step": 0, "tokens": 0} | point],
             }
             self.everything("factors", {"file": f"/somewhere/{name}.json"}, factor, better=better + 0.01 * seed)
-
-    def selections(self, factor=2) -> None:
-        """A record of experiments.selections: eight of them, whose loss falls with each pair that is interpolated."""
-        blocks = LENGTH * factor // 1024
-        chosen = [list(range(31, 31 - count, -1)) for count in range(8)]
-        losses = {f"dprope_n-hat={2 * len(pairs)}": [4.0 - 0.1 * len(pairs)] * blocks for pairs in chosen}
-        rows = [
-            {
-                "options": {"n_hat": 2 * len(pairs)},
-                "interpolated_pairs": sorted(pairs),
-                "disturbance": {"released": 1.0 - 0.1 * len(pairs), "equation": 0.1 * len(pairs)},
-                "within": score(3.0),
-                "beyond": score(3.0),
-            }
-            for pairs in chosen
-        ]
-        both = {name: score(0.0, 0.5) for name in ("released", "equation")}
-        self.add("selections", None, rows, factor, selections=list(losses), block=1024, blocks=losses, spearman=both)
 
 
 @pytest.fixture

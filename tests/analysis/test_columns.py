@@ -2,10 +2,11 @@
 
 import pytest
 
-from analysis import as_it_is, disturbance, n_hat, passkey, temperature, time_cost
+from analysis import disturbance, passkey, time_cost
+from analysis.beyond import n_hat, temperature, unextended
+from analysis.comparison import compared
 from analysis.disturbance import WAYS
 from analysis.results import Results
-from analysis.rows import compared
 from tests.analysis.made import score
 
 
@@ -29,12 +30,21 @@ def test_another_geometry_has_no_published_disturbance():
 def test_n_hat_by_hand_is_one_row_and_any_other_setting_its_own(made):
     made.facts["n_hat"] = {"2": 28, "4": 26}
     for factor, count in ((2, 28), (4, 26)):
-        settings = [("dprope", {"n_hat": count}), ("dprope", {"n_hat": 60}), ("my-method", {"strength": 3})]
+        settings = [
+            ("dprope", {"n_hat": count}),
+            ("dprope", {"n_hat": 60}),
+            ("pi", {"resonance": True}),
+            ("dropped", {}),
+        ]
         entry = {"precision": "float64", "convention": "released", "average": 1e-3, "interpolated_dimensions": 2}
         entries = [entry | {"method": method, "options": options} for method, options in settings]
         made.add("disturbance", None, entries, factor=factor)
     names = [row.name for row in disturbance.rows(made.results())]
-    assert names == ["DPRoPE (n̂ by hand)", "DPRoPE (n̂ = 60)", "my-method (strength = 3)"]
+    assert names == [
+        "DPRoPE (n̂ by hand)",
+        "DPRoPE (n̂ = 60)",
+        "PI (resonance)",
+    ]  # no row is of a method that is not registered
 
 
 def test_times_are_by_setting_and_phase():
@@ -82,7 +92,7 @@ def test_n_hat_by_every_evaluation(made):
 
     def extension(n_hat, *losses, **more):
         blocks = {"block": 4096, "blocks": {"A": list(losses)}, "ranges": ranges}
-        made.add("extension", "dprope", options={"n_hat": n_hat}, **blocks, **more)
+        made.add("loss_by_position", "dprope", options={"n_hat": n_hat}, **blocks, **more)
 
     extension(24, 9, 9, 3, 5)
     extension(8, 9, 9, 2, 2)
@@ -122,7 +132,7 @@ def test_the_model_as_it_is_comes_from_what_no_method_extended_first(made):
     made.add("passkey", None, keys(8192, 1.0), factor=1)
     made.add("passkey", "pi", keys(4096, 0.0))
     made.add("my_benchmark", "original", {"accuracy": score(12, n=30)})
-    lines = {line.name: line for line in as_it_is.lines(made.results())}
+    lines = {line.name: line for line in unextended.lines(made.results())}
     assert {name: line.score.mean for name, line in lines.items()} == {
         "Passkeys, 8k": 100,
         "Passkeys, 16k": 25,

@@ -4,7 +4,7 @@ import pytest
 
 from analysis import published
 from core.errors import InputError
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 
 FILES = sorted((RESULTS / "paper").glob("*.csv"))
 

@@ -1,5 +1,7 @@
 """Files and directories appear whole, whatever ends the writer; one process at a time makes a thing."""
 
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -106,6 +108,14 @@ def test_what_a_process_starts_holds_none_of_its_locks(tmp_path):
         pass
     os.kill(child, signal.SIGKILL)
     processes.wait(child)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
+def test_a_file_system_without_locks_is_worked_on_all_the_same(tmp_path, monkeypatch, number):
+    monkeypatch.setattr(fcntl, "flock", lambda *_: (_ for _ in ()).throw(OSError(number, "no locks")))
+    with files.lock(tmp_path / "journal"):
+        files.write(tmp_path / "a.txt", "whole")
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.txt", "whole")]
 
 
 def test_many_that_want_one_lock_hold_it_one_at_a_time(tmp_path):

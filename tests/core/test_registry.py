@@ -11,8 +11,9 @@ from core import rope
 from core.embedding import rope_geometry
 from core.extend import extend
 from core.rope import RopeScaling
-from experiments.lab import cli, scales
-from experiments.lab.records import ROOT
+from experiments import base_models
+from experiments.kit import command_line
+from experiments.kit.records import ROOT
 from tests.models import random_model
 
 FOLDERS = ("core", "eval", "experiments", "analysis", "tables", "figures", "report", "bench")
@@ -52,9 +53,9 @@ def halved(monkeypatch):
 
 def test_command_lines_offer_a_new_method_with_its_options(halved):
     parser = argparse.ArgumentParser()
-    cli.add_method_arguments(parser, several=True)
+    command_line.add_method_arguments(parser, several=True)
     arguments = parser.parse_args(["--method", "halved", rope.UNIT, "--first", "3", "--by", "2.5"])
-    assert cli.chosen_methods(arguments) == [("halved", {"first": 3, "by": 2.5}), (rope.UNIT, {})]
+    assert command_line.chosen_methods(arguments) == [("halved", {"first": 3, "by": 2.5}), (rope.UNIT, {})]
     with pytest.raises(SystemExit):
         parser.parse_args(["--first", "3.5"])
     text = " ".join(parser.format_help().split())
@@ -71,8 +72,8 @@ def test_a_new_method_extends_a_model(halved):
     assert cos[0, 0, :8].numpy() == pytest.approx(np.cos(300 * expected), abs=1e-4)
 
 
-@pytest.mark.parametrize("name", scales.SCALES)
+@pytest.mark.parametrize("name", base_models.MODELS)
 def test_a_new_method_is_compared_at_every_scale(halved, name):
-    before = [entry for entry in scales.get(name).comparison(2) if entry[0] != "halved"]
-    assert scales.get(name).comparison(2) == [*before, ("halved", {})]
-    assert ("halved", {}) not in scales.get(name).trained(2)  # which takes hours: a scale says so itself
+    before = [entry for entry in base_models.get(name).comparison(2) if entry[0] != "halved"]
+    assert base_models.get(name).comparison(2) == [*before, ("halved", {})]
+    assert ("halved", {}) not in base_models.get(name).trained(2)  # which takes hours: a scale says so itself

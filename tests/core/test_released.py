@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from core.disturbance import disturbance, select_interpolated
 from core.released import COUNT_OFFSET, angle_distribution_float32, inv_freq_float32
 from core.rope import RopeGeometry, scale
-from experiments.lab import records, scales
-from experiments.lab.records import RESULTS
+from experiments import base_models
+from experiments.kit import records
+from experiments.kit.records import RESULTS
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 
@@ -35,11 +36,11 @@ def test_frequencies_do_not_depend_on_the_processor(head_dim, base):
     assert inv_freq_float32(RopeGeometry(head_dim, base, 1024)).tolist() == [float(value) for value in expected]
 
 
-@pytest.mark.parametrize("scale_name", ["llama2-7b", "smollm2"])
+@pytest.mark.parametrize("own_name", ["llama2-7b", "smollm2"])
 @pytest.mark.parametrize("factor", [2, 4])
-def test_the_recorded_selection_comes_out_here(scale_name, factor):
+def test_the_recorded_selection_comes_out_here(own_name, factor):
     """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds of processor."""
-    geometry = scales.get(scale_name).geometry
+    geometry = base_models.get(own_name).geometry
     inv_freq = inv_freq_float32(geometry)
     before = angle_distribution_float32(inv_freq, geometry.context_length)
     longer = round(factor * geometry.context_length)
@@ -47,7 +48,7 @@ def test_the_recorded_selection_comes_out_here(scale_name, factor):
         disturbance(angle_distribution_float32(frequencies, longer), before, "released", epsilon=0)
         for frequencies in (inv_freq / np.float32(factor), inv_freq)
     ]
-    record = records.read(records.path(RESULTS, scale_name, "disturbance", f"s={factor:g}"))
+    record = records.read(records.path(RESULTS, own_name, "disturbance", f"s={factor:g}"))
     (row,) = [
         row
         for row in record["scores"]

@@ -7,8 +7,8 @@ from lm_eval.api.instance import Instance
 from core import clex
 from eval import generation, position_loss
 from eval.generation import Request, generate
+from eval.log_likelihood import SharedPrefixLM
 from eval.position_loss import position_losses
-from eval.shared_prefix import SharedPrefixLM
 from tests.core.test_clex import L, clex_model, full_logits, rotary, tokens
 from tests.models import byte_tokenizer
 

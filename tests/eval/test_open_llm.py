@@ -18,8 +18,8 @@ from scipy.stats import norm
 
 from core.errors import InputError, NonFiniteError
 from eval import open_llm
+from eval.log_likelihood import SharedPrefixLM
 from eval.open_llm import TASKS, aggregate, documents, evaluate, load
-from eval.shared_prefix import SharedPrefixLM
 from tests.models import byte_tokenizer, random_model
 
 SUBJECTS = {"abstract_algebra": 3, "high_school_us_history": 6, "virology": 4}  # test documents of each

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from experiments.lab import cli
+from experiments.kit import command_line
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def call(monkeypatch, capsys):
         capsys.readouterr()  # what the test's own preparations printed
         status = 0
         try:
-            cli.run(importlib.import_module(name if "." in name else f"experiments.{name}").main)
+            command_line.run(importlib.import_module(name if "." in name else f"experiments.{name}").main)
         except SystemExit as stop:
             status = stop.code
         captured = capsys.readouterr()

@@ -12,9 +12,9 @@ from transformers import AutoModelForCausalLM
 from core.disturbance import strategy_disturbance
 from core.errors import InputError
 from core.rope import RopeGeometry, scale
-from experiments import finetune
-from experiments.lab import records, scales
-from experiments.lab.records import ROOT
+from experiments import base_models, finetune
+from experiments.kit import records
+from experiments.kit.records import ROOT
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 
@@ -45,7 +45,7 @@ def test_extend_prints_every_decision_and_exports(call, model, tmp_path):
 
 
 def test_extend_without_output_reads_no_weights_and_writes_nothing(call, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("experiments.lab.models.load", lambda *_: pytest.fail("weights were read"))
+    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("weights were read"))
     monkeypatch.chdir(tmp_path)
     status, out, _ = call("extend", "--model", model, "--convention", "equation")
     assert status == 0 and "equation convention" in out
@@ -136,10 +136,10 @@ def test_bad_input_is_one_sentence_status_2_and_nothing_written(call, model, tmp
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["extension", "--scale", "gpt5"], "unknown scale 'gpt5'; choose one of"),
-        (["extension", "--books", "9"], "give 1 to 4"),
-        (["extension", "--text", "missing.txt"], "no text file at missing.txt"),
-        (["extension", "--factor", "1.01"], "choose another factor"),
+        (["loss_by_position", "--model", "gpt5"], "unknown scale 'gpt5'; choose one of"),
+        (["loss_by_position", "--books", "9"], "give 1 to 4"),
+        (["loss_by_position", "--text", "missing.txt"], "no text file at missing.txt"),
+        (["loss_by_position", "--factor", "1.01"], "choose another factor"),
         (["angle_distribution", "--pairs", "64"], "pairs 0 to 63"),
         (["disturbance", "--factor", "1"], "above 1"),
         (["generate", "--model", "{model}", "--prompt", ""], "prompt is empty"),
@@ -150,7 +150,7 @@ def test_bad_input_is_one_sentence_status_2_and_nothing_written(call, model, tmp
 )
 def test_bad_input_to_the_other_commands(call, model, tmp_path, arguments, says):
     name, *rest = (argument.format(model=model, empty=tmp_path) for argument in arguments)
-    if name in ("extension", "angle_distribution", "disturbance"):
+    if name in ("loss_by_position", "angle_distribution", "disturbance"):
         rest += ["--results", tmp_path]
     status, _, err = call(name, *rest)
     assert status == 2 and says in err and err.count("\n") == 1
@@ -166,7 +166,7 @@ def test_bad_input_to_the_other_commands(call, model, tmp_path, arguments, says)
         ("miniature", "--output"),
         ("pretrain", "--work"),
         ("rerun", "--output"),
-        ("extension", "--results"),
+        ("loss_by_position", "--results"),
         ("report.audit", "--output"),
         ("report.__main__", "--output"),
     ],
@@ -182,9 +182,9 @@ def test_a_file_in_the_way_of_what_is_to_be_written(call, tmp_path, name, option
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["experiments.disturbance", "--scale", "nowhere"], "unknown scale 'nowhere'; choose one of "),
-        (["tables", "extension", "--results", "{empty}"], "no records under"),
-        (["experiments.rerun", "--scale", "smoke", "--list"], "has no suite"),
+        (["experiments.disturbance", "--model", "nowhere"], "unknown scale 'nowhere'; choose one of "),
+        (["tables", "loss_by_position", "--results", "{empty}"], "no records under"),
+        (["experiments.rerun", "--model", "smoke", "--list"], "has no suite"),
     ],
 )
 def test_a_real_process_exits_with_2(tmp_path, arguments, says):
@@ -194,7 +194,9 @@ def test_a_real_process_exits_with_2(tmp_path, arguments, says):
     assert done.stderr.startswith("error: ") and says in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["extend", "generate", "extension", "disturbance", "angle_distribution", "verify"])
+@pytest.mark.parametrize(
+    "name", ["extend", "generate", "loss_by_position", "disturbance", "angle_distribution", "verify"]
+)
 def test_help_explains_itself(call, name):
     status, out, _ = call(name, "--help")
     assert status == 0 and f"python -m experiments.{name}" in out and len(out) > 400
@@ -220,12 +222,12 @@ def test_a_fine_tune_takes_n_hat_where_its_scale_trains_that(call, monkeypatch, 
             seen.append((output.name, settings["options"]))
             raise InputError("seen.")
 
-    preset = dataclasses.replace(scales.get("smoke"), n_hat={2: 6})
+    preset = dataclasses.replace(base_models.get("smoke"), n_hat={2: 6})
     monkeypatch.setattr(finetune, "Run", Seen)
     stated = {name: value for name, value in options.items() if value in given}
     for trains_n_hat, expected in ((True, options), (False, stated)):
-        monkeypatch.setitem(scales.SCALES, "smoke", dataclasses.replace(preset, trains_n_hat=trains_n_hat))
-        status, _, err = call("finetune", "--scale", "smoke", "--results", tmp_path, *given)
+        monkeypatch.setitem(base_models.MODELS, "smoke", dataclasses.replace(preset, trains_n_hat=trains_n_hat))
+        status, _, err = call("finetune", "--model", "smoke", "--results", tmp_path, *given)
         assert (status, err) == (2, "error: seen.\n")
         name, found = seen.pop()
         method = "pi" if "pi" in given else "dprope"

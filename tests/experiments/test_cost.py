@@ -3,14 +3,15 @@
 import pytest
 
 from eval.perplexity import windows
-from experiments.lab import cost, scales
-from experiments.lab.plan import Chain, Plan
-from experiments.lab.training import budget
+from experiments import base_models
+from experiments.kit import cost
+from experiments.kit.plan import Chain, Plan
+from experiments.training import budget
 
 
 @pytest.fixture
 def plan(tmp_path):
-    return Plan("llama2-7b", scales.get("llama2-7b"), tmp_path, tmp_path / "results")
+    return Plan("llama2-7b", base_models.get("llama2-7b"), tmp_path, tmp_path / "results")
 
 
 def prompts(plan, experiment, *words):
@@ -68,16 +69,16 @@ def test_prompts_are_decoded_as_many_at_a_time_as_fit(plan):
 @pytest.mark.parametrize("name", ["llama2-13b", "llama2-7b-rehearsal"])
 def test_a_plan_needs_neither_weights_nor_network(name, call, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    status, out, err = call("rerun", "--scale", name, "--plan", "--gpus", 4)
+    status, out, err = call("rerun", "--model", name, "--plan", "--gpus", 4)
     assert status == 0, err
     assert "4 A100s" in out
 
 
 def test_a_plan_for_gpus_that_cannot_share_a_batch_is_refused(call):
-    status, out, err = call("rerun", "--scale", "llama2-7b", "--plan", "--gpus", 7)
+    status, out, err = call("rerun", "--model", "llama2-7b", "--plan", "--gpus", 7)
     assert (status, out) == (2, "") and "7 GPUs" in err and err.count("\n") == 1
 
 
 def test_a_plan_of_nothing_for_a_gpu_is_refused(call):
-    status, out, err = call("rerun", "--scale", "llama2-7b", "--experiments", "disturbance", "--plan")
+    status, out, err = call("rerun", "--model", "llama2-7b", "--experiments", "disturbance", "--plan")
     assert (status, out) == (2, "") and err.count("\n") == 1

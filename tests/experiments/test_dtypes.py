@@ -7,7 +7,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from experiments.lab import harness, models, placing, scales
+from experiments import base_models
+from experiments.kit import experiment, load_model, processes
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 TRAINED = {"method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048, "identity": "abc",
@@ -17,8 +18,8 @@ TRAINED = {"method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7
 @pytest.fixture
 def on_gpu(monkeypatch):
     """Only said: nothing here computes on it."""
-    monkeypatch.setattr(models, "device", lambda: "cuda")
-    monkeypatch.setattr(placing, "place", lambda: None)
+    monkeypatch.setattr(load_model, "device", lambda: "cuda")
+    monkeypatch.setattr(processes, "place", lambda: None)
 
 
 @pytest.fixture(scope="module")
@@ -35,19 +36,21 @@ def stating(tmp_path_factory):
 
 
 def asked(*line):
-    return harness.Evaluation(harness.parser("", "passkey").parse_args([*map(str, line)]), "passkey").arguments.dtype
+    return experiment.Evaluation(
+        experiment.parser("", "passkey").parse_args([*map(str, line)]), "passkey"
+    ).arguments.dtype
 
 
 def test_on_a_cpu_it_is_float32_unless_another_is_asked_for(stating):
-    for line in (["--scale", "tiny"], ["--scale", "llama2-7b"], ["--model", stating / "float16"]):
+    for line in (["--model", "tiny"], ["--model", "llama2-7b"], ["--model", stating / "float16"]):
         assert asked(*line) == "float32"
-    assert asked("--scale", "tiny", "--dtype", "bfloat16") == "bfloat16"
+    assert asked("--model", "tiny", "--dtype", "bfloat16") == "bfloat16"
 
 
 def test_on_a_gpu_a_scale_says_so(on_gpu):
-    assert asked("--scale", "llama2-7b") == asked("--scale", "llama2-13b") == "bfloat16"
-    assert asked("--scale", "tiny") == asked("--scale", "smollm2") == "float32"
-    assert asked("--scale", "llama2-7b", "--dtype", "float32") == "float32"
+    assert asked("--model", "llama2-7b") == asked("--model", "llama2-13b") == "bfloat16"
+    assert asked("--model", "tiny") == asked("--model", "smollm2") == "float32"
+    assert asked("--model", "llama2-7b", "--dtype", "float32") == "float32"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_on_a_gpu_a_scale_says_so(on_gpu):
     [("float32", "float32"), ("float16", "float16"), ("bfloat16", "bfloat16"), ("none", "float32")],
 )
 def test_on_a_gpu_a_checkpoint_states_its_own(on_gpu, stating, stated, expected):
-    assert asked("--model", stating / stated) == models.chosen_dtype(None, str(stating / stated)) == expected
+    assert asked("--model", stating / stated) == load_model.chosen_dtype(None, str(stating / stated)) == expected
 
 
 def test_on_a_gpu_a_fine_tune_is_evaluated_as_its_scale_is(on_gpu, tmp_path):
@@ -67,7 +70,7 @@ def test_on_a_gpu_a_fine_tune_is_evaluated_as_its_scale_is(on_gpu, tmp_path):
 
 def test_a_sweep_states_another_dtype_and_only_that(tmp_path, call, monkeypatch):
     """Records in float32 are named as they were before there was a choice."""
-    monkeypatch.setattr("experiments.selections.RESAMPLES", 20)
+    monkeypatch.setattr("experiments.beyond.selections.RESAMPLES", 20)
     model = checkpoint(tmp_path / "toy", max_position_embeddings=32)
     (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 200)))
     command = ["selections", "--model", model, "--text", tmp_path / "book.txt", "--every", "8"]
@@ -93,4 +96,4 @@ def test_generate_takes_a_dtype(stating, call, monkeypatch):
 
 
 def test_each_scale_names_a_dtype_that_a_model_can_have():
-    assert {preset.gpu_dtype for preset in scales.SCALES.values()} <= {None, *models.HALF}
+    assert {preset.gpu_dtype for preset in base_models.MODELS.values()} <= {None, *load_model.HALF}

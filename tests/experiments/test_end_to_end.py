@@ -6,8 +6,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from analysis.results import Results
-from experiments.lab import texts
-from experiments.lab.records import ROOT
+from experiments.kit import texts
+from experiments.kit.records import ROOT
 from tables import perplexity
 
 LENGTH, STRIDE, TOKENS = 2048, 512, 2560  # L', so that windows are half beyond L
@@ -45,10 +45,10 @@ def test_a_fine_tune_reaches_the_table(call, folder):
     for book in texts.books(3)[1:]:
         (corpus / f"{book.title}.txt").write_text(book.text[:60_000])  # enough for a few steps, read in no time
     tuning = ["--steps", 2, "--length", 512, "--learning-rate", 3e-5, "--data", corpus, "--output", folder / "pi"]
-    made("finetune", "--scale", "tiny", "--method", "pi", *tuning)
+    made("finetune", "--model", "tiny", "--method", "pi", *tuning)
     window = ["--lengths", LENGTH, "--stride", STRIDE, "--tokens", TOKENS]
-    made("perplexity", "--scale", "tiny", "--method", "original", *window)
-    made("perplexity", "--scale", "tiny", "--method", "pi", *window)
+    made("perplexity", "--model", "tiny", "--method", "original", *window)
+    made("perplexity", "--model", "tiny", "--method", "pi", *window)
     made("perplexity", "--model", folder / "pi", *window)
 
     cells = {

@@ -12,7 +12,7 @@ from core import clex
 from core.extend import extend
 from eval import longbench, open_llm, passkey, ruler
 from experiments import perplexity
-from experiments.lab import harness, texts
+from experiments.kit import experiment, texts
 from tables.open_llm import extent
 from tests.core.test_clex import clex_model
 from tests.eval.test_open_llm import write_benchmarks
@@ -110,18 +110,18 @@ def test_perplexity_by_position_of_every_window(measure, monkeypatch, tmp_path):
 
 def test_perplexity_by_two_processes_reads_no_window_twice(measure, monkeypatch, tmp_path):
     given = []
-    original = harness.measure
+    original = experiment.measure
 
     def spy(run, file, keys, evaluate, together):
         given.append((keys, together))
         return original(run, file, keys, evaluate, together=together)
 
-    monkeypatch.setattr(harness, "measure", spy)
+    monkeypatch.setattr(experiment, "measure", spy)
     (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 900)))
     options = ["--lengths", "256", "512", "--stride", "128", "256", "--text", tmp_path / "book.txt"]
     measure("perplexity", "--method", "pi", *options)
     ((keys, together),) = given
-    shares = harness.divided(keys, together, 2)
+    shares = experiment.divided(keys, together, 2)
     assert sorted(shares[0] + shares[1]) == sorted(keys)
     begins = [{key.rsplit("/", 1)[1] for key in share} for share in shares]
     assert not begins[0] & begins[1]

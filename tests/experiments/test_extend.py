@@ -15,7 +15,7 @@ def model(tmp_path):
 
 @pytest.fixture
 def loads_nothing(monkeypatch):
-    monkeypatch.setattr("experiments.lab.models.load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("weights were loaded"))
 
 
 def test_a_checkpoint_keeps_its_weights(call, model, tmp_path, loads_nothing):
@@ -38,7 +38,7 @@ def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(
         asked.append((name, "*.bin" in ignore_patterns))
         return str(model)
 
-    monkeypatch.setattr("experiments.lab.snapshot.snapshot_download", download)
+    monkeypatch.setattr("experiments.kit.snapshot.snapshot_download", download)
     monkeypatch.setattr("experiments.extend.models._resolve", lambda name: ("owner/name", {}))
     monkeypatch.setattr("experiments.extend.models.check_config", lambda name: checked)
     from transformers import AutoConfig

@@ -21,7 +21,7 @@ import pyarrow.parquet
 import pytest
 
 from eval import hub, longbench, open_llm
-from experiments.lab.training import corpus
+from experiments.training import corpus
 from tests.eval.test_longbench import SAMPLE, hub_row
 from tests.eval.test_open_llm import SUBJECTS, write_benchmarks
 from tests.models import byte_tokenizer, random_model
@@ -157,14 +157,14 @@ def _take_for_hub(url, cache):
 
 def command(token, name, *arguments):
     """(exit status, stdout, stderr) of `python -m experiments.NAME arguments…` with this token, or None."""
-    from experiments.lab import cli
+    from experiments.kit import command_line
 
     os.environ["HF_TOKEN"] = token or ""
     sys.argv = [name, *map(str, arguments)]
     out, err, status = io.StringIO(), io.StringIO(), 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            cli.run(importlib.import_module(f"experiments.{name}").main)
+            command_line.run(importlib.import_module(f"experiments.{name}").main)
         except SystemExit as stop:
             status = stop.code
     return status, out.getvalue(), err.getvalue()
@@ -189,10 +189,10 @@ def anew(reader):
 @pytest.mark.parametrize(
     "name, arguments",
     [
-        ("passkey", ["--scale", "llama2-7b"]),
-        ("longbench_e", ["--scale", "llama2-7b"]),
+        ("passkey", ["--model", "llama2-7b"]),
+        ("longbench_e", ["--model", "llama2-7b"]),
         ("open_llm", ["--model", GATED]),
-        ("finetune", ["--scale", "llama2-7b"]),
+        ("finetune", ["--model", "llama2-7b"]),
     ],
 )
 def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, reader, tmp_path, name, arguments):
@@ -205,7 +205,7 @@ def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, r
 
 
 def test_a_token_without_access_or_without_an_account(served, reader, tmp_path):
-    arguments = ["passkey", "--scale", "llama2-7b", "--results", tmp_path]
+    arguments = ["passkey", "--model", "llama2-7b", "--results", tmp_path]
     refused = {token: reader(command, token, *arguments) for token in ("hf_other", "wrong")}
     assert {(status, err.count("\n")) for status, _, err in refused.values()} == {(2, 1)}
     assert f"{served.url}/{GATED}" in refused["hf_other"][2]
@@ -215,14 +215,14 @@ def test_a_token_without_access_or_without_an_account(served, reader, tmp_path):
 def loaded(name):
     import torch
 
-    from experiments.lab import models
+    from experiments.kit import load_model
 
     os.environ["HF_TOKEN"] = TOKEN
-    found = models.load(name)
+    found = load_model.load(name)
     with torch.no_grad():
         logits = found.model(torch.arange(40)[None]).logits
     text = found.tokenizer.decode(found.tokenizer("Ünï code").input_ids)
-    return logits.sum().item(), text, models.check_config(name).max_position_embeddings, models.provenance(name)
+    return logits.sum().item(), text, load_model.check_config(name).max_position_embeddings, load_model.provenance(name)
 
 
 def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, reader):
@@ -244,10 +244,10 @@ def test_a_model_that_is_here_is_loaded_without_asking(served, reader):
 
 
 def stated(name):
-    from experiments.lab import models
+    from experiments.kit import load_model
 
     hub.reach.cache_clear()
-    return models.provenance(name), models.facts(name, "model", 2)
+    return load_model.provenance(name), load_model.facts(name, "model", 2)
 
 
 def test_a_model_that_nobody_pinned_is_told_by_its_commit(served, reader, tmp_path):
@@ -393,9 +393,9 @@ def refusal(function, *arguments):
 
 
 def configured(name):
-    from experiments.lab import models
+    from experiments.kit import load_model
 
-    return models.check_config(name).to_dict()
+    return load_model.check_config(name).to_dict()
 
 
 @pytest.fixture

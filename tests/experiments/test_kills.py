@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 from tests import processes
 from tests.models import checkpoint
 
@@ -28,7 +28,7 @@ def inputs(tmp_path_factory):
     (root / "books" / "text.txt").write_text(" ".join(words))
     records_of_tiny = root / "kept" / "results"
     (records_of_tiny / "tiny").mkdir(parents=True)
-    for name in ("scale.json", "extension", "passkey"):
+    for name in ("model.json", "loss_by_position", "passkey"):
         (records_of_tiny / "tiny" / name).symlink_to(RESULTS / "tiny" / name)
     return {"model": checkpoint(root / "model", max_position_embeddings=128), "books": root / "books",
             "tiny": records_of_tiny}  # fmt: skip

@@ -10,7 +10,8 @@ import torch
 
 from core.disturbance import select_interpolated, strategy_disturbance
 from core.embedding import rope_geometry
-from experiments.lab import models, scales, texts
+from experiments import base_models
+from experiments.kit import load_model, texts
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def smollm2():
     with pytest.MonkeyPatch.context() as patch:
         for slow in ("GGUFReader", "get_tensor_name_map"):  # called anew, for seconds, where they give the same again
             patch.setattr(gguf, slow, functools.cache(getattr(gguf, slow)))
-        yield models.load("smollm2")
+        yield load_model.load("smollm2")
 
 
 def test_weights_are_the_dequantised_blocks_of_the_file(smollm2):
@@ -39,7 +40,7 @@ def test_weights_are_the_dequantised_blocks_of_the_file(smollm2):
 
 
 def test_the_preset_states_the_models_own_geometry(smollm2):
-    assert rope_geometry(smollm2.model) == scales.get("smollm2").geometry
+    assert rope_geometry(smollm2.model) == base_models.get("smollm2").geometry
     assert not hasattr(smollm2.model.config, "quantization_config")
 
 
@@ -54,10 +55,10 @@ def test_it_knows_english(smollm2):
 
 @pytest.mark.parametrize("factor", [2, 4])
 def test_n_hat_of_smollm2_is_the_least_that_interpolates_every_unfinished_pair(factor):
-    geometry = scales.get("smollm2").geometry
+    geometry = base_models.get("smollm2").geometry
     margins = strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
     unfinished = geometry.wavelength > geometry.context_length
-    n_hat = scales.get("smollm2").n_hat[factor]
+    n_hat = base_models.get("smollm2").n_hat[factor]
     assert select_interpolated(*margins, n_hat=n_hat)[unfinished].all()
     assert not select_interpolated(*margins, n_hat=n_hat - 2)[unfinished].all()
 

@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from core.errors import InputError
-from experiments.lab import records
-from experiments.lab.journal import Journal
+from experiments.kit import records
+from experiments.kit.journal import Journal
 from experiments.verify import largest_difference
 
 

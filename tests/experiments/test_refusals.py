@@ -16,8 +16,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from experiments.lab import cli, records
-from experiments.lab.records import ROOT
+from experiments.kit import command_line, records
+from experiments.kit.records import ROOT
 from tests import processes
 from tests.models import checkpoint
 
@@ -165,7 +165,7 @@ def test_configurations_that_describe_no_model(refused, places, kind):
 
 @pytest.mark.parametrize("line", rows("""
     no method: passkey --model {model} --method nonesuch
-    no scale: passkey --scale nonesuch
+    no scale: passkey --model nonesuch
     factor nan: passkey --model {model} --method pi --factor nan
     factor inf: passkey --model {model} --method pi --factor inf
     factor 0: passkey --model {model} --method pi --factor 0
@@ -194,11 +194,11 @@ def test_configurations_that_describe_no_model(refused, places, kind):
     unknown length: ruler --model {model} --lengths long
     repeats 0: time_cost --model {model} --method pi --repeats 0
     precision 0: time_cost --model {model} --method pi --precision 0
-    experiments by no name: rerun --scale tiny --output {out} --experiments nonesuch
-    benchmarks that are not there: rerun --scale tiny --output {out} --benchmarks {nowhere}
-    books that are not there: rerun --scale tiny --output {out} --books {nowhere}
-    corpus that is not there: rerun --scale tiny --output {out} --corpus {nowhere}
-    methods by no name: rerun --scale tiny --output {out} --methods nonesuch
+    experiments by no name: rerun --model tiny --output {out} --experiments nonesuch
+    benchmarks that are not there: rerun --model tiny --output {out} --benchmarks {nowhere}
+    books that are not there: rerun --model tiny --output {out} --books {nowhere}
+    corpus that is not there: rerun --model tiny --output {out} --corpus {nowhere}
+    methods by no name: rerun --model tiny --output {out} --methods nonesuch
     tables of nothing: tables.__main__ --results {nowhere}
     figures of nothing: figures.__main__ --results {nowhere}
     report of nothing: report.__main__ --results {nowhere}
@@ -252,8 +252,8 @@ def test_models(refused, line):
     a name too long: {long}
 """))  # fmt: skip
 @pytest.mark.parametrize("command", ["passkey --model {model} --results", "finetune --model {model} --steps 1 --output",
-                                     "extend --model {model} --output", "rerun --scale tiny --output",
-                                     "disturbance --scale tiny --results", "report.__main__ --output"])  # fmt: skip
+                                     "extend --model {model} --output", "rerun --model tiny --output",
+                                     "disturbance --model tiny --results", "report.__main__ --output"])  # fmt: skip
 def test_places_to_write_to(refused, command, line):
     refused(f"{command} {line}")
 
@@ -267,7 +267,7 @@ def test_results_that_cannot_be_written_to_are_found_before_any_work(refused, pl
         monkeypatch.setattr(
             "tempfile.TemporaryFile", lambda **_: (_ for _ in ()).throw(OSError(30, "Read-only file system"))
         )
-    monkeypatch.setattr("experiments.lab.models.load", lambda *_: pytest.fail("worked before looking"))
+    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("worked before looking"))
     refused(PASSKEY + " --model {model}")
     refused("finetune --model {model} --steps 1 --results {results} --output {out}")
 
@@ -298,11 +298,11 @@ def test_training_json_of_no_fine_tune(refused, places, tmp_path, change):
 def test_another_model_or_other_settings_never_replace_what_a_clone_holds(refused, places, tmp_path):
     committed = tmp_path / "results" / "tiny"
     (committed / "passkey").mkdir(parents=True)
-    for name in (records.SCALE, "passkey/pi_s=2.json"):
+    for name in (records.MODEL, "passkey/pi_s=2.json"):
         (committed / name).write_bytes((ROOT / "results" / "tiny" / name).read_bytes())
     refused(PASSKEY + " --model {tiny}")
     refused(PASSKEY + " --model {tiny} --method pi")
-    refused("passkey --scale tiny --method pi --results {results} --lengths 640")
+    refused("passkey --model tiny --method pi --results {results} --lengths 640")
 
 
 @pytest.mark.parametrize("content", ['{"torn": ', "[]", '{"identity": NaN}', "\x00\x01", ""])
@@ -311,8 +311,8 @@ def test_records_that_are_torn(refused, places, tmp_path, content):
     file.parent.mkdir(parents=True)
     file.write_text(content)
     assert str(file) in refused(PASSKEY + " --model {model} --method pi")
-    file.rename(file.parents[1] / records.SCALE)
-    assert records.SCALE in refused(PASSKEY + " --model {model} --method pi")
+    file.rename(file.parents[1] / records.MODEL)
+    assert records.MODEL in refused(PASSKEY + " --model {model} --method pi")
 
 
 @pytest.mark.parametrize("line", ["garbage", '{"an": "object"}', '["one"]', '["one", ', "[[], 1]", "\x00"])
@@ -348,7 +348,7 @@ def limited(places, tmp_path):
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
             sys.argv = [name, *arguments]
             try:
-                cli.run(importlib.import_module(f"experiments.{name}").main)
+                command_line.run(importlib.import_module(f"experiments.{name}").main)
             finally:
                 sys.stderr.flush()
 
@@ -362,7 +362,7 @@ def limited(places, tmp_path):
 
 
 @pytest.mark.parametrize("line", rows("""
-    a record: disturbance --scale tiny --results {results}
+    a record: disturbance --model tiny --results {results}
     a journal: passkey --model {model} --method pi --results {results} --depths 1 --keys 1 --lengths 64
     an export: extend --model {model} --output {out}
     a fine-tune: finetune --model {model} --steps 1 --batch 1 --save-every 1 --data {root} --results {results} --output {out}
@@ -383,13 +383,13 @@ def test_a_terminal_that_knows_ascii_only(places, monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii"))
     monkeypatch.setattr(sys, "argv", ["extend", "--model", str(places["model"])])
-    cli.run(importlib.import_module("experiments.extend").main)
+    command_line.run(importlib.import_module("experiments.extend").main)
     assert b"\\u0302" in out.getvalue()  # of n̂
 
 
 def test_memory_that_runs_out(call, places, tmp_path, monkeypatch):
     words = "[enforce fail at alloc_cpu.cpp:124] . DefaultCPUAllocator: can't allocate memory"
-    monkeypatch.setattr("eval.engines.in_process.generate", lambda *_: (_ for _ in ()).throw(RuntimeError(words)))
+    monkeypatch.setattr("eval.engine.generate", lambda *_: (_ for _ in ()).throw(RuntimeError(words)))
     line = PASSKEY.format(results=tmp_path / "results").split()
     status, _, err = call(*line, "--model", places["model"])
     assert status == 2 and err.splitlines()[-1].startswith("error: ") and "Traceback" not in err
@@ -403,7 +403,7 @@ def test_a_reader_that_has_seen_enough(places):
         os.dup2(write, 1)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.argv = ["extend", "--model", str(places["model"])]
-        cli.run(importlib.import_module("experiments.extend").main)
+        command_line.run(importlib.import_module("experiments.extend").main)
 
     assert processes.wait(processes.fork(work)) == 0
     os.close(write)

@@ -16,10 +16,10 @@ import pytest
 from core import files, rope
 from core.errors import InputError
 from core.rope import RopeGeometry, scale
-from experiments.lab import harness, machine, own, records, scales
-from experiments.lab.plan import Chain, Plan
-from experiments.lab.scale import Scale
-from experiments.lab.suite import Ablation, Data, Step, Suite, Temperature, Trained
+from experiments import base_models
+from experiments.kit import experiment, own, pool, records
+from experiments.kit.plan import Chain, Plan
+from experiments.kit.suite import Ablation, Data, Step, Suite, Temperature, Trained
 from tests.models import checkpoint
 
 EVALUATIONS = (Step("perplexity", {"lengths": (64,)}), Step("longbench_e", data=Data.MINIATURE))
@@ -48,7 +48,7 @@ def lines(chains):
 
 def test_a_step_states_its_options_as_the_command_line_takes_them():
     step = Step("perplexity", {"lengths": (64, 128), "by_position": True, "tokens": 9}, {"tokens": 4, "stride": [2]})
-    known = harness.parser("", "perplexity")
+    known = experiment.parser("", "perplexity")
     known.add_argument("--lengths", type=int, nargs="+")
     known.add_argument("--stride", type=int, nargs="+", default=[256])
     known.add_argument("--tokens", type=int)
@@ -65,7 +65,7 @@ def test_a_step_states_its_options_as_the_command_line_takes_them():
 def test_steps_read_what_the_call_names(tmp_path):
     """Texts, a benchmark's items and a corpus: those that are given, and without them what the suite says."""
     steps = tuple(Step(name, data=data) for name, data in (
-        ("extension", Data.BOOKS), ("open_llm", Data.BENCHMARKS), ("longbench_e", Data.BENCHMARKS_GIVEN),
+        ("loss_by_position", Data.BOOKS), ("open_llm", Data.BENCHMARKS), ("longbench_e", Data.BENCHMARKS_GIVEN),
         ("ruler", None),
     ))  # fmt: skip
     suite = Suite((*steps, Step("passkey", quick=None)), seeds=1, books=2)
@@ -77,11 +77,11 @@ def test_steps_read_what_the_call_names(tmp_path):
         return {name: rest[skip.get(name, 2) :] for name, rest in own.items()}
 
     plain = {"open_llm": [], "ruler": []}
-    assert found() == {"finetune": [], "extension": ["--books", "2"], "passkey": [], **plain}
-    assert found(quick=True) == {"finetune": ["--steps", "2"], "extension": ["--books", "1"], **plain}
+    assert found() == {"finetune": [], "loss_by_position": ["--books", "2"], "passkey": [], **plain}
+    assert found(quick=True) == {"finetune": ["--steps", "2"], "loss_by_position": ["--books", "1"], **plain}
     books = (Path("a.txt"), Path("b.txt"))
-    assert found(books=books)["extension"] == ["--text", "a.txt", "b.txt"]
-    assert found(books=books, quick=True)["extension"] == ["--text", "a.txt"]
+    assert found(books=books)["loss_by_position"] == ["--text", "a.txt", "b.txt"]
+    assert found(books=books, quick=True)["loss_by_position"] == ["--text", "a.txt"]
     assert found(corpus="texts")["finetune"] == ["--data", "texts"]
     for name in ("open_llm", "longbench_e"):
         (tmp_path / "items" / name).mkdir(parents=True)
@@ -115,7 +115,7 @@ def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(tm
 
 def test_times_are_taken_alone_and_of_clex_as_it_was_trained(tmp_path):
     ((command,),) = [chain.commands for chain in plan(tmp_path).timing()]
-    given = vars(harness.parser("", "time_cost").parse_known_args(command[1:])[0])
+    given = vars(experiment.parser("", "time_cost").parse_known_args(command[1:])[0])
     assert given["method"] == ["pi", "yarn", "dprope", "clex"] and given["factor"] == 2
     outputs = [line[line.index("--output") + 1] for line in trained(plan(tmp_path).chains("trained"))]
     assert given["weights"] in outputs and "clex_s=2_" in given["weights"]
@@ -140,10 +140,10 @@ def test_temperature_is_taken_from_yarn_and_given_to_dprope(tmp_path):
 
 
 def test_a_further_factor_is_measured_without_training_and_not_quickly(tmp_path):
-    suite = dataclasses.replace(SUITE, further={8: (Step("extension", {"books": 1}, quick=None),)})
+    suite = dataclasses.replace(SUITE, further={8: (Step("loss_by_position", {"books": 1}, quick=None),)})
     commands = [line for line in lines(plan(tmp_path, suite).chains()) if " 8 " in line]
     assert len(commands) == len(PRESET.comparison(8)) == len({line.split("--method")[1] for line in commands})
-    assert all(line.startswith("experiments.extension --scale toy --method") for line in commands)
+    assert all(line.startswith("experiments.beyond.loss_by_position --model toy --method") for line in commands)
     assert all(" --factor 8 " in line and " --books 1 " in line for line in commands)
     assert not any(" 8 " in line for line in lines(plan(tmp_path, suite, quick=True).chains()))
 
@@ -241,20 +241,9 @@ def test_one_method_alone(tmp_path):
     assert all("yarn" in line and "dprope" not in line for line in found)
 
 
-def test_an_engine_is_named_to_what_leaves_a_choice_and_not_to_what_is_learned(tmp_path):
-    """A learned scale follows the input's length, which only transformers can."""
-    asked = ("--engine", "vllm", "--tensor-parallel", "2")
-    made = Plan("llama2-7b", scales.get("llama2-7b"), tmp_path, tmp_path, engine=asked)
-    for chain in made.chains():
-        learned = chain.method is not None and rope.get(chain.method).start is not None
-        for command in chain.commands:
-            generates = command[0].split(".")[1] in ("longbench_e", "open_llm", "ruler", "passkey")
-            assert (" ".join(asked) in " ".join(command)) == (generates and not learned)
-
-
 def test_the_paper_trained_n_hat(tmp_path):
     """LLaMA2: DPRoPE is fine-tuned at n̂ alone, t = 0 measured without; b is varied at that n̂."""
-    preset = scales.get("llama2-13b")
+    preset = base_models.get("llama2-13b")
     made = Plan("llama2-13b", preset, tmp_path, tmp_path)
     tuned = [chain.name for chain in made.chains("trained")]
     assert tuned == [
@@ -274,7 +263,7 @@ def test_the_paper_trained_n_hat(tmp_path):
     assert len(trained(chains)) == len(chains)
 
 
-@pytest.mark.parametrize("name", [name for name, preset in scales.SCALES.items() if preset.suite])
+@pytest.mark.parametrize("name", [name for name, preset in base_models.MODELS.items() if preset.suite])
 def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, monkeypatch):
     """Each distinct set of options is parsed by the script itself, which stops before it measures."""
     parsed = []
@@ -286,9 +275,9 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
         parsed.append(parser.parse_known_args(sys.argv[1:])[1])
         raise Stop
 
-    monkeypatch.setattr("experiments.lab.cli.existing_directory", Path)  # the miniature is yet to be made
+    monkeypatch.setattr("experiments.kit.command_line.existing_directory", Path)  # the miniature is yet to be made
     for quick in (False, True):
-        made = Plan(name, scales.get(name), tmp_path, tmp_path, quick)
+        made = Plan(name, base_models.get(name), tmp_path, tmp_path, quick)
         kinds = {}
         for chain in [*made.miniature(), *made.chains(), *made.timing()]:
             for command in chain.commands:
@@ -305,21 +294,19 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--scale", "smollm2", "--books", "{empty}"], "no text file in"),
-        (["--scale", "smollm2", "--books", "{empty}/none"], "--books {empty}/none is no directory"),
-        (["--scale", "smollm2", "--benchmarks", "{empty}/none"], "--benchmarks {empty}/none is no directory"),
-        (["--scale", "smollm2", "--benchmarks", "{empty}"], "no folder by the name of a benchmark"),
-        (["--scale", "tiny", "--corpus", "{empty}/none"], "--corpus {empty}/none is no directory"),
-        (["--scale", "tiny", "--experiments", "passkeys"], "no experiment 'passkeys'; choose among"),
-        (["--scale", "tiny", "--factor", "2"], "give --factor with --model only"),
-        (["--scale", "tiny", "--workers", "0"], "--workers"),
-        (["--scale", "tiny", "--methods", "yarn2"], "unknown method 'yarn2'"),
-        (["--scale", "smoke"], "has no suite"),
-        (["--scale", "llama2-7b", "--only", "ablations"], "has no part 'ablations'"),
+        (["--model", "smollm2", "--books", "{empty}"], "no text file in"),
+        (["--model", "smollm2", "--books", "{empty}/none"], "--books {empty}/none is no directory"),
+        (["--model", "smollm2", "--benchmarks", "{empty}/none"], "--benchmarks {empty}/none is no directory"),
+        (["--model", "smollm2", "--benchmarks", "{empty}"], "no folder by the name of a benchmark"),
+        (["--model", "tiny", "--corpus", "{empty}/none"], "--corpus {empty}/none is no directory"),
+        (["--model", "tiny", "--experiments", "passkeys"], "no experiment 'passkeys'; choose among"),
+        (["--model", "tiny", "--factor", "2"], "give --factor with --model only"),
+        (["--model", "tiny", "--workers", "0"], "--workers"),
+        (["--model", "tiny", "--methods", "yarn2"], "unknown method 'yarn2'"),
+        (["--model", "smoke"], "has no suite"),
+        (["--model", "llama2-7b", "--only", "ablations"], "has no part 'ablations'"),
         (["--model", "{empty}/none", "--factor", "2"], "no checkpoint at"),
         (["--model", "", "--factor", "2"], "--model is empty"),
-        (["--scale", "llama2-7b", "--engine", "vlm"], "unknown engine 'vlm'"),
-        (["--scale", "llama2-7b", "--tensor-parallel", "2"], "name one with --engine"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(call, tmp_path, monkeypatch, given, said):
@@ -335,7 +322,7 @@ def test_bad_input_is_refused_before_any_work(call, tmp_path, monkeypatch, given
 def test_a_listed_command_can_be_given_to_a_shell(call, tmp_path):
     book = tmp_path / "Dragon's Blood.txt"
     book.write_text("text")
-    listed = ["rerun", "--scale", "smollm2", "--experiments", "perplexity", "--list", "--books", tmp_path]
+    listed = ["rerun", "--model", "smollm2", "--experiments", "perplexity", "--list", "--books", tmp_path]
     scored = [line for line in call(*listed)[1].splitlines() if "experiments.perplexity" in line]
     assert scored and all(str(book) in shlex.split(line) for line in scored)
 
@@ -353,7 +340,7 @@ def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
     write("dprope_n-hat=44_s=2", {"n_hat": 44})
     write("dprope_n-hat=44_s=2_seed=01", {"n_hat": 44}, seed=1)
     twins = [("perplexity", ("dprope", {"intervals": 180})), ("ruler", ("dprope", {"intervals": 180}))]
-    machine.share(Chain("dprope_n-hat=44_s=2_seed=0", [], twins), tmp_path)
+    pool.share(Chain("dprope_n-hat=44_s=2_seed=0", [], twins), tmp_path)
     made = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*/*intervals*.json")}
     assert set(made) == {"dprope_intervals=180_s=2_seed=0", "dprope_intervals=180_s=2_seed=0_whole"}
     for name, record in made.items():
@@ -363,11 +350,11 @@ def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
 
 def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
     chains = [Chain(name, [["experiments.passkey", "--help"]] * 2) for name in "abc"]
-    machine.run(chains, machine.Machine((), 2), tmp_path / "logs")
+    pool.run(chains, pool.Machine((), 2), tmp_path / "logs")
     assert all((tmp_path / "logs" / f"{name}.log").read_text().count("usage:") == 2 for name in "abc")
     bad = Chain("bad", [["experiments.passkey", "--depths", "0"]])
     with pytest.raises(InputError, match=r"experiments.passkey failed \(.*--depths.*bad.log"):
-        machine.run([bad], machine.Machine((), 1), tmp_path / "logs")
+        pool.run([bad], pool.Machine((), 1), tmp_path / "logs")
 
 
 def test_commands_that_end_together_are_told_apart(tmp_path, monkeypatch):
@@ -380,18 +367,18 @@ def test_commands_that_end_together_are_told_apart(tmp_path, monkeypatch):
 
     monkeypatch.setattr(forkserver, "read_signed", slowly)
     chains = [Chain(name, [["experiments.passkey", "--help"]] * 6) for name in "abc"]
-    machine.run(chains, machine.Machine((), 3), tmp_path / "logs")
+    pool.run(chains, pool.Machine((), 3), tmp_path / "logs")
 
 
 def test_of_a_lenient_run_what_refuses_its_input_is_skipped(tmp_path):
-    chain = Chain("a", [["experiments.passkey", "--scale", "nonesuch"], ["experiments.passkey", "--help"]])
-    ((experiment, reason),) = machine.run([chain], machine.Machine((), 1), tmp_path / "logs", lenient=True)
+    chain = Chain("a", [["experiments.passkey", "--model", "nonesuch"], ["experiments.passkey", "--help"]])
+    ((experiment, reason),) = pool.run([chain], pool.Machine((), 1), tmp_path / "logs", lenient=True)
     assert experiment == "passkey" and "nonesuch" in reason
     assert "usage:" in (tmp_path / "logs" / "a.log").read_text()
     for options in (["--no-such-option"], ["--results", str(tmp_path / "logs" / "a.log")]):  # ours, or the machine's
         broken = Chain("b", [["experiments.passkey", *options]])
         with pytest.raises(InputError, match=r"experiments.passkey failed"):
-            machine.run([broken], machine.Machine((), 1), tmp_path / "logs", lenient=True)
+            pool.run([broken], pool.Machine((), 1), tmp_path / "logs", lenient=True)
 
 
 def test_sizes_follow_a_model_of_ones_own():
@@ -414,20 +401,20 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "book.txt").write_text("".join(letters))
     monkeypatch.chdir(tmp_path)
-    wanted = ["extension", "perplexity", "passkey", "disturbance"]
+    wanted = ["loss_by_position", "perplexity", "passkey", "disturbance"]
     command = ["rerun", "--model", "mine", "--factor", 2, "--books", "texts", "--output", "out", "--workers", 2]
     status, out, err = call(*command, "--experiments", *wanted)
     assert status == 0, err
     assert "skipped passkey: a passkey prompt does not fit" in out and out.count("skipped") == 1
-    assert "SCALE=mine" in out and str(tmp_path / "out" / "results") in out
+    assert "MODEL=mine" in out and str(tmp_path / "out" / "results") in out
     folder = tmp_path / "out" / "results" / "mine"
-    facts = json.loads((folder / "scale.json").read_text())
+    facts = json.loads((folder / "model.json").read_text())
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256} and facts["factors"] == [2]
     settings = [records.run_name(method, 2, options) for method, options in PRESET.comparison(8)]
-    for experiment, file in (("extension", "_books=1"), ("perplexity", "")):
+    for experiment, file in (("loss_by_position", "_books=1"), ("perplexity", "")):
         assert {path.stem for path in (folder / experiment).iterdir()} == {setting + file for setting in settings}
     assert not (folder / "passkey").exists() and (folder / "disturbance" / "s=2.json").is_file()
-    (book,) = json.loads((folder / "extension" / "pi_s=2_books=1.json").read_text())["blocks"]
+    (book,) = json.loads((folder / "loss_by_position" / "pi_s=2_books=1.json").read_text())["blocks"]
     assert book == "book"
 
 
@@ -441,8 +428,8 @@ def test_another_model_under_the_name_of_one_that_was_measured_is_refused(call, 
         status, out, err = call("rerun", "--model", model, *results)
         assert (status, out) == (2, "") and said in err and err.count("\n") == 1
     (tmp_path / "b" / "mine" / "training.json").unlink()
-    facts = json.loads((tmp_path / "results/mine/scale.json").read_text())
-    files.write_json(tmp_path / "results/mine/scale.json", facts | {"sha256": {"model.safetensors": "another's"}})
+    facts = json.loads((tmp_path / "results/mine/model.json").read_text())
+    files.write_json(tmp_path / "results/mine/model.json", facts | {"sha256": {"model.safetensors": "another's"}})
     status, out, err = call("rerun", "--model", second, *results)
     assert (status, out) == (2, "") and "another model of that name" in err and err.count("\n") == 1
     assert not (tmp_path / "out").exists()

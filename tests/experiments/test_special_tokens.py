@@ -7,7 +7,7 @@ import pytest
 from tokenizers import processors
 
 from eval import passkey, ruler
-from experiments.lab import models, texts
+from experiments.kit import load_model, texts
 from tests.models import byte_tokenizer, random_model
 
 BOS = 1
@@ -40,7 +40,7 @@ def asked(call, model, tmp_path, monkeypatch):
             requests.extend(own)
             return [(request.key, []) for request in own]
 
-        monkeypatch.setattr("eval.engines.in_process.generate", generate)
+        monkeypatch.setattr("eval.engine.generate", generate)
         status, _, err = call(name, "--model", model, "--results", tmp_path / "results", *options)
         assert status == 0, err
         (file,) = (tmp_path / "runs" / "toy" / name).glob("*.jsonl")
@@ -91,7 +91,7 @@ def test_rulers_samples_are_the_same_wherever_they_fit():
 
 
 def test_tiny_whose_records_are_committed_reads_none():
-    tokenizer = models.tokenizer("tiny")
+    tokenizer = load_model.tokenizer("tiny")
     text = "There is an important info hidden inside a lot of irrelevant text."
     assert tokenizer(text).input_ids == tokenizer(text, add_special_tokens=False).input_ids
 

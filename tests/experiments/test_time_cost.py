@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from experiments import time_cost
-from experiments.lab import records
-from experiments.lab.records import RESULTS
+from experiments.kit import records
+from experiments.kit.records import RESULTS
 from tests.experiments.training.test_loss import Largest
 from tests.models import checkpoint, random_model
 
@@ -34,7 +34,7 @@ def test_it_has_the_plain_steps_gradients(monkeypatch):
 
 
 def test_it_never_holds_all_logits_and_recomputes_activations(monkeypatch):
-    monkeypatch.setattr("experiments.lab.training.loss.CHUNK_LOGITS", 8 * 300)
+    monkeypatch.setattr("experiments.training.loss.CHUNK_LOGITS", 8 * 300)
     narrow = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 1, "num_key_value_heads": 1}
     tokens, held, passes = torch.arange(3, 131)[None], {}, {}
     for name in ("plain", "saving"):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    from experiments.lab.training import launch
+    from experiments.training import launch
 
     file, name = sys.argv[1:]
     if name == "parent":

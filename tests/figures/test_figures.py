@@ -8,18 +8,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from analysis import extension as losses
-from analysis import whole_texts as windows
+from analysis.beyond import loss_by_position as losses
+from analysis.beyond import whole_texts as windows
+from analysis.comparison import Setting, in_comparison
 from analysis.rendering import INPUTS
 from analysis.results import NotMeasured, Results, every
-from analysis.rows import Setting, in_comparison
 from core import rope
 from core.angles import angle_distribution
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from experiments.lab import scales
+from experiments import base_models
 from figures import angle_distribution as figure_1
-from figures import disturbance, disturbance_strategies, extension, frequency, interpolation, passkey, whole_texts
+from figures import disturbance, disturbance_strategies, frequency, interpolation, passkey
+from figures.beyond import loss_by_position, whole_texts
 from figures.kit import command, style
 from tests.analysis.made import Made, score
 
@@ -104,7 +105,7 @@ def test_disturbance_panels(module):
             assert (lines["extrapolation"][50:] > 100 * lines["interpolation"][50:]).all()
 
 
-def test_a_method_registered_later_is_drawn_pair_by_pair(tmp_path, monkeypatch):
+def test_a_method_registered_later_is_drawn_pair_by_pair_and_an_unregistered_one_is_not(tmp_path, monkeypatch):
     made = Made(tmp_path)
     way = {"precision": "float64", "convention": "released", "options": {}, "per_pair": [0.1] * 32}
     methods = ["pi", "ntk", "yarn", "dprope", "brand-new", "styled"]
@@ -113,7 +114,7 @@ def test_a_method_registered_later_is_drawn_pair_by_pair(tmp_path, monkeypatch):
     monkeypatch.setattr(rope, "METHODS", rope.METHODS | {"styled": styled})
     (axes,) = disturbance.build(made.results()).axes
     lines = {line.get_label(): line.get_color() for line in axes.lines if len(line.get_ydata()) == 32}
-    assert lines.keys() == {"PI", "YaRN", "DPRoPE (t = 0)", "brand-new", "Styled"}
+    assert lines.keys() == {"PI", "YaRN", "DPRoPE (t = 0)", "Styled"}
     assert lines["Styled"] == "#123456"
 
 
@@ -123,7 +124,7 @@ def test_extension_draws_one_line_per_method_and_marks_the_training_length():
     found = [rows for factor in losses.measured_factors(results) for rows in losses.parts(results, factor)]
     parts = [rows.only(lambda row: listed(row) and not row.setting.learned) for rows in found]
     shown = {}
-    for axes in extension.build(results).axes:
+    for axes in loss_by_position.build(results).axes:
         own = shown.setdefault(axes.get_title(loc="left"), {})
         own |= {line.get_label(): list(line.get_ydata()) for line in axes.lines if len(line.get_xdata()) > 2}
         assert any(list(line.get_xdata()) == [8, 8] for line in axes.lines) or not axes.get_visible()
@@ -161,7 +162,7 @@ def test_the_illustration_marks_unseen_positions_and_angles():
 
 def test_passkey_draws_the_recorded_accuracies():
     results = of("smollm2")
-    figure, preset = passkey.build(results), scales.get("smollm2")
+    figure, preset = passkey.build(results), base_models.get("smollm2")
     found = {(run["method"], str(run["options"]), "training" in run): run for run in results.records("passkey")}
     original = found["original", "{}", False]
     for axes, trained in zip(figure.axes, (False, True)):

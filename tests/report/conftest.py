@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 
 
 def score(mean, width=1.0):
@@ -19,9 +19,9 @@ class Folder:
         self.path = path
 
     def scale(self, name, like="smollm2", **facts):
-        known = json.loads((RESULTS / like / "scale.json").read_text()) | facts
+        known = json.loads((RESULTS / like / "model.json").read_text()) | facts
         (self.path / name).mkdir(parents=True, exist_ok=True)
-        (self.path / name / "scale.json").write_text(json.dumps(known))
+        (self.path / name / "model.json").write_text(json.dumps(known))
 
     def save(self, experiment, scale="smollm2", **record):
         folder = self.path / scale / experiment
@@ -45,7 +45,7 @@ class Folder:
 
     def copy(self, scale, *experiments):
         """The committed records of a scale."""
-        for name in ("scale.json", *experiments):
+        for name in ("model.json", *experiments):
             source, target = RESULTS / scale / name, self.path / scale / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)

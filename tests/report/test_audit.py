@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from analysis import published
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 from report import audit
 from tables.kit import latex
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis import results, short_text
+from analysis import record_types, results
+from analysis.beyond import short_text
 from analysis.results import Results
 from core.errors import InputError
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 from figures.kit import command as figures
-from report import language, pages, summary
+from report import model_view, pages, summary
 from tables.kit import command as tables
 from tables.kit import latex
 
@@ -23,20 +24,19 @@ JUNK = (None, True, "x", "7", -1, 0, 1, 3.5, 10**400, [], {}, [None], [[1]], {"a
 OF = {  # the records that are broken here: of which scale, and which of its files
     "angle_distribution": ("llama2-7b", "*"),
     "disturbance": ("tiny", "s=2"),
-    "extension": ("tiny", "*_s=2*"),
+    "loss_by_position": ("tiny", "*_s=2*"),
     "learned": ("tiny", "*s=2*"),
     "longbench_e": ("tiny", "dprope_*s=4*"),
     "open_llm": ("tiny", "*_s=2_seed=[01]"),
     "passkey": ("tiny", "[py]*_s=2*"),
     "perplexity": ("smollm2", "[py]*whole*"),
-    "previous_token": ("tiny", "[py]*_s=2*"),
     "ruler": ("tiny", "[py]*_s=2*"),
     "selections": ("tiny", "*"),
     "served": ("tiny", "*"),
     "time_cost": ("tiny", "*"),
 }
 WHOLE = {
-    "page": pages.scale_page,
+    "page": pages.model_page,
     "summary": lambda measured: summary.build(measured.folder),
     "claims": lambda measured: pages.claims(measured.folder, {"mine": ""}),
 }
@@ -48,7 +48,7 @@ EVERY = WHOLE | {
 
 
 def show(what, folder):
-    for kept in (results._read, short_text._differences, language._build):
+    for kept in (results._read, short_text._differences, model_view._build):
         kept.cache_clear()
     shown = EVERY[what](Results.of("mine", folder))
     if what.startswith("tables"):
@@ -65,7 +65,7 @@ def folders(tmp_path_factory):
         scale, pattern = OF[experiment]
         folder = tmp_path_factory.mktemp(experiment)
         (folder / "mine" / experiment).mkdir(parents=True)
-        shutil.copy(RESULTS / scale / "scale.json", folder / "mine")
+        shutil.copy(RESULTS / scale / "model.json", folder / "mine")
         for file in sorted((RESULTS / scale / experiment).glob(f"{pattern}.json"))[:4]:
             shutil.copy(file, folder / "mine" / experiment)
         able = [what for what in EVERY if shows(what, folder)]
@@ -155,6 +155,30 @@ def test_a_missing_field_is_named_with_its_file(folders, key):
             show("tables.kit.command ruler", folder)
     finally:
         file.write_text(sound)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("factor", -1),
+        ("options.n_hat", "x"),
+        ("options.new", {}),
+        ("training.seed", True),
+        ("tasks", []),
+        ("scores.average.mean", "x"),
+        ("scores.average.low", 101),
+        ("scores.lengths.long", {}),
+    ],
+)
+def test_a_field_of_another_type_is_named_with_its_file(tmp_path, field, value):
+    record = json.loads(next((RESULTS / "tiny" / "ruler").glob("dprope_*_seed=0.json")).read_text())
+    *above, key = field.split(".")
+    functools.reduce(lambda node, part: node[part], above, record)[key] = value
+    file = tmp_path / "broken.json"
+    file.write_text(json.dumps(record))
+    with pytest.raises(InputError, match=rf"broken.json .*{(above or [key])[0]}") as refused:
+        record_types.read(file, "ruler")
+    assert key in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_a_copied_record_is_no_further_seed(folders):

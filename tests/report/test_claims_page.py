@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from analysis.findings import NONE
-from experiments.lab.records import RESULTS
+from analysis.claims.finding import NONE
+from experiments.kit.records import RESULTS
 from report import claims_page, pages
 from report.claims import CLAIMS
 
@@ -23,7 +23,7 @@ def test_each_claim_has_a_row_for_each_model_with_its_verdict(page):
     expected = Counter()
     for claim in CLAIMS:
         findings = claim.findings(RESULTS)
-        expected[claim.text] = len({finding.scale.name for finding in findings if finding.scale}) or 1
+        expected[claim.text] = len({finding.model.name for finding in findings if finding.model}) or 1
     assert Counter(re.findall(r"^\| \[\d+\. (.*?)\]\(#", page, re.MULTILINE)) == expected
 
 
@@ -44,6 +44,6 @@ def test_a_claim_is_shown_in_sections_of_a_models_page():
 def test_without_records_no_claim_is_tested(folder):
     folder.scale("mine")
     tested = claims_page.tested(folder.path)
-    assert all(one.scale is None or one.claim.shown == ("Disturbance",) for models in tested for one in models)
+    assert all(one.model is None or one.claim.shown == ("Disturbance",) for models in tested for one in models)
     text = pages.claims(folder.path, {"mine": ""})
     assert text.count(f"**{NONE}**") > len(CLAIMS) - 3 and "](mine/" not in text

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from core.errors import InputError
-from experiments.lab.records import RESULTS, ROOT
+from experiments.kit.records import RESULTS, ROOT
 from report import html
 from report.pages import pages
 
@@ -121,7 +121,7 @@ def test_what_records_say_is_no_markup(folder):
 def test_the_command_writes_beside_other_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(html, "build", lambda results: "<!doctype html>")
     (tmp_path / "results" / "mine").mkdir(parents=True)
-    (tmp_path / "results" / "mine" / "scale.json").touch()
+    (tmp_path / "results" / "mine" / "model.json").touch()
     monkeypatch.setattr("sys.argv", ["report", "--results", str(tmp_path / "results")])
     importlib.import_module("report.__main__").main()
     assert (tmp_path / "report" / "index.html").read_text() == "<!doctype html>"

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from analysis.findings import NONE
-from experiments.lab.records import RESULTS
+from analysis.claims.finding import NONE
+from experiments.kit.records import RESULTS
 from report import main_claims
 from report.claims import CLAIMS
 
@@ -25,8 +25,8 @@ def of(lines, claim):
 def test_every_model_of_a_claim_is_under_its_verdict(lines):
     for claim in CLAIMS:
         if claim.headline:
-            found = {(line.verdict, name) for line in of(lines, claim.headline) for name, _ in line.scales}
-            assert found == {(finding.verdict, finding.scale.name) for finding in claim.findings(RESULTS)}
+            found = {(line.verdict, name) for line in of(lines, claim.headline) for name, _ in line.models}
+            assert found == {(finding.verdict, finding.model.name) for finding in claim.findings(RESULTS)}
 
 
 def test_a_line_has_the_difference_of_the_records_and_the_papers(lines):
@@ -40,7 +40,7 @@ def test_a_line_has_the_difference_of_the_records_and_the_papers(lines):
         return math.log(longest["token"]["mean"])
 
     assert f"{loss('dprope_n-hat=28_s=2') - loss('yarn_s=2'):+.3f} [" in line.ours
-    assert line.paper.startswith("−0.0") and line.scales[0][0] == "smollm2"
+    assert line.paper.startswith("−0.0") and line.models[0][0] == "smollm2"
 
 
 def test_without_records_nothing_is_claimed(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 
 from analysis import results
 from core.errors import InputError
-from experiments.lab.records import RESULTS, ROOT
-from report import language, pages
+from experiments.kit.records import RESULTS, ROOT
+from report import model_view, pages
 from tests.report.conftest import score
 
 
@@ -66,21 +66,21 @@ def test_records_of_another_folder_have_a_page_without_the_prose_about_ours(fold
 
 
 def test_a_sentence_that_no_longer_holds_is_an_error():
-    assert language.holds(True, "it holds") == ""
+    assert model_view.holds(True, "it holds") == ""
     with pytest.raises(InputError, match="no longer say that one is two"):
-        language.holds(1 == 2, "one is two")
+        model_view.holds(1 == 2, "one is two")
 
 
 def test_a_row_that_is_not_there_is_an_error():
-    view = language.View(results.Results.of("tiny"), RESULTS / "tiny")
+    view = model_view.View(results.Results.of("tiny"), RESULTS / "tiny")
     with pytest.raises(InputError, match="no row 'YaRM' of passkey"):
         view.found("YaRM")
 
 
 def test_numbers_of_the_language_are_those_of_the_records():
-    view = language.View(results.Results.of("smollm2"), RESULTS / "smollm2")
+    view = model_view.View(results.Results.of("smollm2"), RESULTS / "smollm2")
     runs = [
-        json.loads((RESULTS / "smollm2" / "extension" / f"{name}_s=2_books=3.json").read_text())
+        json.loads((RESULTS / "smollm2" / "loss_by_position" / f"{name}_s=2_books=3.json").read_text())
         for name in ("dprope_n-hat=28", "yarn")
     ]
     beyond = [
@@ -92,11 +92,11 @@ def test_numbers_of_the_language_are_those_of_the_records():
 
 
 def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length():
-    view = language.View(results.Results.of("smollm2"), RESULTS / "smollm2")
+    view = model_view.View(results.Results.of("smollm2"), RESULTS / "smollm2")
     ranked = [name for name, _ in view.ranked()]
     means = {}
     for name in ranked:
-        spans = view.row("extension", name).first["ranges"][1:]
+        spans = view.row("loss_by_position", name).first["ranges"][1:]
         means[name] = sum(span["mean"] * span["n"] for span in spans) / sum(span["n"] for span in spans)
     assert ranked == sorted(means, key=means.get) and {"original", "YaRN", "DPRoPE (t = 0)"} <= means.keys()
     assert "DPRoPE (n̂ = 40)" not in ranked  # an ablation's
@@ -111,7 +111,7 @@ def test_a_heading_is_linked_as_github_names_it(heading, anchor):
 
 
 def test_the_command_line_refuses_a_scale_that_is_not_there(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["report.pages", "--scale", "nowhere"])
+    monkeypatch.setattr("sys.argv", ["report.pages", "--model", "nowhere"])
     with pytest.raises(SystemExit) as stopped:
         pages.cli.run(pages.main)
     assert stopped.value.code == 2 and capsys.readouterr().err.startswith("error: no scale 'nowhere'")

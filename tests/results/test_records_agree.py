@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analysis import results
-from experiments.lab.records import RESULTS
+from experiments.kit.records import RESULTS
 
 ALL = [(measured.scale.name, name) for measured in results.every() for name in measured.experiments()]
 
@@ -78,9 +78,9 @@ def test_longbench_buckets_are_the_means_of_their_tasks(scale):
             assert score["mean"] == pytest.approx(np.mean(tasks))
 
 
-@of("extension")
+@of("loss_by_position")
 def test_losses_by_range_are_those_of_their_blocks(scale):
-    for record in records(scale, "extension"):
+    for record in records(scale, "loss_by_position"):
         blocks = np.array(list(record["blocks"].values()))
         for span in (*record["ranges"], *record["buckets"]):
             own = blocks[:, span["start"] // record["block"] : span["end"] // record["block"]]
@@ -127,7 +127,9 @@ def test_whole_books_were_scored_by_the_models_of_the_third_run():
         second = json.loads((folder / "ruler" / file.name.replace("_whole", "")).read_text())
         learned[whole["method"]] = whole["model"]["sha256"] != second["model"]["sha256"]
         if learned[whole["method"]]:
-            third = json.loads((folder / "third_run" / "extension" / file.name.replace("whole", "books=3")).read_text())
+            third = json.loads(
+                (folder / "third_run" / "loss_by_position" / file.name.replace("whole", "books=3")).read_text()
+            )
             assert third["model"]["sha256"] == whole["model"]["sha256"]
     assert {method for method, other in learned.items() if other} == {"clex"} and len(learned) > 3
 

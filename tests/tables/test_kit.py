@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
-from analysis.rows import LeftOut
+from analysis.comparison import LeftOut
 from analysis.scores import Score
 from tables.kit import latex, markdown
-from tables.kit.model import NO_RECORD, NONE, Block, Cell, Table, noted, number, probability, score_block
+from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, noted, number, probability, score_block
 
 HOSTILE = (
     r"\input{/etc/passwd}",

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from experiments import finetune
-from experiments.lab import cli
+from experiments.kit import command_line
 from tests.models import checkpoint
 
 
@@ -48,7 +48,7 @@ def finetuned(command, monkeypatch, capsys):
         capsys.readouterr()
         status = 0
         try:
-            cli.run(finetune.main)
+            command_line.run(finetune.main)
         except SystemExit as stop:
             status = stop.code
         captured = capsys.readouterr()

@@ -10,8 +10,8 @@ import sys
 import torch
 from liger_kernel.transformers import functional
 
-from experiments.lab.training import loss
-from experiments.lab.training.loss import IGNORED, HeadLoss
+from experiments.training import loss
+from experiments.training.loss import IGNORED, HeadLoss
 from tests.models import random_model
 
 

@@ -6,14 +6,14 @@ import pytest
 import torch
 import transformers
 
-from experiments.lab import models
-from experiments.lab.scale import Training
-from experiments.lab.scales import SCALES
-from experiments.lab.training import budget
+from experiments.base_models import MODELS
+from experiments.base_models.model import Training
+from experiments.kit import load_model
+from experiments.training import budget
 from tests.models import random_model
 
-SEVEN, THIRTEEN = (models.architecture(f"llama2-{size}b") for size in (7, 13))
-PAPERS = SCALES["llama2-7b"].training
+SEVEN, THIRTEEN = (load_model.architecture(f"llama2-{size}b") for size in (7, 13))
+PAPERS = MODELS["llama2-7b"].training
 
 
 @pytest.mark.parametrize("config, count", [(SEVEN, 6_738_415_616), (THIRTEEN, 13_015_864_320)])

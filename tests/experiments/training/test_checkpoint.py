@@ -9,8 +9,8 @@ import torch
 
 from core import files
 from core.errors import InputError
-from experiments.lab.training import checkpoint
-from experiments.lab.training.trainer import Trainer
+from experiments.training import checkpoint
+from experiments.training.trainer import Trainer
 
 RUN = {"method": "pi", "seed": 0, "processes": 1}
 PATTERNS = "core/*.py", "experiments/lab/training/*"

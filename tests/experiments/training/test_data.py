@@ -11,14 +11,14 @@ import pytest
 
 from core import files
 from core.errors import InputError
-from experiments.lab import texts
-from experiments.lab.pretraining import corpus as pretraining
-from experiments.lab.texts import Book
-from experiments.lab.training import packing
-from experiments.lab.training.corpus import Corpus, in_file
-from experiments.lab.training.packing import pack
+from experiments.kit import texts
+from experiments.kit.texts import Book
+from experiments.training import packing
+from experiments.training.corpus import Corpus, in_file
+from experiments.training.packing import pack
 from tests import processes
 from tests.models import byte_tokenizer
+from tools.tiny import corpus as pretraining
 
 TEXTS = {"a": "abcdefghij" * 7, "b": "klmnopq" * 9, "c": "rs", "d": "tuvwxyz" * 20}
 

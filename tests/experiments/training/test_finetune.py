@@ -17,11 +17,11 @@ from core.embedding import rope_geometry
 from core.extend import extend
 from core.rope import RopeGeometry, scale
 from experiments import finetune
-from experiments.lab import cli, models
-from experiments.lab.records import RESULTS, ROOT
-from experiments.lab.training.corpus import Corpus
-from experiments.lab.training.packing import pack
-from experiments.lab.training.trainer import Trainer
+from experiments.kit import command_line, load_model
+from experiments.kit.records import RESULTS, ROOT
+from experiments.training.corpus import Corpus
+from experiments.training.packing import pack
+from experiments.training.trainer import Trainer
 from tests.models import byte_tokenizer, random_model
 from tests.processes import fork, wait
 
@@ -96,7 +96,7 @@ def test_what_a_finished_run_leaves(finetuned, tmp_path, base, books):
 def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path):
     """Its first loss, before any weight has changed, is that of the tokens at the t and positions that a seed gives."""
     run = json.loads((RESULTS / "tiny" / "finetune" / "clex_s=2_seed=0.json").read_text())
-    loaded = models.load("tiny")
+    loaded = load_model.load("tiny")
     model = rope.get(run["method"]).start(loaded.model, rope_geometry(loaded.model), run["factor"]).train()
     data = pack(Corpus(run["data"]), loaded.tokenizer, run["length"], run["batch"], run["steps"], run["seed"], tmp_path)
     rows = torch.stack([data[i]["input_ids"] for i in range(run["batch"])])
@@ -127,7 +127,7 @@ def killed_at(method, step, command):
 
     setattr(Trainer, method, function)
     sys.argv = ["finetune", *command]
-    cli.run(finetune.main)
+    command_line.run(finetune.main)
 
 
 def test_killed_anywhere_it_ends_with_the_same_losses_and_weights(finetuned, command, tmp_path):
@@ -151,7 +151,7 @@ def test_killed_after_the_last_step_it_only_writes_the_result(finetuned, tmp_pat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("experiments.lab.training.run.plot_loss", interrupted)
+        patched.setattr("experiments.training.run.plot_loss", interrupted)
         assert finetuned()[0] == 130
     assert not (tmp_path / "out").exists()
     state = json.loads((tmp_path / "out.unfinished" / "checkpoint-6" / "trainer_state.json").read_text())
@@ -281,7 +281,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(finetuned, tmp_path, chang
 
 def test_the_smoke_scale_needs_nothing_else(finetuned, tmp_path):
     places = ["--output", str(tmp_path / "out"), "--results", str(tmp_path / "results")]
-    assert finetuned(arguments=["--scale", "smoke", "--method", "yarn", "--factor", "4", *places])[0] == 0
+    assert finetuned(arguments=["--model", "smoke", "--method", "yarn", "--factor", "4", *places])[0] == 0
     assert facts(tmp_path / "out")["length"] == 256
-    status, out, _ = finetuned(arguments=["--scale", "smoke", "--method", "yarn", "--factor", "4", *places])
+    status, out, _ = finetuned(arguments=["--model", "smoke", "--method", "yarn", "--factor", "4", *places])
     assert status == 0 and "done already" in out

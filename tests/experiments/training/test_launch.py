@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from core.errors import InputError
-from experiments.lab import cli
-from experiments.lab.training import launch
+from experiments.kit import command_line
+from experiments.training import launch
 from tests.processes import fork, wait
 
 MODULE = "tests.experiments.training.launched"
@@ -100,7 +100,7 @@ def together(rank, file, work):
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2"}
     wait_for = datetime.timedelta(seconds=30)
     torch.distributed.init_process_group("gloo", f"file://{file}", rank=rank, world_size=2, timeout=wait_for)
-    cli.run(lambda: launch.once(work, rank == 0))
+    command_line.run(lambda: launch.once(work, rank == 0))
 
 
 @pytest.mark.parametrize("work, status", [(refused, 2), (lambda: print("done", file=sys.stderr), 0)])

@@ -10,8 +10,8 @@ from torch.nn.functional import cross_entropy, linear
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from experiments.lab.records import ROOT
-from experiments.lab.training.loss import IGNORED, ChunkedLoss, HeadLoss
+from experiments.kit.records import ROOT
+from experiments.training.loss import IGNORED, ChunkedLoss, HeadLoss
 from tests.models import random_model
 
 
@@ -74,7 +74,7 @@ def test_a_models_loss_and_gradients_are_its_own(tied):
 
 
 def test_all_logits_are_never_held(monkeypatch):
-    monkeypatch.setattr("experiments.lab.training.loss.CHUNK_LOGITS", 8 * 300)
+    monkeypatch.setattr("experiments.training.loss.CHUNK_LOGITS", 8 * 300)
     tokens = torch.randint(3, 300, (1, 128), generator=torch.Generator().manual_seed(1))
     largest = {}
     for way in ("ours", "plain"):

@@ -10,7 +10,7 @@ import torch
 
 from core.errors import InputError
 from experiments import finetune
-from experiments.lab.training import launch
+from experiments.training import launch
 
 
 def facts(folder):

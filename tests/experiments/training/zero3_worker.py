@@ -13,9 +13,9 @@ import torch
 
 from core import clex
 from experiments import finetune
-from experiments.lab import cli
-from experiments.lab.training.run import Run
-from experiments.lab.training.trainer import Trainer
+from experiments.kit import command_line
+from experiments.training.run import Run
+from experiments.training.trainer import Trainer
 
 file, killed_at = sys.argv.pop(1), int(sys.argv.pop(1))
 finish, step = Run.finish, Trainer.training_step
@@ -49,4 +49,4 @@ def killed(self, *rest):
 Run.finish = look
 if killed_at:
     Trainer.training_step = killed
-cli.run(finetune.main)
+command_line.run(finetune.main)

@@ -1,0 +1,59 @@
+"""The untrained n̂ ablation, by every evaluation at the longest length."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from analysis import metrics
+from analysis.comparison import Ablation, Metrics, ablation, extended_length, tokens
+from analysis.results import Results
+from analysis.scores import Score
+
+
+@dataclass(frozen=True)
+class Column:
+    """An evaluation of every n̂.
+
+    Attributes:
+        title: what it measures.
+        digits: decimals to print.
+        least: whether less is better.
+        scores: the scores by n̂.
+    """
+
+    title: str
+    digits: int
+    least: bool
+    scores: dict[int, Score]
+
+
+def columns(results: Results) -> tuple[float | None, list[Column]]:
+    """The factor at which the most n̂ were measured, and every evaluation at it; other factors are not shown."""
+    wanted: list[tuple[str, str, Metrics, str | None, int, bool]] = [
+        ("loss_by_position", "Loss", metrics.beyond, "beyond", 3, True),
+        ("perplexity", "Perplexity", metrics.perplexity, None, 2, True),
+        ("passkey", "Passkeys", metrics.passkeys_of_all_lengths, "all", 0, False),
+        ("ruler", "RULER", metrics.ruler, None, 1, False),
+        ("open_llm", "Open LLM", metrics.open_llm, "Avg.", 1, False),
+    ]
+    found = {experiment: ablation(results, experiment, "n_hat", trained=False) for experiment, *_ in wanted}
+    counts = Counter()
+    for own in filter(None, found.values()):
+        counts[own.first.setting.factor] += len(own.rows)
+    if not counts:
+        return None, []
+    factor = counts.most_common(1)[0][0]
+    longest = tokens(extended_length(results, factor))
+    made = []
+    for experiment, title, of, metric, digits, least in wanted:
+        own = found[experiment]
+        named = title if metric else f"{title}, {longest}"
+        scores = _scores(own, of, metric or longest) if own and own.first.setting.factor == factor else {}
+        made.append(Column(named, digits, least, scores))
+    return factor, made
+
+
+def _scores(found: Ablation, of: Metrics, metric: str) -> dict[int, Score]:
+    by_value = {value: row.scores(of) for value, row in found.rows.items()}
+    return {value: scores[metric] for value, scores in by_value.items() if metric in scores}

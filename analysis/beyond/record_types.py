@@ -1,0 +1,38 @@
+"""The types of the fields of records that the paper has no experiment for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from analysis.record_types import Count, Number, Positive, Score, Some, Whole, fields, score
+
+_SPAN = score(start=Whole, end=Count)
+_APART = fields(of_means=Number, mean=Number, largest=Number)
+_SELECTION = fields(interpolated_pairs=list[Whole], disturbance=dict[str, Number], within=Score, beyond=Score)
+TYPES: dict[str, dict[str, Any]] = {
+    "loss_by_position": {
+        "data": dict[str, Any],
+        "length": Count,
+        "block": Count,
+        "blocks": dict[str, Some[Number]],
+        "ranges": Annotated[list[_SPAN], Field(min_length=2)],
+        "buckets": Some[_SPAN],
+    },
+    "learned": {
+        "factors": Some[Positive],
+        "attention_factor": Positive,
+        "steps_made": Count,
+        "converged": bool,
+        "curve": Some[fields(step=Whole, tokens=Whole, within=Score, beyond=Score, all=Score)],
+    },
+    "served": {
+        "engine": fields(name=str, version=str, gguf=str),
+        "answer": fields(served=str),
+        "tokens": Count,
+        "scored": Count,
+        "scores": fields(losses=dict[str, Score], apart_from=dict[str, _APART]),
+    },
+    "selections": {"scores": Some[_SELECTION], "spearman": dict[str, Score]},
+}

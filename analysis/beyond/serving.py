@@ -1,0 +1,154 @@
+"""Which engine computes what was exported, from the records of experiments.beyond.served and from the engines' sources."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from analysis.comparison import Setting
+from analysis.results import Results
+from analysis.scores import Score
+from core import rope
+from core.errors import InputError
+
+SOURCES = Path(__file__).with_name("serving_sources.csv")
+# Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose rounding changes every
+# position, for the difference of mean losses.
+EXACT, QUANTISED = 1e-3, 1e-2
+_EXACT_WEIGHTS = {"checkpoint", "F32"}
+RIGHT, DROPPED, WRONG, UNKNOWN = "right", "dropped", "wrong", "not measured"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A method as served by an engine.
+
+    Attributes:
+        engine, version: the engine.
+        weights: what the engine loaded: a checkpoint, or a GGUF file's type.
+        setting: the method.
+        losses: mean losses in nats by "engine", "transformers" and "unextended".
+        mean, largest: the mean and the largest |difference| from transformers over positions, in nats.
+        verdict: RIGHT; DROPPED if the losses are those of the unextended model; else WRONG.
+        tempered: whether the method has an attention factor.
+        length, scored: the tokens read, and how many of the last ones were scored.
+        trained: whether the model was fine-tuned.
+    """
+
+    engine: str
+    version: str
+    weights: str
+    setting: Setting
+    losses: dict[str, Score]
+    mean: float
+    largest: float
+    verdict: str
+    tempered: bool
+    length: int
+    scored: int
+    trained: bool
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A line of the matrix; `remedy` is empty if there is nothing to do."""
+
+    engine: str
+    version: str
+    frequencies: str
+    attention_factor: str
+    serve: str
+    evidence: str
+    remedy: str
+
+
+def served(results: Results) -> list[Served]:
+    """The records' results, by engine and method."""
+    found = [_served(results, record) for record in results.records("served") if "engine" in record]
+    order = [entry.engine for entry in sources()]
+    known = {name: place for place, name in enumerate(order)}
+    place = {row.engine: known.get(row.engine, len(known)) for row in found}
+    return sorted(found, key=lambda row: (place[row.engine], row.engine, row.weights, row.setting.order))
+
+
+def _served(results: Results, record: dict) -> Served:
+    scores, setting = record["scores"], Setting.of(record)
+    weights = record["engine"].get("gguf") or record["answer"]["served"]
+    apart = scores["apart_from"]
+    return Served(
+        engine=record["engine"]["name"],
+        version=record["engine"]["version"],
+        weights=weights,
+        setting=setting,
+        losses={name: Score.of(loss) for name, loss in scores["losses"].items()},
+        mean=apart["transformers"]["mean"],
+        largest=apart["transformers"]["largest"],
+        verdict=_verdict(apart, record["answer"]["served"] in _EXACT_WEIGHTS),
+        tempered=_tempered(results, setting),
+        length=record["tokens"],
+        scored=record["scored"],
+        trained="training" in record,
+    )
+
+
+def _verdict(apart: dict[str, dict], exact: bool) -> str:
+    """The verdict, by the nearer of the two models. Positions count, because means may agree where no position does."""
+    nearer = min(("transformers", "unextended"), key=lambda name: apart[name]["mean"])
+    near = apart[nearer]["mean"] <= EXACT if exact else abs(apart[nearer]["of_means"]) <= QUANTISED
+    return {"transformers": RIGHT, "unextended": DROPPED}[nearer] if near else WRONG
+
+
+def _tempered(results: Results, setting: Setting) -> bool:
+    """Whether a method has an attention factor other than 1; False for a learned or unknown method."""
+    if setting.method not in rope.METHODS or rope.METHODS[setting.method].start:
+        return False
+    try:
+        scaling = rope.scale(results.model.geometry, setting.method, setting.factor, **dict(setting.options))
+    except InputError:  # the record is from another version with other options
+        return False
+    return scaling.attention_factor != 1
+
+
+def sources() -> list[Engine]:
+    """What the engines' sources say (with the file), and for measured engines, how to serve with them."""
+    with open(SOURCES, encoding="utf-8", newline="") as file:
+        return [
+            Engine(
+                row["engine"], row["version"], row["frequencies"], row["attention_factor"], row["serve"],
+                f"from source, {Path(row['file']).name}: {row['said']}" if row["file"] else "", row["remedy"],
+            )
+            for row in csv.DictReader(file)
+        ]  # fmt: skip
+
+
+def matrix(rows: Iterable[Served]) -> list[Engine]:
+    """Every engine; if there are records, they decide.
+
+    Frequencies are right if methods without an attention factor are served right. The attention factor is right if
+    methods with one are. GGUF files that were given by hand are not part of the matrix.
+    """
+    by_engine: dict[str, list[Served]] = {}
+    for row in rows:
+        by_engine.setdefault(row.engine, []).append(row)
+    lines = []
+    for line in sources():
+        own = [row for row in by_engine.get(line.engine, []) if not row.weights.endswith(".gguf")]
+        if own:
+            line = replace(
+                line,
+                version=", ".join(dict.fromkeys(row.version for row in own)),
+                frequencies=_worst(row for row in own if not row.tempered),
+                attention_factor=_worst(row for row in own if row.tempered),
+                evidence=f"measured: {', '.join(dict.fromkeys(row.weights for row in own))}",
+            )
+        elif not line.frequencies:
+            line = replace(line, frequencies=UNKNOWN, attention_factor=UNKNOWN)
+        lines.append(line)
+    return lines
+
+
+def _worst(rows: Iterable[Served]) -> str:
+    found = {row.verdict for row in rows}
+    return next((verdict for verdict in (WRONG, DROPPED, RIGHT) if verdict in found), UNKNOWN)

@@ -1,0 +1,77 @@
+"""What extending costs on texts that fit in L: paired differences from the unextended model."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+
+from analysis.beyond import loss_by_position
+from analysis.comparison import LeftOut, Row, Setting, compared
+from analysis.metrics import OPEN_LLM
+from analysis.results import Results
+from analysis.scores import Score, Scores, stacked
+from core import rope
+from eval.intervals import mean_interval, mean_of_means
+
+PERPLEXITY = "Perplexity"
+
+
+def differences(results: Results, factor: float, trained: bool) -> dict[Setting, Scores]:
+    """Each setting's scores minus the unextended model's; equal selections of pairs appear once.
+
+    Perplexity is in per cent, at the positions below L; the Open LLM benchmarks are in points. Only settings whose
+    benchmark scores are recorded by document are listed. Several seeds are averaged.
+    """
+    return _differences(results.folder, results.model.name, factor, trained)
+
+
+@functools.lru_cache(maxsize=64)  # a table and its page need the same
+def _differences(folder: Path, model: str, factor: float, trained: bool) -> dict[Setting, Scores]:
+    results = Results.of(model, folder)
+    found: dict[Setting, dict] = {}
+    for experiment, change in (("loss_by_position", _perplexity), ("open_llm", _benchmarks)):
+
+        def at_factor(run: dict) -> bool:
+            return float(run["factor"]) == factor
+
+        untrained = compared(results, experiment, False, at_factor)
+        original = untrained.find(rope.ORIGINAL)
+        if original is None:
+            continue
+        for row in compared(results, experiment, True, at_factor).rows if trained else untrained.rows:
+            same = all(row.first.get(key) == original.first.get(key) for key in ("data", "length", "shots"))
+            if same and row.setting.method != rope.ORIGINAL and "same_selection_as" not in row.first:
+                found.setdefault(row.setting, {}).update(change(row, original.first))
+    return {setting: scores for setting, scores in found.items() if set(scores) - {PERPLEXITY}}
+
+
+def left_out(results: Results, factor: float, trained: bool) -> list[LeftOut]:
+    """The records that are not comparable with the rest."""
+    found = []
+    for experiment in ("loss_by_position", "open_llm"):
+        found += compared(results, experiment, trained, lambda run: float(run["factor"]) == factor).left_out
+    return found
+
+
+def _perplexity(row: Row, original: dict) -> Scores:
+    """The change of perplexity in per cent, over the blocks below L."""
+    within = original["ranges"][0]["end"] // original["block"]
+    losses = loss_by_position.blocks(original, *row.runs)[:, :, :within]
+    change = mean_interval((losses[1:].mean(axis=0) - losses[0]).ravel())
+    return {PERPLEXITY: Score.of(change | {end: 100 * float(np.expm1(change[end])) for end in ("mean", "low", "high")})}
+
+
+def _benchmarks(row: Row, original: dict) -> Scores:
+    """The change in points for each benchmark and, if all were measured, for their mean."""
+    if not all("by_document" in run for run in [original, *row.runs]):
+        return {}
+    changes = {}
+    for task, scores in original["by_document"].items():
+        values = stacked([scores, *(run["by_document"][task] for run in row.runs)])
+        changes[task] = 100 * (values[1:].mean(axis=0) - values[0])
+    found = {OPEN_LLM.get(task, task): Score.of(mean_interval(change)) for task, change in changes.items()}
+    if set(changes) == set(OPEN_LLM) - {"average"}:
+        found[OPEN_LLM["average"]] = Score.of(mean_of_means(list(changes.values())))
+    return found

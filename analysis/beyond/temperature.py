@@ -1,0 +1,51 @@
+"""Settings with a given attention factor beside the same settings without: how much the temperature contributes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from analysis import metrics
+from analysis.comparison import LeftOut, Row, Setting, compared, extended_length, tokens
+from analysis.results import Results
+from analysis.scores import Score, Scores
+
+OPTION = "attention_factor"
+_MEASURED = {"perplexity": (metrics.perplexity, "perplexity"), "passkey": (metrics.passkey, "passkeys")}
+
+
+def rows(results: Results, trained: bool) -> tuple[dict[float, dict[Setting, Scores]], list[LeftOut]]:
+    """Perplexity and passkeys (in per cent) at L and L', by factor and setting, and the records left out."""
+    measured: dict[str, dict[Setting, Row]] = {}
+    left_out: list[LeftOut] = []
+    for experiment in _MEASURED:
+        found = compared(results, experiment, trained, lambda run: run["method"] is not None)
+        measured[experiment] = {row.setting: row for row in found.rows}
+        left_out += found.left_out
+    every = {setting for own in measured.values() for setting in own}
+    pairs = {setting: _without(setting) for setting in every if setting.option(OPTION) is not None}
+    shown = sorted(
+        {each for pair in pairs.items() for each in pair if each in every}, key=lambda setting: setting.order
+    )
+    by_factor: dict[float, dict[Setting, Scores]] = {}
+    for setting in shown:
+        by_factor.setdefault(setting.factor, {})[setting] = _scores(results, setting, measured)
+    return by_factor, left_out
+
+
+def _without(setting: Setting) -> Setting:
+    return replace(setting, options=tuple(entry for entry in setting.options if entry[0] != OPTION))
+
+
+def _scores(results: Results, setting: Setting, measured: dict[str, dict[Setting, Row]]) -> Scores:
+    found = {}
+    ends = [tokens(extended_length(results, factor)) for factor in (1, setting.factor)]
+    for experiment, (of, title) in _MEASURED.items():
+        if setting in measured[experiment]:
+            scores = measured[experiment][setting].scores(of)
+            found |= {f"{title}, {end}": scores[end] for end in ends if end in scores}
+    # An interval over seeds may exceed 100 %.
+    return {name: _at_most(score, 100.0) if name.startswith("passkeys") else score for name, score in found.items()}
+
+
+def _at_most(score: Score, most: float) -> Score:
+    return replace(score, high=min(score.high, most))

@@ -1,0 +1,112 @@
+"""Claims about lengths within L and beyond it: how much of a score is kept, and the passkeys found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from analysis import effects
+from analysis.claims import Test
+from analysis.claims.finding import Fact, Finding, Quantity, concluded
+from analysis.claims.shared import called, decided, factors, measured, papers_own
+from analysis.comparison import Metrics, Row, agree, compared, extended_length, tokens
+from analysis.hypothesis_tests import ABOVE, Estimate, Region, decide
+from analysis.results import Results
+from analysis.scores import Score, Scores
+from core import rope
+from eval.intervals import accuracy_interval
+
+RESOLUTION = 0.5  # in per cent: the paper's "100 %" of passkeys is rounded to whole per cents
+
+
+def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better: bool = False) -> Test:
+    """Two statements at each factor: the unextended model loses from L to L', and DPRoPE keeps a greater share.
+
+    For perplexities, the share that is kept is the perplexity at L divided by that at L'.
+
+    Args:
+        metrics: the scores by length in tokens.
+    """
+
+    def test(results: Results) -> Iterator[Finding]:
+        found, family = [], []
+        for factor, original, ours in _pairs(results, experiment):
+            ends = [tokens(extended_length(results, times)) for times in (1, factor)]
+            scores = [row.scores(metrics) for row in (original, ours)]
+            whole, part = reversed(ends) if less_is_better else ends
+            if not all(end in own for own in scores for end in ends) or not all(own[whole].mean for own in scores):
+                continue
+            theirs, mine = (share(own, whole, part) for own in scores)
+            effect = effects.kept_advantage(factor) if experiment == "ruler" else None
+            lost = Estimate(100 - theirs.mean, theirs.above, theirs.below, theirs.samples)
+            family += [(lost, ABOVE, None), (minus(mine, theirs), ABOVE, effect)]
+            found += [(factor, row, ends, own) for row, own in zip((original, ours), scores)]
+        facts = []
+        names = ("lost beyond L", "kept beyond what the original keeps") * len(found)
+        for (factor, row, ends, own), name, decision in zip(found, names, decide(family)):
+            at = [Quantity(f"{called(row)} at {end}", own[end], 1, unit) for end in ends]
+            facts.append(Fact((*at, decided(name, decision, 0, "%")), factor, experiment, decision))
+        if facts:
+            yield concluded(results.model, facts, statements=2, factors=len(facts) // 2)
+
+    return test
+
+
+def _pairs(results: Results, experiment: str) -> Iterator[tuple[float, Row, Row]]:
+    """At each factor, the unextended model and DPRoPE, fine-tuned if there are such records."""
+    originals = compared(results, experiment, False).only(lambda row: row.setting.method == rope.ORIGINAL).rows
+    for _, rows in measured(results, experiment)[:1]:
+        for factor in factors(rows):
+            ours = papers_own(results, rows, factor)
+            same = [row for row in originals if ours and agree(row.first, ours.first)]
+            if same:
+                yield factor, same[0], ours
+
+
+def share(scores: Scores, whole: str, part: str) -> Estimate:
+    """One score in per cent of another, with independent errors (delta method)."""
+    of, kept = scores[whole], scores[part]
+    times, (below, above) = 100 / of.mean, Estimate.of(kept).errors
+    less, more = Estimate.of(of).errors  # a larger whole makes a smaller share
+    ratio = kept.mean / of.mean
+    below, above = math.hypot(below, ratio * more), math.hypot(above, ratio * less)
+    return Estimate(times * kept.mean, times * below, times * above, kept.n)
+
+
+def minus(ours: Estimate, other: Estimate) -> Estimate:
+    """The difference of two independent numbers."""
+    below, above = math.hypot(ours.below, other.above), math.hypot(ours.above, other.below)
+    return Estimate(ours.mean - other.mean, below, above, ours.samples)
+
+
+def finds_all_passkeys(results: Results) -> Iterator[Finding]:
+    """No passkey within L' is missed, to the precision of whole per cents."""
+    found: list[tuple[Row, Score]] = []
+    for _, rows in measured(results, "passkey")[:1]:
+        for factor in factors(rows):
+            if row := papers_own(results, rows, factor):
+                longest = extended_length(results, factor)
+
+                def at_longest(run: dict, longest: int = longest) -> Scores:
+                    return {"": _found(run, longest)}
+
+                score = row.scores(at_longest)[""]
+                found.append((row, replace(score, n=_found(row.first, longest).n)))
+    region = Region(low=100 - RESOLUTION)
+    facts = []
+    for (row, score), decision in zip(found, decide([(Estimate.of(score), region, 100.0) for _, score in found])):
+        interval = replace(decision.interval, high=min(decision.interval.high, 100.0))
+        quantity = Quantity(called(row), interval, 0, f"% of {score.n}")
+        facts.append(Fact((quantity,), row.setting.factor, "", decision))
+    if facts:
+        yield concluded(results.model, facts, "passkeys found within L'", factors=len(facts))
+
+
+def _found(run: dict, longest: int) -> Score:
+    """The per cent of keys found up to a length."""
+    spans = [span for span in run["scores"]["by_length"] if span["length"] <= longest]
+    found, asked = round(sum(span["mean"] * span["n"] for span in spans)), sum(span["n"] for span in spans)
+    return Score.of(accuracy_interval(np.arange(asked) < found), 100)

@@ -1,0 +1,334 @@
+"""Records as typed rows: which may stand in one table, one row for all seeds of a setting, ablations of one option."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.results import Model, Results
+from analysis.scores import Score, Scores, difference, over_seeds
+from core import rope
+from core.errors import InputError
+
+STATES = ((False, "without training"), (True, "fine-tuned"))
+SYMBOLS = {"n_hat": "n̂", "intervals": "b", "threshold": "t"}
+AS_IT_IS = "as it is"  # a checkpoint that no method here extended
+Metrics = Callable[[dict], Scores]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A method, its given options, and the scaling factor s; a method of None is a model as it is."""
+
+    method: str | None
+    options: tuple[tuple[str, Any], ...] = ()
+    factor: float = 1.0
+
+    @classmethod
+    def of(cls, record: dict) -> Setting:
+        """The setting of a record."""
+        given = record["options"].items()
+        options = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
+        return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]))
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """An option's value if it was given, else `default`."""
+        return dict(self.options).get(name, default)
+
+    def plain(self, *options: str) -> bool:
+        """Whether no options except these were given; options that name a file do not count."""
+        return not {name for name, _ in self.options} - {*options, *_FILES}
+
+    @property
+    def learned(self) -> tuple[str, int] | None:
+        """The start and the seed, if the factors are from a record of experiments.beyond.learned; else None."""
+        found = _LEARNED.fullmatch(Path(str(self.option("file", ""))).stem)
+        return (found["method"], int(found["seed"])) if found else None
+
+    @property
+    def name(self) -> str:
+        """The name in tables, figures and pages: the method's title, and the options that set it apart."""
+        if self.method is None:
+            return AS_IT_IS
+        if self.learned:
+            return f"{learned_name(self.learned[0])}, seed {self.learned[1]}"
+        given = [_given(name, value) for name, value in self.options if name not in _APART]
+        if self.method == rope.OURS and self.plain("attention_factor"):
+            given = ["t = 0"]
+        title = rope.METHODS[self.method].title if self.method in rope.METHODS else self.method
+        name = title + (f" ({', '.join(given)})" if given else "")
+        temperature = self.option("attention_factor")
+        return name if temperature is None else f"{name}, attention × {temperature:.2f}"
+
+    @property
+    def order(self) -> tuple:
+        """The sort key: the order of the registry, then factor, n̂ (no n̂ first, then descending), b and the rest."""
+        known = [None, *rope.METHODS]
+        options = dict(self.options)
+        rest = {name: value for name, value in options.items() if name not in ("n_hat", "intervals")}
+        place = known.index(self.method) if self.method in known else len(known)
+        return place, self.factor, -(options.get("n_hat") or 1e9), options.get("intervals", 0), len(rest), str(rest)
+
+
+def learned_name(method: str) -> str:
+    """The name, in tables and figures, of factors that were learned from a method's."""
+    title = rope.METHODS[method].title if method in rope.METHODS else method
+    return f"learned, from {'no scaling' if method == rope.ORIGINAL else title}"
+
+
+_LEARNED = re.compile(r"from=(?P<method>.+)_s=[^_]+_seed=(?P<seed>\d+)")
+_FILES = ("weights", "file")
+_APART = ("attention_factor", "weights")
+
+
+def _given(name: str, value: object) -> str:
+    """An option as tables print it."""
+    if value is True:
+        return name
+    if isinstance(value, tuple):
+        return f"{len(value)} {name}"
+    return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A setting and its records: one per training seed, or a single one without training."""
+
+    setting: Setting
+    runs: tuple[dict, ...]
+
+    @property
+    def first(self) -> dict:
+        """One of the records, for what all have in common."""
+        return self.runs[0]
+
+    @property
+    def trained(self) -> bool:
+        """Whether the model was fine-tuned."""
+        return "training" in self.first
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of the fine-tunes."""
+        return tuple(run["training"]["seed"] for run in self.runs if "training" in run)
+
+    def scores(self, metrics: Metrics) -> Scores:
+        """The scores over all seeds."""
+        return over_seeds([metrics(run) for run in self.runs])
+
+    def by_seed(self, metrics: Metrics, metric: str) -> dict[int | None, Score]:
+        """One metric of each run."""
+        return {_seed(run): stated(metrics(run), metric, run) for run in self.runs}
+
+
+def _seed(run: dict) -> int | None:
+    return run["training"]["seed"] if "training" in run else None
+
+
+def gap(ours: Row, other: Row, metrics: Metrics, metric: str) -> Score:
+    """The difference of two rows in a metric, paired by seed if there are several."""
+    return difference(ours.by_seed(metrics, metric), other.by_seed(metrics, metric))
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A record that is left out of a table because it is not comparable with the rest."""
+
+    experiment: str
+    file: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.experiment}/{self.file}.json ({self.reason})"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows of the same samples and settings, and the records that are not comparable with them."""
+
+    rows: tuple[Row, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    @property
+    def first(self) -> dict:
+        """One record, for what all have in common."""
+        return self.rows[0].first
+
+    def find(self, method: str | None, options: dict | None = None, factor: float | None = None) -> Row | None:
+        """The row of a setting, or None; without `options` or `factor`, any options or factor match."""
+        for row in self.rows:
+            same = row.setting.method == method and factor in (None, row.setting.factor)
+            if same and (options is None or dict(row.setting.options) == options):
+                return row
+        return None
+
+    def only(self, wanted: Callable[[Row], bool]) -> Comparison:
+        """The comparison with only the wanted rows."""
+        return Comparison(tuple(row for row in self.rows if wanted(row)), self.left_out)
+
+
+def compared(
+    results: Results,
+    experiment: str,
+    trained: bool,
+    of: Callable[[dict], bool] = lambda record: True,
+    twins: bool = True,
+) -> Comparison:
+    """The records that agree in the fields that they list under "comparable"; of several such sets, the largest.
+
+    Args:
+        trained: take the records of fine-tuned models, or those without training.
+        of: which records to consider.
+        twins: whether copies of a record for other settings with the same pairs count as rows.
+    """
+    sets: dict[str, list[dict]] = {}
+    for record in results.records(experiment):
+        if ("training" in record) == trained and of(record) and (twins or "same_selection_as" not in record):
+            sets.setdefault(_key(record), []).append(record)
+    if not sets:
+        return Comparison(())
+    chosen = max(sets.values(), key=lambda own: (sum(r["method"] is not None for r in own), len(own)))
+    grouped: dict[Setting, list[dict]] = {}
+    for record in chosen:
+        grouped.setdefault(Setting.of(record), []).append(record)
+    for own in grouped.values():
+        _check_once(own, experiment)
+    rows = sorted((Row(setting, tuple(own)) for setting, own in grouped.items()), key=lambda row: row.setting.order)
+    others = [record for own in sets.values() if own is not chosen for record in own]
+    left_out = tuple(LeftOut(experiment, other["file"], _differs(other, chosen[0])) for other in others)
+    return Comparison(tuple(rows), left_out)
+
+
+def _check_once(own: list[dict], experiment: str) -> None:
+    """A copied record would count as one more seed."""
+    files = {}
+    for record in own:
+        first = files.setdefault(_seed(record), record["file"])
+        if first != record["file"]:
+            raise InputError(f"{experiment}/{first}.json and {record['file']}.json record the same run; remove one.")
+
+
+def in_comparison(model: Model) -> Callable[[Row], bool]:
+    """A test of whether a row belongs to the main comparison and not to an ablation (see Model.ablated)."""
+
+    def listed(row: Row) -> bool:
+        varied = {name: value for name, value in row.setting.options if name in model.ablated}
+        return not varied or varied == {"n_hat": model.n_hat.get(row.setting.factor)}
+
+    return listed
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """DPRoPE's rows by the value of one option, in ascending order, with all other options equal."""
+
+    option: str
+    rows: dict[Any, Row]
+
+    @property
+    def first(self) -> Row:
+        """One of the rows, for what all have in common."""
+        return next(iter(self.rows.values()))
+
+
+def ablation(results: Results, experiment: str, option: str, trained: bool, default: object = None) -> Ablation | None:
+    """DPRoPE's ablation of one option, with at least two values; None if there is none.
+
+    If several combinations of other options and factor have one, it is the one with the most values.
+
+    Args:
+        default: the option's value if a record does not state it.
+    """
+    families: dict[tuple, dict] = {}
+    for row in compared(results, experiment, trained).rows:
+        setting = row.setting
+        value = setting.option(option, default)
+        if setting.method == rope.OURS and value is not None:
+            others = tuple(entry for entry in setting.options if entry[0] != option)
+            families.setdefault((others, setting.factor), {})[value] = row
+    family = max(families.values(), key=len, default={})
+    if len(family) < 2:
+        return None
+    # Keep the seeds that all values have: for another table, one value may have been trained with more.
+    seeds = set.intersection(*(set(row.seeds) for row in family.values()))
+    return Ablation(option, {value: _of_seeds(family[value], seeds) for value in sorted(family)})
+
+
+def ablations(results: Results, experiment: str, option: str, default: object = None) -> Iterator[tuple[str, Ablation]]:
+    """The ablations that there are, as (state, ablation): without training, then fine-tuned."""
+    for trained, state in STATES:
+        if found := ablation(results, experiment, option, trained, default):
+            yield state, found
+
+
+def factors(results: Results, *experiments: str) -> list[float]:
+    """The scaling factors of the records."""
+    found = {float(r["factor"]) for name in experiments for r in results.records(name) if r.get("method", "several")}
+    return sorted(found)
+
+
+def _of_seeds(row: Row, seeds: set[int]) -> Row:
+    runs = tuple(run for run in row.runs if not seeds or run["training"]["seed"] in seeds)
+    return Row(row.setting, runs)
+
+
+def agree(record: dict, other: dict) -> bool:
+    """Whether two records may be compared, fine-tuned or not."""
+    names = {*record.get("comparable", ()), *other.get("comparable", ())}
+    return all(record.get(name) == other.get(name) for name in names)
+
+
+def _key(record: dict) -> str:
+    """The values that must agree; none for hand-made records without a list of them."""
+    return json.dumps({name: record.get(name) for name in record.get("comparable", ())}, sort_keys=True)
+
+
+def _differs(record: dict, other: dict) -> str:
+    names = dict.fromkeys([*record.get("comparable", ()), *other.get("comparable", ())])
+    found = [f"{name} {_short(record.get(name))}" for name in names if record.get(name) != other.get(name)]
+    return ", ".join(found) or "it does not say what it may be compared with"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, dict):
+        return f"of {', '.join(value)}" if value else "none"
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return "not stated" if value is None else str(value)
+
+
+def mean_of(row: Row, metrics: Metrics, metric: str) -> float:
+    """The mean of a metric over the runs."""
+    return float(np.mean([stated(metrics(run), metric, run).mean for run in row.runs]))
+
+
+def stated(scores: Scores, metric: str, run: dict) -> Score:
+    """One of a record's scores; InputError if it has none of that name."""
+    if scores.get(metric) is None:
+        raise InputError(f"the record {run.get('file')} has no score {metric!r}; measure it again.")
+    return scores[metric]
+
+
+def tokens(length: int) -> str:
+    """A length in tokens as tables print it: 512, 1k, 12k."""
+    return str(length) if length % 1024 else f"{length // 1024}k"
+
+
+def span(start: int, end: int) -> str:
+    """Positions in tokens as tables print them: 8–12k, 1024–1536."""
+    whole = start % 1024 == 0 == end % 1024
+    return f"{start // 1024}–{end // 1024}k" if whole else f"{start}–{end}"
+
+
+def extended_length(results: Results, factor: float) -> int:
+    """L' = s·L in tokens."""
+    return round(results.model.context_length * factor)

@@ -1,0 +1,141 @@
+"""The difference of two rows with its errors: over training seeds, and over samples, paired if possible.
+
+The two models answered the same samples, so the error over samples comes from the differences sample by sample; with
+several seeds, from the means over seeds. A record without single samples is paired by what it holds, such as tasks and
+lengths. Records that hold only totals are not paired. Then, with several seeds, the error is that over seeds alone, on
+these samples; with one seed, the two intervals are combined. Two rows trained with one seed take the error over seeds
+from the settings that have several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from analysis.beyond import whole_texts
+from analysis.comparison import Comparison, Metrics, Row, tokens
+from analysis.hypothesis_tests import Estimate
+from analysis.metrics import OPEN_LLM
+from analysis.scores import Score, difference, stacked
+from eval import longbench
+from eval.intervals import mean_of_means
+
+_LEAST = 5  # the fewest scores in a group; a bootstrap of fewer is too narrow
+
+
+def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: str, among: Comparison) -> Estimate:
+    """Our score minus the other's in a metric.
+
+    Args:
+        among: rows to take the error over seeds from, if these two have one seed.
+    """
+    own, others = _same_seeds(ours, other)
+    scores = [row.by_seed(metrics, metric) for row in (own, others)]
+    gap, paired = difference(*scores), _paired(own, others, experiment, metric)
+    made = Estimate.of(paired) if paired else Estimate(gap.mean)
+    seeds = scores[0].keys() & scores[1].keys()
+    if len(seeds) > 1:
+        spread = float(np.std([scores[0][seed].mean - scores[1][seed].mean for seed in seeds], ddof=1))
+        over_seeds, k = spread / math.sqrt(len(seeds)), len(seeds)
+        return replace(made, mean=gap.mean, over_seeds=over_seeds, seeds=k, freedom=k - 1)
+    if not paired:
+        made = Estimate.of(gap)
+    spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
+    # Use the mean of the scores that tables print; the mean over windows may differ from it.
+    return replace(made, mean=gap.mean, over_seeds=spread, freedom=freedom)
+
+
+def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str) -> tuple[float, int]:
+    """The standard deviation over seeds of a difference of two settings, and its degrees of freedom.
+
+    It comes from the residuals of the scores [settings, seeds] after removing the mean of each setting and of each
+    seed; a difference has twice their variance. (0, 0) if fewer than two settings have several seeds in common.
+    """
+    own = [row for row in among.rows if row.setting.factor == factor and len(row.seeds) > 1]
+    seeds = set.intersection(*(set(row.seeds) for row in own)) if own else set()
+    if len(own) < 2 or len(seeds) < 2:
+        return 0.0, 0
+    scores = [row.by_seed(metrics, metric) for row in own]
+    values = np.array([[of[seed].mean for seed in sorted(seeds)] for of in scores])
+    rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
+    freedom = (len(own) - 1) * (len(seeds) - 1)
+    return math.sqrt(2 * float((rest**2).sum()) / freedom), freedom
+
+
+def _same_seeds(ours: Row, other: Row) -> tuple[Row, Row]:
+    """The two rows with the seeds that both have, if these are several; else the rows as they are."""
+    shared = set(ours.seeds) & set(other.seeds)
+    if len(shared) < 2:
+        return ours, other
+    return _of_seeds(ours, shared), _of_seeds(other, shared)
+
+
+def _of_seeds(row: Row, seeds: set[int]) -> Row:
+    runs = {run["training"]["seed"]: run for run in row.runs}
+    return Row(row.setting, tuple(runs[seed] for seed in sorted(seeds)))
+
+
+def _paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
+    """The difference with a bootstrap interval over samples; None if the records do not hold them."""
+    if experiment == "perplexity":
+        return _by_window(ours, other, metric)
+    if experiment not in _READ:
+        return None
+    own, others = ([_READ[experiment](run, metric) for run in row.runs] for row in (ours, other))
+    gaps = []
+    for group, names in own[0].items():
+        shared = [name for name in names if all(name in run.get(group, ()) for run in (*own, *others))]
+        if shared:
+            rows = stacked([np.concatenate([run[group][name] for name in shared]) for run in (*own, *others)])
+            gaps.append(rows[: len(own)].mean(axis=0) - rows[len(own) :].mean(axis=0))
+    if not gaps or min(map(len, gaps)) < _LEAST:
+        return None
+    return Score.of(mean_of_means(gaps))
+
+
+_Scores = dict[str, dict[str, list[float]]]  # by group, all of equal weight, and name: of each sample, or the mean
+
+
+def _open_llm(run: dict, metric: str) -> _Scores:
+    """Scores in per cent by document; each benchmark is a group."""
+    of = run.get("by_document", {})
+    wanted = [name for name, title in OPEN_LLM.items() if metric in (title, OPEN_LLM["average"])]
+    return {name: {name: [100 * score for score in of[name]]} for name in wanted if name in of}
+
+
+def _ruler(run: dict, metric: str) -> _Scores:
+    """Scores by task; each length is a group."""
+    return {
+        length: {task: [score["mean"]] for task, score in tasks.items()}
+        for length, tasks in run["scores"]["tasks"].items()
+        if metric in ("Avg.", tokens(int(length)))
+    }
+
+
+def _longbench_e(run: dict, metric: str) -> _Scores:
+    """Scores by task; each bucket of an average is a group."""
+    tasks = run["scores"]["tasks"]
+    buckets = longbench.AVERAGES.get(metric.replace(">L", ">4k"), ())
+    return {bucket: {task: [of[bucket]["mean"]] for task, of in tasks.items() if bucket in of} for bucket in buckets}
+
+
+_READ: dict[str, Callable[[dict, str], _Scores]] = {
+    "open_llm": _open_llm,
+    "ruler": _ruler,
+    "longbench_e": _longbench_e,
+}
+
+
+def _by_window(ours: Row, other: Row, metric: str) -> Score | None:
+    """The difference in loss over windows of the longest length, at the positions that no earlier window scores."""
+    runs, first = (*ours.runs, *other.runs), ours.first
+    if not all("by_position" in run and tokens(max(run["lengths"])) == metric for run in runs):
+        return None
+    gaps = whole_texts.differences(ours, other)
+    read_before = (max(first["lengths"]) - whole_texts.stride(first)) // first["bucket"]
+    for gap, (_, begin) in zip(gaps, whole_texts.windows(first)):
+        gap[: read_before if begin else 0] = np.nan
+    return whole_texts.average(gaps)

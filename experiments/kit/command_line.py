@@ -1,0 +1,278 @@
+"""What every command line shares: types of arguments, the methods' options, and the one-sentence errors."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import math
+import multiprocessing
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from core import files, rope
+from core.errors import InputError, NonFiniteError
+
+SEEDS = 2**32  # the number of seeds that NumPy takes
+
+
+class UsageError(InputError):
+    """A command line with an unknown option, or with a value that an option cannot have."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one sentence, like all other errors here."""
+
+    def error(self, message: str) -> None:
+        raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
+
+
+class _Renamed(argparse.Action):
+    """An option of an earlier version."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        parser.error(f"--scale is called --model now: give --model {values}")
+
+
+class Distinct(argparse.Action):
+    """Takes several values, all of them different."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        for value in values:
+            if values.count(value) > 1:
+                parser.error(f"{option_string} names {value} twice; give it once")
+        setattr(namespace, self.dest, values)
+
+
+def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
+    """An argument parser whose help is the module's docstring."""
+    made = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
+    made.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
+    return made
+
+
+def number(text: str) -> float:
+    """A finite number above 0."""
+    value = float(text)
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
+    return value
+
+
+def factor(text: str) -> float:
+    """A scaling factor; a whole one becomes an int, so that 2 and 2.0 name the same run."""
+    value = number(text)
+    return int(value) if value.is_integer() else value
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return value
+
+
+def none_or_more(text: str) -> int:
+    """A whole number of at least 0."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is less than 0")
+    return value
+
+
+def seed(text: str) -> int:
+    """A seed that every random generator used here accepts."""
+    value = int(text)
+    if not 0 <= value < SEEDS:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and {SEEDS - 1}")
+    return value
+
+
+def existing_directory(text: str) -> Path:
+    """A directory to read from."""
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a directory")
+    return Path(text)
+
+
+def existing_file(text: str) -> Path:
+    """A file to read."""
+    if not os.path.isfile(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a file")
+    return Path(text)
+
+
+def directory(text: str) -> Path:
+    """A directory to write to; refused, before any work, if it cannot be written to."""
+    try:
+        files.check_writable(Path(text))
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return Path(text)
+
+
+def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: str = "") -> None:
+    """Add --method, --factor and every method's own options, as the registry's signatures have them.
+
+    Args:
+        method: the default where one method is taken.
+        several: where several methods are taken, the words for the default.
+    """
+    to.usage = "%(prog)s [options]"  # all of them would fill half a page
+    names = ", ".join(rope.METHODS)
+    if several:
+        to.add_argument("--method", nargs="+", metavar="NAME", help=f"one or more of {names} (default: {several})")
+    else:
+        to.add_argument("--method", default=method, help=f"one of {names}" + (f" (default {method})" if method else ""))
+    add_factor_argument(to)
+    group = to.add_argument_group("options of the methods (each begins with the methods that take it)")
+    for name, option in rope.all_options().items():
+        default = f" (default {option.default})" if option.default not in (None, False, ()) else ""
+        text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
+        takers = "most methods" if name == rope.RESONANCE else ", ".join(option.methods)
+        if option.type is bool:
+            form = {"action": "store_true", "default": None}
+        else:
+            form = {"type": option.type, "metavar": option.type.__name__.upper()}
+        if option.several:
+            form |= {"nargs": "+"}
+        to_help = f"{takers}: {text}{default}".replace("%", "%%")
+        group.add_argument(f"--{name.replace('_', '-')}", **form, help=to_help)
+
+
+def add_factor_argument(to: argparse.ArgumentParser) -> None:
+    """Add --factor."""
+    to.add_argument("--factor", type=factor, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
+
+
+def add_dtype_argument(to: argparse.ArgumentParser) -> None:
+    """Add --dtype; if it is not given, `models.chosen_dtype` decides."""
+    default = "float32; on a GPU the half precision that the model states"
+    to.add_argument(
+        "--dtype", choices=("float32", "bfloat16", "float16"), help=f"dtype of the model (default {default})"
+    )
+
+
+def add_results_argument(to: argparse.ArgumentParser) -> None:
+    """Add --results, where records are read."""
+    to.add_argument(
+        "--results",
+        type=Path,
+        metavar="DIR",
+        help="read records from DIR (default results/, for a model of your own build/own/results/)",
+    )
+
+
+def add_records_arguments(to: argparse.ArgumentParser) -> None:
+    """Add --results and --replace: where records are written, and whether they may replace another run's."""
+    to.add_argument(
+        "--results",
+        type=directory,
+        metavar="DIR",
+        help="write records to DIR (default results/, for a model of your own build/own/results/)",
+    )
+    to.add_argument("--replace", action="store_true", help="replace a record of the same name that has other settings")
+
+
+def method_options(arguments: argparse.Namespace) -> dict:
+    """The method's options that the command line gives."""
+    given = {name: getattr(arguments, name) for name in rope.all_options()}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
+    """Each method of --method with the given options that it takes.
+
+    An option that none of them takes goes to all of them, so that it is refused.
+    """
+    given = method_options(arguments)
+    taken = {option for method in arguments.method for option in rope.method_options(method)}
+    return [
+        (
+            method,
+            {name: value for name, value in given.items() if name in rope.method_options(method) or name not in taken},
+        )
+        for method in arguments.method
+    ]
+
+
+def end_with_parent() -> None:
+    """End this process and the processes it started when its parent ends, in whatever way."""
+
+    def wait() -> None:
+        multiprocessing.parent_process().join()
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        os._exit(1)  # like a kill, from which every command can resume
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def run(main: Callable[[], None], otherwise: int = 2) -> None:
+    """Call `main`. An error that a user can fix becomes one sentence and exit status 2; an interrupt exits with 130.
+
+    Args:
+        otherwise: the exit status if the command line or the machine is at fault, not the model or the data.
+    """
+    for stream in (sys.stdout, sys.stderr):  # a terminal with ASCII only shows n̂ as n\\u0302
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        print("\ninterrupted; run the same command again to resume from here.", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        sentence = explained(error)
+        if sentence is None:
+            raise
+        print(f"error: {sentence}", file=sys.stderr)
+        refused = isinstance(error, (InputError, NonFiniteError)) and not isinstance(error, UsageError)
+        sys.exit(2 if refused else otherwise)
+
+
+def explained(error: Exception) -> str | None:
+    """The sentence that tells a user what to do about an error; None if only a developer can fix it."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, NonFiniteError):
+        return f"{error}; the run stopped there and keeps what was done before."
+    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if is_full_disk(error):
+        return f"no space left on the disk ({text}); free some and run the same command again, which resumes from here."
+    if is_out_of_memory(error):
+        return (
+            "out of memory; use shorter sequences, fewer at a time, --dtype bfloat16, or a machine with more memory "
+            f"({text})."
+        )
+    if isinstance(error, OSError):
+        return f"{text}; check that path, its permissions and its disk, and run the same command again."
+    return None
+
+
+def is_full_disk(error: BaseException) -> bool:
+    """Whether a write failed because the disk is full."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    # torch and safetensors have writers of their own, which report it only in the message.
+    words = ("No space left on device", "PytorchStreamWriter failed writing", "unexpected pos")
+    return any(word in str(error) for word in words)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the memory of the machine or of a GPU ran out."""
+    words = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+    )

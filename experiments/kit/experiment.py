@@ -1,0 +1,379 @@
+"""The life of an experiment: command line, runs, samples, journal, processes, and one record a run.
+
+    python -m experiments.NAME --model tiny|smollm2|llama2-7b|DIRECTORY|HUB_NAME --method pi yarn --factor 2
+
+An experiment is a class that states its settings, makes its samples before any weights are loaded, measures some of
+them, and sums up all. The rest is here: a run that is recorded is skipped; a killed one goes on from its journal; the
+processes of `accelerate launch` or `torchrun` divide the samples; the record is written once, when all are measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import inspect
+import sys
+import time
+from collections.abc import Callable, Hashable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from tqdm import tqdm
+
+from core import files, rope
+from core.errors import InputError, NonFiniteError
+from core.extend import extend
+from core.rope import scale
+from eval.engine import InProcess
+from eval.generation import Request
+from experiments.kit import command_line, given_model, journal, load_model, processes, records
+from experiments.kit.given_model import GivenModel
+
+ALL = "for a base model, all that need no training; else the checkpoint as it is"
+Measure = Callable[[list[str]], Iterator[tuple[str, object]]]
+
+
+class Experiment:
+    """One experiment. A subclass has the script's text as its docstring, and states or overrides the following.
+
+    Attributes:
+        name: of its script and of its folder of records.
+        methods: the words for the methods that are measured if none are given; None if it compares no methods.
+        weights: False if it needs only the model's RoPE geometry.
+        kept_without: settings on which the value of a sample does not depend, so that its journal outlives their change.
+    """
+
+    name: ClassVar[str]
+    methods: ClassVar[str | None] = ALL
+    weights: ClassVar[bool] = True
+    kept_without: ClassVar[tuple[str, ...]] = ()
+
+    @staticmethod
+    def add_options(parser: argparse.ArgumentParser) -> None:
+        """Its own options, besides those of the model, the methods and the records."""
+
+    def settings(self) -> dict:
+        """Everything else that changes a score, as records state it; bad input is refused here, before any work."""
+        return {}
+
+    def samples(self) -> dict:
+        """The samples by key; a model's tokenizer may be read, its weights may not."""
+        raise NotImplementedError
+
+    def data(self) -> dict:
+        """What identifies the samples in records: by default their number and a hash of their content."""
+        return {"samples": len(self.content), "sha256": records.identity(samples=self.content)}
+
+    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, object]]:
+        """The value of each of these samples, as it is known; :meth:`extended` gives the model."""
+        raise NotImplementedError
+
+    def summary(self, run: dict, values: dict) -> dict:
+        """What the record says of the values of all samples: "scores", and whatever else is kept."""
+        raise NotImplementedError
+
+    def suffix(self) -> str:
+        """The end of the record's name, where records of several settings of one method are kept."""
+        return ""
+
+    def together(self, key: str) -> Hashable:
+        """Keys for which this is equal go to one process, which can measure them at the cost of one."""
+        return key
+
+    # What every experiment has.
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given = given
+        self.model = GivenModel(given.model, as_it_is=not getattr(given, "method", None))
+        self.factor = self.model.training["factor"] if self.model.training else given.factor
+        self.results = self.model.results(given.results)
+        if self.weights:
+            load_model.check_access(self.model.name)
+            given.dtype = load_model.chosen_dtype(given.dtype, self.model.name, self.model.base)
+            processes.place()  # before a model can be loaded
+
+    @classmethod
+    def main(cls) -> None:
+        """The script: reads the command line and measures what is not yet recorded."""
+        cls(cls.parse()).run()
+
+    @classmethod
+    def parse(cls) -> argparse.Namespace:
+        """The command line."""
+        parser = command_line.parser(inspect.getdoc(cls) or "", prog=f"python -m {cls.program()}")
+        given_model.add_argument(parser)
+        if cls.methods is not None:
+            command_line.add_method_arguments(parser, several=cls.methods)
+        else:
+            command_line.add_factor_argument(parser)
+        if cls.weights:
+            command_line.add_dtype_argument(parser)
+        cls.add_options(parser)
+        command_line.add_records_arguments(parser)
+        return parser.parse_args()
+
+    @classmethod
+    def program(cls) -> str:
+        """The module to run it by."""
+        module = sys.modules[cls.__module__]
+        return module.__spec__.name if module.__spec__ else cls.__module__
+
+    def run(self) -> None:
+        """Measure every run that is not yet recorded."""
+        settings = self.settings()
+        for run, file in self.runs(self.data(), self.suffix(), **settings):
+            parts = self.measured(run, file)
+            if parts is not None:
+                summary = self.summary(run, {key: part["value"] for key, part in parts.items()})
+                self.finish(run | summary, file, sum(part["seconds"] for part in parts.values()))
+
+    def finish(self, record: dict, file: Path, seconds: float) -> None:
+        """Write a record, and say where."""
+        records.state_model(self.results, self.model.folder, self.facts())
+        print(records.write(file, record | {"seconds": round(seconds, 1)}))
+
+    @functools.cached_property
+    def context_length(self) -> int:
+        """L, in tokens."""
+        return self.model.geometry.context_length
+
+    @property
+    def extended_length(self) -> int:
+        """L' = s·L, in tokens."""
+        return round(self.context_length * self.factor)
+
+    @functools.cached_property
+    def content(self) -> dict:
+        """The samples, made once."""
+        return self.samples()
+
+    @functools.cached_property
+    def tokenizer(self):
+        """The model's tokenizer."""
+        return load_model.tokenizer(self.model.name)
+
+    @functools.cached_property
+    def loaded(self) -> load_model.Loaded:
+        """The model, loaded when first needed, once."""
+        loaded = load_model.load(self.model.name, self.given.dtype)
+        records.note(attention=loaded.model.config._attn_implementation)
+        return loaded
+
+    def extended(self, run: dict) -> load_model.Loaded:
+        """The loaded model with the run's method applied."""
+        if run["method"] is not None and not self.model.training:
+            wanted = run["method"], run["options"]
+            options = next(given for method, given in self.comparison() if (method, stated(method, given)) == wanted)
+            extend(self.loaded.model, run["method"], run["factor"], **options)
+        return self.loaded
+
+    def comparison(self) -> list[tuple[str | None, dict]]:
+        """The (method, options) to run; a method of None means the checkpoint as it is."""
+        if self.model.training:
+            return [(self.model.training["method"], self.model.training["options"])]
+        if self.given.method:
+            settings = command_line.chosen_methods(self.given)
+        elif self.model.known:
+            settings = self.model.known.comparison(self.factor)
+        else:
+            return [(None, {})]
+        for method, options in settings:  # refuse a wrong method or option before the long work
+            scale(self.model.geometry, method, self.factor, **options)
+        return settings
+
+    def refuse_training_text(self, hashes: set[str]) -> None:
+        """Raise InputError if the checkpoint, or a method's factors, learned from a text that is to be scored.
+
+        Args:
+            hashes: SHA-256 of the texts to score.
+        """
+        learned = {self.model.name: self.model.training} if self.model.training else {}
+        for method, options in self.comparison():
+            for path in rope.named_files(method, options).values() if method else ():
+                if path.suffix == ".json":
+                    content = files.read_json(path, "give a file that is whole", (dict, list))
+                    learned[str(path)] = content if isinstance(content, dict) else {}
+        for name, facts in learned.items():
+            for book in facts.get("data_facts", {}).get("books", ()):
+                if book["sha256"] in hashes:
+                    raise InputError(f"{name} was trained on {book['title']!r}; score another text.")
+
+    def facts(self) -> dict:
+        """The contents of model.json."""
+        facts = self.model.facts(self.factor)
+        return facts | {"sha256": self.model.weights()} if self.weights else facts
+
+    def runs(self, data: dict, suffix: str = "", **settings) -> Iterator[tuple[dict, Path]]:
+        """The runs that are not yet recorded, each with its record's path.
+
+        Args:
+            data: what identifies the samples.
+            suffix: appended to the record's name, so that several settings of one method can be kept.
+            settings: every other option that changes a score.
+        """
+        for method, options in self.comparison() if self.methods is not None else [(None, {})]:
+            run = {"scale": self.model.folder, "experiment": self.name}
+            if self.methods is not None:
+                run |= {"method": method, "factor": self.factor if method else 1.0}
+                run["options"] = stated(method, options) if method else options
+            else:
+                run["factor"] = self.factor
+            if self.weights:
+                run["model"] = load_model.provenance(self.model.name) | named(method, options)
+                run["dtype"] = self.given.dtype
+            run |= settings | ({"data": data} if self.weights else {})
+            if self.model.training:
+                run["training"] = {key: self.model.training[key] for key in ("identity", "seed", "steps", "length")}
+            name = records.run_of(run) if method else "model" if self.methods is not None else f"s={self.factor:g}"
+            if file := self.to_measure(run, name + suffix):
+                if self.weights:  # the fields that must agree between two records in one table
+                    run |= {"comparable": ["base", "dtype", *settings, "data"], "base": self.base()}
+                yield run, file
+
+    def to_measure(self, run: dict, name: str) -> Path | None:
+        """The file of a run's record, and the run's identity in it; None, and a line that says so, if it is done.
+
+        Raises:
+            InputError: a record of another run, or of another model, is in its place.
+        """
+        run["identity"] = records.identity(**run)
+        file = records.path(self.results, self.model.folder, self.name, name)
+        first = processes.rank()[0] == 0
+        if first:
+            records.check_model(self.results, self.model.folder, self.facts())
+        if not records.is_done(file, run, self.given.replace):
+            return file
+        if first:
+            print(f"done already: {file}")
+        return None
+
+    def base(self) -> dict:
+        """What must be equal of the base models of two records in one table: weights, tokenizer and configuration."""
+        if self.model.training:
+            base = self.model.training["model"]
+        else:
+            base = load_model.provenance(self.model.name)
+        return base["sha256"] | {key: base[key] for key in ("tokenizer", "config") if key in base}
+
+    def measured(self, run: dict, file: Path) -> dict | None:
+        """{"value", "seconds"} of every sample by key, resuming where an earlier call stopped; see :meth:`parts`."""
+        without = {key: value for key, value in run.items() if key not in (*self.kept_without, "identity")}
+        journal_of = records.identity(**without) if self.kept_without else run["identity"]
+        return self.parts(file, list(self.content), functools.partial(self.measure, run), journal_of)
+
+    def parts(self, file: Path, keys: list[str], measure: Measure, journal_of: str) -> dict | None:
+        """Measure these samples, but for those that are in the journal.
+
+        Args:
+            file: the record's; progress and errors are shown by its name.
+            journal_of: the identity that names the journal.
+
+        Returns:
+            {"value", "seconds"} by key; None in every process but the first.
+        """
+        place = self.journal_place(file, journal_of)
+        process, count = processes.rank()
+        processes.place()
+
+        # Every process reads all journals before any process writes more.
+        done = _read(place)
+        processes.wait()
+        # Keys that belong together are measured again together, so that a kill does not change a pass that they share.
+        begun = {self.together(key) for key in keys if key not in done}
+        todo = divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
+        with (
+            journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
+            tqdm(total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0) as bar,
+        ):
+            started = time.perf_counter()
+            try:
+                for key, value in measure(todo) if todo else ():
+                    now = time.perf_counter()
+                    lines.add(key, {"value": value, "seconds": round(now - started, 3)})
+                    started = now
+                    bar.update(1)
+            except NonFiniteError as error:
+                raise NonFiniteError(f"{file.stem}: {error}") from error
+        processes.wait()
+        if process:
+            return None
+        done = _read(place)
+        return {key: done[key] for key in keys}
+
+    def journal_place(self, file: Path, identity: str) -> Path:
+        """The path of a run's journals without the end of their names: beside the results, outside version control.
+
+        The name includes a hash of the code that measures. Parts that other code measured are not used, and a note says
+        so.
+        """
+        folder = self.results.resolve().parent / "runs" / self.model.folder / self.name
+        place = folder / f"{identity}.{records.scored_by(self.program())}"
+        if (
+            processes.rank()[0] == 0
+            and any(folder.glob(f"{identity}.*.jsonl"))
+            and not any(folder.glob(f"{place.name}.*"))
+        ):
+            print(
+                f"note: other code scored the unfinished parts of {file.stem}; they are scored again.", file=sys.stderr
+            )
+        return place
+
+
+class Generation(Experiment):
+    """Samples are prompts that the model continues; a subclass states what is asked and how an answer scores."""
+
+    def request(self, key: str, sample: dict, context_length: int) -> Request:
+        """What the model is asked.
+
+        Args:
+            context_length: that of the model with the run's method, in tokens.
+        """
+        raise NotImplementedError
+
+    def score(self, key: str, sample: dict, prediction: str) -> dict:
+        """The value of a sample: its score, and whatever the summary needs."""
+        raise NotImplementedError
+
+    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
+        engine = InProcess(*vars(self.extended(run)).values())
+        requests = [self.request(key, self.content[key], engine.context_length) for key in keys]
+        for key, tokens in engine.generate(requests):
+            prediction = self.tokenizer.decode(tokens, skip_special_tokens=True)
+            yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}
+
+
+def stated(method: str, options: dict) -> dict:
+    """Options as a record states them: a path by its last part only, because it may move."""
+    return options | {name: path.name for name, path in rope.named_files(method, options).items()}
+
+
+def named(method: str | None, options: dict) -> dict:
+    """What identifies the weights and files that a method's options name, if any."""
+    paths = rope.named_files(method, options) if method else {}
+    return {name: _content(path) for name, path in paths.items()}
+
+
+def _content(path: Path) -> str | dict:
+    """The hash of a file, or of each weight file in a directory; a record's hash leaves out environment and seconds."""
+    if not path.is_file():
+        return load_model.weights(str(path))
+    if path.suffix != ".json":
+        return files.sha256(path)
+    content = files.read_json(path, "give a file that is whole", (dict, list))
+    if isinstance(content, dict):
+        content = {key: value for key, value in content.items() if key not in ("environment", "seconds")}
+    return records.identity(content=content)
+
+
+def divided(keys: list[str], together: Callable[[str], Hashable], count: int) -> list[list[str]]:
+    """The keys for each of `count` processes, in order; keys with the same `together` go to the same process."""
+    turn = {unit: number % count for number, unit in enumerate(dict.fromkeys(map(together, keys)))}
+    return [[key for key in keys if turn[together(key)] == process] for process in range(count)]
+
+
+def _read(place: Path) -> dict:
+    """The union of all processes' journals."""
+    parts: dict = {}
+    for file in sorted(place.parent.glob(f"{place.name}.*.jsonl")):
+        parts |= journal.read(file)
+    return parts

@@ -1,0 +1,121 @@
+"""The model that --model names: a known base model, a checkpoint of experiments.finetune, or any other checkpoint.
+
+A known name wins over a directory of that name: `tiny` is the base model, `./tiny` the directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from core import files, rope
+from core.errors import InputError
+from core.geometry import RopeGeometry
+from experiments import base_models
+from experiments.base_models.model import Model
+from experiments.kit import records
+
+DEFAULT = "tiny"  # of every script
+
+
+def add_argument(to: argparse.ArgumentParser) -> None:
+    """Add --model."""
+    to.add_argument(
+        "--model",
+        default=DEFAULT,
+        metavar="NAME",
+        help=f"a base model: {', '.join(base_models.MODELS)}; or a checkpoint's directory, or a name on the hub "
+        f"(default {DEFAULT})",
+    )
+
+
+class GivenModel:
+    """What --model names; nothing is loaded.
+
+    Attributes:
+        name: what it is loaded by.
+        known: the base model of that name, or None.
+        training: what training.json of a fine-tuned checkpoint says, or None.
+        folder: the name of the folder of its records, and their key "scale".
+    """
+
+    def __init__(self, name: str, as_it_is: bool = False) -> None:
+        """
+        Args:
+            as_it_is: no method is to be applied; a fine-tuned checkpoint then stands for the method of its training.
+        """
+        if not name.strip():
+            raise InputError("--model is empty; give a base model, a directory, or a name on the Hugging Face hub.")
+        self.name = name
+        self.known: Model | None = base_models.MODELS.get(name)
+        self.training = _training(Path(name)) if as_it_is and not self.known else None
+        self.folder = self.training["scale"] if self.training else name if self.known else own_name(name)
+
+    @property
+    def base(self) -> Model | None:
+        """The known base model that it is, or that it was fine-tuned from; None for a model of one's own."""
+        return base_models.MODELS.get(self.folder) if self.known or self.training else None
+
+    @property
+    def geometry(self) -> RopeGeometry:
+        """The pre-training geometry, from the configuration alone."""
+        if self.known:
+            return self.known.geometry
+        from experiments.kit import load_model  # imports transformers, which a known model's geometry does not need
+
+        return load_model.geometry(self.name)
+
+    def n_hat(self, factor: float) -> int | None:
+        """n̂ if the base model sets it by hand, else None."""
+        return self.known.n_hat.get(factor) if self.known else None
+
+    def results(self, asked: Path | None) -> Path:
+        """Where its records go: a model of one's own has a place apart from the committed records."""
+        return asked or (records.RESULTS if self.base else records.OWN)
+
+    def weights(self) -> dict[str, str]:
+        """The SHA-256 of each file of the pre-trained weights; empty for a hub's and for a known model's geometry."""
+        if self.training:
+            return self.training["model"]["sha256"]
+        from experiments.kit import load_model
+
+        return load_model.weights(self.name)
+
+    def facts(self, factor: float) -> dict:
+        """The contents of model.json beside its records."""
+        if self.base:
+            return self.base.facts()
+        from experiments.kit import load_model
+
+        return load_model.facts(self.name, self.folder, factor)
+
+
+def own_name(model: str) -> str:
+    """The name of a model of one's own: the last part of its path or of its name on the hub."""
+    path = Path(os.path.abspath(model)) if Path(model).is_dir() else Path(model)  # so that "." has a name
+    return files.component(path.name)
+
+
+# The fields of training.json that an evaluation reads.
+_TRAINING = {"scale": str, "method": str, "factor": (int, float), "options": dict, "seed": int, "steps": int,
+             "length": int, "identity": str, "model": dict}  # fmt: skip
+
+
+def _training(model: Path) -> dict | None:
+    """The training.json of a checkpoint that experiments.finetune made; None for any other.
+
+    Raises:
+        InputError: the training.json is not what experiments.finetune writes.
+    """
+    file = model / "training.json"
+    if not file.is_file():
+        return None
+    training = files.read_json(file, "fine-tune again, or remove it to evaluate the checkpoint under its own name")
+    for key, kind in _TRAINING.items():
+        value = training.get(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(f"{file} has {key} {value!r}, which experiments.finetune never writes; fine-tune again.")
+    files.component(training["scale"])
+    rope.get(training["method"])
+    return training

@@ -1,0 +1,240 @@
+"""Records: one JSON file per finished run, under results/MODEL/EXPERIMENT/RUN.json.
+
+Records of an experiment in experiments/beyond/ are under results/MODEL/beyond/.
+
+A record says what was run, on what, with which result, and how long it took. It is written once, atomically. Only
+--replace lets another run's record replace it. This module needs neither torch nor a model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from core import files
+from core.errors import InputError
+from experiments.kit import processes
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = ROOT / "results"
+OWN = ROOT / "build" / "own" / "results"  # of models of one's own, unless --results says otherwise
+MODEL = "model.json"  # beside a model's records: its facts
+BEYOND = "beyond"
+MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
+_PACKAGES = ("torch", "transformers", "numpy")
+_SCORING = ("lm_eval", "tokenizers")
+_ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
+_noted: dict[str, str] = {}
+
+
+REMEDY = "remove it and measure again"  # what to do about a record that cannot be read
+
+
+def run_name(method: str, factor: float, options: dict, seed: int | None = None) -> str:
+    """A file name that tells runs apart: the method, its given options, the factor, and a fine-tune's seed.
+
+    An option that is a path appears with its last part only.
+    """
+    given = (f"{key.replace('_', '-')}={_short(value)}" for key, value in sorted(options.items()))
+    return "_".join([method, *given, f"s={factor:g}", *([] if seed is None else [f"seed={seed}"])])
+
+
+def _short(value: object) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
+
+
+def run_of(record: dict) -> str:
+    """The name of a record's run, with which the record's file name begins; the rest says on what it was measured."""
+    seed = record.get("training", {}).get("seed")
+    return run_name(record["method"], record["factor"], record["options"], seed)
+
+
+def identity(**parts) -> str:
+    """A short hash of everything that must agree for two runs to be the same run."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def path(results: Path, model: str, experiment: str, run: str) -> Path:
+    """The path of a run's record.
+
+    Raises:
+        InputError: a name cannot be part of a path.
+    """
+    return folder(results, model, experiment) / files.component(f"{run}.json")
+
+
+def folder(results: Path, model: str, experiment: str) -> Path:
+    """Where the records of an experiment with a model are."""
+    files.component(experiment)
+    beyond = (ROOT / "experiments" / BEYOND / f"{experiment}.py").is_file()
+    return Path(results) / files.component(model) / (BEYOND if beyond else "") / experiment
+
+
+def read(file: Path) -> dict:
+    """A record; InputError if it cannot be read."""
+    return files.read_json(file, REMEDY)
+
+
+def is_done(file: Path, run: dict, replace: bool = False) -> bool:
+    """Whether `file` is the record of this run; False if it does not exist.
+
+    Args:
+        run: what was asked for, with its identity.
+        replace: treat another run's record as absent.
+
+    Raises:
+        InputError: there is another run's record, or nothing can be written there; found before any work.
+    """
+    if not file.exists():
+        files.check_writable(file.parent)
+        return False
+    there = read(file)
+    if there.get("identity") == run["identity"]:
+        return True
+    if not replace:
+        differing = [key for key in run if key != "identity" and there.get(key) != _plain(run[key])]
+        first = differing[0] if differing else "identity"
+        what = f"a run with {first} {_brief(there.get(first))}, not {_brief(run[first])}"
+        raise InputError(f"{file} records {what}; give another --results, or --replace to replace it.")
+    files.check_writable(file.parent)
+    return False
+
+
+def _plain(value: object) -> object:
+    """The value as it is after writing it to JSON and reading it back."""
+    return json.loads(json.dumps(value))
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def scored_by(program: str) -> str:
+    """A hash of the code and the libraries that measure an experiment's samples.
+
+    A killed run is only resumed by the same code. Otherwise the scores of two versions would be averaged.
+
+    Args:
+        program: the experiment's module.
+    """
+    sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py")])
+    sources += [ROOT / "experiments" / "kit" / f"{name}.py" for name in ("experiment", "load_model", "texts")]
+    if BEYOND in program.split("."):
+        sources += sorted((ROOT / "experiments" / BEYOND).glob("*.py"))
+    hashed = {str(file.relative_to(ROOT)): files.sha256(file) for file in sources}
+    own = files.sha256(Path(importlib.util.find_spec(program).origin))
+    return identity(sources=hashed, experiment=own, packages=_versions(*_PACKAGES, *_SCORING))
+
+
+def write(file: Path, record: dict) -> Path:
+    """Write a record together with the environment that it ran in, in one piece."""
+    return files.write_json(file, record | {"environment": environment()})
+
+
+def check_model(results: Path, model: str, facts: dict) -> dict:
+    """The contents of results/MODEL/model.json; empty if there is none yet.
+
+    Args:
+        facts: as for :func:`state_model`.
+
+    Raises:
+        InputError: the records there belong to another model.
+    """
+    file = Path(results) / files.component(model) / MODEL
+    known = read(file) if file.is_file() else {}
+    for fact in ("geometry", "sha256", "revision"):
+        if known.get(fact) and facts.get(fact) and known[fact] != facts[fact]:
+            raise InputError(
+                f"{file.parent} holds records of another model of that name ({known.get('model')}); give another "
+                "--results, or rename the model's directory."
+            )
+    return known
+
+
+def state_model(results: Path, model: str, facts: dict) -> Path:
+    """Write results/MODEL/model.json, or add the factors to an existing one.
+
+    Args:
+        facts: title, model, geometry, factors, n̂ by factor, the options that its suite varies, and the sha256 of its
+            weights if known.
+
+    Raises:
+        InputError: the records there belong to another model.
+    """
+    known = check_model(results, model, facts)
+    factors = sorted({*known.get("factors", []), *facts["factors"]})
+    wanted = facts | known | {"factors": factors}
+    file = Path(results) / model / MODEL
+    return file if wanted == known else files.write_json(file, wanted)
+
+
+def benchmark(data: Path | None) -> dict:
+    """What a record says about generated samples that imitate a benchmark; empty for a benchmark's own samples."""
+    file = Path(data or "") / MINIATURE
+    return files.read_json(file, "make the samples again") if data and file.is_file() else {}
+
+
+def note(**facts: str | int) -> None:
+    """Note facts of this process; records that are measured on a GPU state them in their environment."""
+    _noted.update(facts)
+
+
+def environment() -> dict:
+    """Versions, device and commit of this run, the number of processes if several, and the facts of a GPU."""
+    gpu = _cuda()
+    found = {
+        "python": platform.python_version(),
+        "packages": _versions(*_PACKAGES, *(_ON_GPU if gpu else ())),
+        "device": gpu.get_device_name() if gpu else f"{os.cpu_count()} × {_processor()}",
+        "commit": commit(),
+    }
+    count = processes.rank()[1]
+    if count > 1:
+        found["processes"] = count
+    if gpu:
+        found |= {"gpus": count, "cuda": sys.modules["torch"].version.cuda} | _noted
+    return found
+
+
+def _versions(*names: str) -> dict[str, str]:
+    found = {}
+    for name in names:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def _cuda():
+    """torch.cuda if there is a GPU, else None; a run that never imported torch ran on the CPU."""
+    torch = sys.modules.get("torch")
+    return torch.cuda if torch is not None and torch.cuda.is_available() else None
+
+
+def _processor() -> str:
+    """The processor's name on Linux, else its architecture (`platform.processor()` is empty in most distributions)."""
+    file = Path("/proc/cpuinfo")
+    name = re.search(r"^model name\s*: (.+)$", file.read_text(encoding="utf-8") if file.is_file() else "", re.MULTILINE)
+    return " ".join(name[1].split()) if name else f"{platform.machine()} CPU"
+
+
+def commit() -> str:
+    """The commit of this checkout, and whether its code was changed since."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", str(ROOT), *arguments], check=False, capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    head = git("rev-parse", "HEAD")
+    # Changed records and rendered artifacts do not matter; changed code means that another version than the commit ran.
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "*.py", "*.lock")
+    return (head or "unknown") + (" with changes" if changed else "")

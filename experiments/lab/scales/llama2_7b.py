@@ -1,5 +1,0 @@
-"""LLaMA2-7B, the paper's own."""
-
-from experiments.lab import llama2
-
-SCALE = llama2.scale("LLaMA2-7B", "meta-llama/Llama-2-7b-hf", width=4096, intermediate=11008, layers=32, heads=32)

@@ -1,0 +1,293 @@
+"""Estimate what a run needs from the configuration alone: parameters, tokens, memory, disk, hours.
+
+Training comes first, then evaluation. GB are 10⁹ bytes. No model is allocated.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass, replace
+
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedConfig
+
+from core.errors import InputError
+from experiments.base_models.model import Training
+from experiments.training.loss import CHUNK_LOGITS
+
+# An A100 80GB SXM: dense bfloat16 FLOP/s and bytes/s of its memory (NVIDIA's data sheet).
+PEAK = 312e12
+BANDWIDTH = 2.039e12
+# The share of the peak that training reaches. At 0.45, LLaMA2-7B at s = 2 takes the 6 hours on 8 A100s that the paper
+# reports.
+MFU = 0.45
+# The share of the peak reached while prompts are read, and of the bandwidth while tokens are generated one by one. Both
+# are assumed: transformers launches every kernel from Python, which at batch 1 leaves most of the bandwidth unused.
+READING = 0.4
+WRITING = 0.25
+TOKENISED = 365_000  # tokens per second and core (measured with LLaMA2's tokenizer)
+FILLED = 0.85  # the share of a GPU's memory to fill when a device batch is chosen
+PROCESS = 4  # GB of host memory for a process with its libraries and CUDA (assumed)
+
+# DeepSpeed's defaults: how many parameters are gathered at a time (stage3_max_live_parameters) and updated at a time
+# (sub_group_size).
+LIVE_PARAMETERS = 1e9
+SUB_GROUP = 1e9
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run to estimate: tokens per sequence, steps, settings, GPUs, memory of each in GB, and FLOP utilisation."""
+
+    length: int
+    steps: int
+    settings: Training
+    gpus: int = 8
+    memory: float = 80
+    mfu: float = MFU
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens that the run trains on."""
+        return self.length * self.settings.batch * self.steps
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A model's sizes.
+
+    Attributes:
+        parameters: the number of weights; tied ones count once.
+        multiplied: the weights that every token is multiplied by: all except an embedding that is only looked up.
+        width, inner: the widths of the residual stream and of the MLP.
+        query, key: the widths of all heads' queries and of all heads' keys.
+    """
+
+    parameters: int
+    multiplied: int
+    vocabulary: int
+    layers: int
+    width: int
+    inner: int
+    query: int
+    key: int
+
+
+def parameters(config: PreTrainedConfig) -> int:
+    """How many weights the model has; tied ones count once."""
+    return _parameters(type(config), config.to_json_string())
+
+
+@functools.lru_cache
+def _parameters(kind: type[PreTrainedConfig], stated: str) -> int:
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(kind.from_dict(json.loads(stated)))
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def sizes(config: PreTrainedConfig) -> Sizes:
+    """The sizes of a Llama-like model."""
+    count, width = parameters(config), config.hidden_size
+    per_head = getattr(config, "head_dim", None) or width // config.num_attention_heads
+    key_heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    return Sizes(
+        parameters=count,
+        multiplied=count - (0 if config.tie_word_embeddings else config.vocab_size * width),
+        vocabulary=config.vocab_size,
+        layers=config.num_hidden_layers,
+        width=width,
+        inner=getattr(config, "intermediate_size", None) or 4 * width,
+        query=per_head * config.num_attention_heads,
+        key=per_head * key_heads,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Training
+
+
+def memory(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
+    """GB per GPU of each part at the run's peak, in bfloat16 with a float32 master copy.
+
+    Several GPUs divide weights, gradients and optimizer states (ZeRO-3), with gradients summed in float32. A single GPU
+    holds float32 weights, which autocast copies to bfloat16.
+    """
+    size, settings = sizes(config), plan.settings
+    count = size.parameters
+    passes = activations(size, plan.length * settings.device_batch, settings.checkpointing)
+    if plan.gpus > 1:
+        states = {"weights": 2 / plan.gpus, "gradients": 4 / plan.gpus, "optimizer": 12 / plan.gpus}
+        passes |= {"gathered weights": 2 * min(count, LIVE_PARAMETERS)}
+        # A copy of the gradients, and AdamW's denominator.
+        update = {"update": 2 * 4 * min(count / plan.gpus, SUB_GROUP)}
+    else:
+        states, update = {"weights": 4, "gradients": 4, "optimizer": 8}, {}
+        passes |= {"bfloat16 copy": 2 * count}
+    held = {name: share * count for name, share in states.items()}
+    parts = held | max(passes, update, key=lambda phase: sum(phase.values()))
+    return {name: size / 1e9 for name, size in parts.items()}
+
+
+def activations(size: Sizes, tokens: int, checkpointing: bool) -> dict[str, float]:
+    """Bytes that a forward and backward pass over `tokens` holds in bfloat16, besides weights and gradients.
+
+    Counted for Llama layers with a fused attention kernel and for a loss that never holds all logits.
+    """
+    # Two norms (float32 input, bfloat16 before and after the weight); q and attention's output; k and v; the MLP's
+    # gate, activation, up and product.
+    layer = tokens * (2 * 8 * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner)
+    gradients = tokens * 3 * 2 * size.inner  # the MLP's, the most that a backward pass holds at a time
+    # Our loss holds CHUNK_LOGITS at a time, and Liger's kernel as many as there are hidden states. Both sum the head's
+    # gradient in float32.
+    logits = 2 * 4 * max(CHUNK_LOGITS, tokens * size.width)
+    loss = {"loss": logits + 4 * size.vocabulary * size.width + 3 * 2 * tokens * size.width}
+    if checkpointing:
+        return {"activations, recomputed": size.layers * tokens * 2 * size.width + layer + gradients} | loss
+    return {"activations": size.layers * layer + gradients} | loss
+
+
+def fitted(config: PreTrainedConfig, settings: Training, length: int, gpus: int, memory_of_each: float) -> Training:
+    """The settings with as many sequences per GPU at a time as fit in its memory, in GB.
+
+    The number is a power of two that divides the batch evenly, at least 1.
+    """
+    best, each = 1, 1
+    while settings.batch % (each * gpus) == 0:
+        tried = replace(settings, device_batch=each)
+        if sum(memory(config, Plan(length, 1, tried, gpus)).values()) <= FILLED * memory_of_each:
+            best = each
+        each *= 2
+    return replace(settings, device_batch=best)
+
+
+def hours(config: PreTrainedConfig, plan: Plan) -> float:
+    """Wall-clock hours on A100s at the plan's FLOP utilisation; FLOPs are 6 per weight and token plus attention's."""
+    size = sizes(config)
+    per_token = 6 * size.multiplied + 6 * size.layers * size.query * plan.length
+    return per_token * plan.tokens / (plan.gpus * PEAK * plan.mfu) / 3600
+
+
+def disk(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
+    """GB that a run writes: the last checkpoint, the next one while it is saved, the result, and the tokens.
+
+    ZeRO-3 saves weights and AdamW's moments in float32, and the weights also in bfloat16: 14.1 bytes per parameter,
+    measured.
+    """
+    count, several = parameters(config), plan.gpus > 1
+    checkpoint = (14.1 if several else 12) * count
+    parts = {
+        "checkpoint": checkpoint,
+        "checkpoint that replaces it": checkpoint,
+        "result": (2 if several else 4) * count,
+        "tokens": (2 if config.vocab_size <= 2**16 else 4) * plan.tokens,
+    }
+    return {name: size / 1e9 for name, size in parts.items()}
+
+
+def kept(config: PreTrainedConfig, gpus: int = 8) -> float:
+    """GB of a run's result, which is all that it leaves."""
+    return (2 if gpus > 1 else 4) * parameters(config) / 1e9
+
+
+def host_memory(config: PreTrainedConfig, plan: Plan) -> float:
+    """GB of the host's memory for all processes on it.
+
+    Only the first process reads the checkpoint (under ZeRO-3 transformers gives the others tensors without data) and
+    gathers the bfloat16 weights to save them. A single process reads the weights in float32 before they go to the GPU.
+    """
+    return PROCESS * plan.gpus + (2 if plan.gpus > 1 else 4) * parameters(config) / 1e9
+
+
+def tokenising_hours(plan: Plan, cores: int = 1) -> float:
+    """Hours to tokenise the run's data, once for all runs that share it."""
+    return plan.tokens / (TOKENISED * cores) / 3600
+
+
+def check_division(settings: Training, gpus: int) -> None:
+    """Raise InputError if the GPUs cannot divide the batch evenly."""
+    if settings.batch % (settings.device_batch * gpus):
+        raise InputError(
+            f"a batch of {settings.batch} sequences cannot be divided among {gpus} GPUs with "
+            f"{settings.device_batch} each at a time; choose another --batch, --device-batch or --gpus."
+        )
+
+
+def report(config: PreTrainedConfig, plan: Plan) -> str:
+    """The estimate of a training run as text for a terminal.
+
+    Raises:
+        InputError: the plan is impossible.
+    """
+    settings = plan.settings
+    if plan.gpus < 1 or plan.memory <= 0 or not 0 < plan.mfu <= 1:
+        raise InputError("give at least one GPU, memory above 0 GB, and a utilisation (--mfu) above 0 and up to 1.")
+    check_division(settings, plan.gpus)
+    parts, files = memory(config, plan), disk(config, plan)
+    needed = sum(parts.values())
+    accumulated = settings.batch // (settings.device_batch * plan.gpus)
+    lines = [
+        f"parameters    {parameters(config):,}",
+        f"tokens        {plan.tokens:,} in {plan.steps:,} steps of {settings.batch} sequences of {plan.length:,}",
+        f"each step     {plan.gpus} GPUs × {settings.device_batch} sequences × {accumulated} accumulated",
+        f"memory        {needed:.1f} GB of {plan.memory:g} on each of {plan.gpus} GPUs"
+        + (" (ZeRO-3)" if plan.gpus > 1 else ""),
+        *(f"              {size:6.1f}  {name}" for name, size in parts.items()),
+        f"disk          {sum(files.values()):.1f} GB",
+        *(f"              {size:6.1f}  {name}" for name, size in files.items()),
+        f"host memory   {host_memory(config, plan):.0f} GB",
+        f"tokenising    {60 * tokenising_hours(plan):.0f} minutes of one core, divided among all cores; once",
+        f"expected      {hours(config, plan):.1f} hours, assuming A100s at {plan.mfu:.0%} of their bfloat16 peak",
+    ]
+    if needed > plan.memory:
+        lines.append("does not fit: use more GPUs" + ("." if settings.checkpointing else ", or --checkpointing."))
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Evaluation
+
+
+def evaluation(
+    config: PreTrainedConfig,
+    prompts: int,
+    prompt_tokens: int,
+    new_tokens: int = 0,
+    batch: int = 1,
+    gpus: int = 1,
+    reading: float = READING,
+    writing: float = WRITING,
+) -> float:
+    """Hours to read prompts and to generate `new_tokens` after each, in bfloat16 on A100s that each hold the model.
+
+    Reading is limited by arithmetic: 2 FLOPs per weight and token, plus causal attention's. Generating is limited by
+    memory: for every token, all weights are read once per batch, and the keys and values once per prompt.
+
+    Args:
+        batch: how many prompts are decoded together.
+        reading, writing: the shares of the peak FLOP/s and of the bandwidth that are reached.
+    """
+    size = sizes(config)
+    flops = 2 * size.multiplied * prompt_tokens + 2 * size.layers * size.query * prompt_tokens**2
+    read = prompts * flops / (PEAK * reading)
+    cache = _cache(size) * (prompt_tokens + new_tokens / 2)
+    steps = prompts / batch * new_tokens
+    written = steps * (2 * size.parameters + batch * cache) / (BANDWIDTH * writing)
+    return (read + written) / gpus / 3600
+
+
+def inference_memory(config: PreTrainedConfig, tokens_in_cache: int, bytes_each: int = 2) -> float:
+    """GB of the weights and of the keys and values of `tokens_in_cache` tokens, at 2 (bfloat16) or 4 bytes each."""
+    size = sizes(config)
+    return bytes_each / 2 * (2 * size.parameters + _cache(size) * tokens_in_cache) / 1e9
+
+
+def timing_memory(config: PreTrainedConfig, length: int) -> float:
+    """GB of a training step without an optimizer in bfloat16, as in experiments.time_cost --checkpointing."""
+    size = sizes(config)
+    return (2 * 2 * size.parameters + sum(activations(size, length, True).values())) / 1e9
+
+
+def _cache(size: Sizes) -> int:
+    """Bytes of a token's keys and values in bfloat16."""
+    return 2 * 2 * size.layers * size.key

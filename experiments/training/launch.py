@@ -1,0 +1,120 @@
+"""Start one process per GPU, unless a launcher already did."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+
+import torch
+from transformers import TrainingArguments
+
+from core.errors import InputError
+from experiments.kit.processes import rank
+
+# How long processes wait for one of them that tokenises a corpus, or reads or hashes hundreds of gigabytes.
+PATIENCE = timedelta(hours=4)
+program: str | None = None  # the module that this process runs, if it is not the one that Python was started with
+processes = rank  # (this process's rank, how many processes train together)
+
+
+def expected(module: str, count: int | None = None) -> int:
+    """How many processes train after :func:`start`: `count`, unless a launcher has decided.
+
+    This holds only if `module` is the program that runs, so that a program that only imports it is not started again.
+
+    Args:
+        count: None for one per GPU.
+    """
+    launched = "LOCAL_RANK" in os.environ
+    runs = program or getattr(getattr(sys.modules["__main__"], "__spec__", None), "name", None)
+    wanted = torch.cuda.device_count() if count is None else count
+    return processes()[1] if launched or runs != module else max(wanted, 1)
+
+
+def start(module: str, count: int | None = None) -> None:
+    """Run `python -m module` again in as many processes as are expected, and exit with their status.
+
+    If one process is enough, return instead. If one of several exits with status 2, so does this process.
+
+    Args:
+        count: None for one per GPU.
+    """
+    count = expected(module, count)
+    if count == processes()[1]:
+        return
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    sys.stdout.flush()
+    logging.disable(logging.ERROR)  # the processes report themselves what failed
+    line = ["--standalone", f"--nproc-per-node={count}", "-m", module, *sys.argv[1:]]
+    try:
+        run.run(run.parse_args(line))
+    except ChildFailedError as error:
+        sys.exit(_status({failure.exitcode for failure in error.failures.values()}))
+    except SignalException as signalled:
+        sys.exit(128 + signalled.sigval)
+    sys.exit(0)
+
+
+def _status(codes: set[int]) -> int:
+    """The exit status for processes with these exit codes, as a shell states it; prints the signal that ended one."""
+    ended = codes - {-signal.SIGTERM} or codes  # SIGTERM is what the other processes are sent
+    code = 2 if 2 in ended else max(ended)
+    if code >= 0:
+        return code
+    if code != -signal.SIGTERM:
+        name = signal.Signals(-code).name
+        print(f"error: {name} ended a process, as the system does when memory runs out; run the same command again to "
+              "resume from the last checkpoint.", file=sys.stderr)  # fmt: skip
+    return 128 - code
+
+
+def join(arguments: TrainingArguments) -> TrainingArguments:
+    """Join the processes, which ZeRO-3 needs before a model is loaded. A single process trains on one GPU."""
+    assert arguments.device  # reading this joins them
+    if arguments.n_gpu > 1:  # otherwise the Trainer would use a batch per GPU, several times what was asked for
+        arguments._n_gpu = 1
+    return arguments
+
+
+def once(work: Callable[[], object], here: bool) -> None:
+    """Do `work` in one process while the others wait. If it fails, all end, and only that process reports the error.
+
+    Args:
+        here: whether this process does it.
+    """
+    together = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if not together:
+        work()
+        return
+    failure = None
+    try:
+        if here:
+            work()
+    except Exception as error:
+        failure = error
+    failed = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(failed, failure and (2 if isinstance(failure, InputError) else 1))
+    if failure:
+        raise failure
+    if any(failed):
+        sys.exit(max(filter(None, failed)))
+
+
+def join_on_cpu() -> None:
+    """Let processes that a launcher started train under DeepSpeed without a GPU.
+
+    Unless it is told the backend, accelerate joins processes for DeepSpeed on accelerators only.
+    """
+    from accelerate import PartialState
+    from deepspeed.ops import __compatible_ops__
+
+    __compatible_ops__["deepspeed_shm_comm"] = False  # it would compile for minutes, and gloo is good enough
+    os.environ["ACCELERATE_USE_DEEPSPEED"] = "true"
+    PartialState(backend="gloo", timeout=PATIENCE)

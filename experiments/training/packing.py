@@ -1,0 +1,209 @@
+"""Books as full-length training sequences on disk, in an order that depends on seed and step alone.
+
+A sequence is L' consecutive tokens of one book; the rest at the end of a book is dropped. The paper only says
+"fine-tuned ... with a max length of 8192" on PG19. Sequences from single books respect document boundaries without
+attention masks, every position has real long-range context, and only a few per cent of a PG19 book (about 100,000
+tokens) are dropped. No special tokens are added, because a sequence from the middle of a book has no beginning.
+
+The sequences are tokenised once into a memory-mapped file, which runs with the same source, tokeniser, length and seed
+share. So all methods see the same data, and a resumed run continues at its step without reading a text again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase
+
+from core import files
+from core.errors import InputError
+from experiments.kit.records import identity
+from experiments.kit.texts import Book
+from experiments.training import checkpoint, launch
+from experiments.training.corpus import Corpus
+
+_REMEDY = "remove its directory; it will be made again"
+TOGETHER = 2**20  # bytes of text per core that are tokenised at a time, which takes 100 MB of memory
+
+
+class PackedSequences(Dataset):
+    """Training sequences in training order.
+
+    Item i is {"input_ids": int64 [length], "labels": the same}. If `total` exceeds the number of sequences, they come
+    again in another order.
+
+    Attributes:
+        facts: the source, its books with their hashes and numbers of sequences, and the SHA-256 of all tokens.
+    """
+
+    def __init__(self, directory: Path, total: int, seed: int) -> None:
+        self.facts = files.read_json(directory / "data.json", _REMEDY)
+        self._shape = self.facts["sequences"], self.facts["length"]
+        self._file, self._total, self._seed = directory / "tokens.bin", total, seed
+
+    def __len__(self) -> int:
+        return self._total
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        tokens = torch.from_numpy(self._tokens[self._row(index)].astype(np.int64))
+        return {"input_ids": tokens, "labels": tokens}
+
+    def describe(self, index: int) -> str:
+        """The book and the tokens that item `index` comes from."""
+        row = self._row(index)
+        for book in self.facts["books"]:
+            if row < book["sequences"]:
+                begin = (book["first"] + row) * self.facts["length"]
+                return f"{book['title']!r}, tokens {begin}-{begin + self.facts['length'] - 1}"
+            row -= book["sequences"]
+        raise IndexError(index)
+
+    @functools.cached_property
+    def _tokens(self) -> np.ndarray:
+        return np.memmap(self._file, dtype=self.facts["dtype"], mode="r", shape=self._shape)
+
+    def _row(self, index: int) -> int:
+        epoch, place = divmod(index, self._shape[0])
+        return int(_order(self._seed, epoch, self._shape[0])[place])
+
+
+@functools.lru_cache(maxsize=2)
+def _order(seed: int, epoch: int, count: int) -> np.ndarray:
+    return np.random.default_rng([seed, epoch]).permutation(count)
+
+
+def pack(
+    corpus: Corpus, tokenizer: PreTrainedTokenizerBase, length: int, batch: int, steps: int, seed: int, cache: Path
+) -> PackedSequences:
+    """The sequences for `steps` batches of `batch`, tokenised on first use.
+
+    Args:
+        length: tokens per sequence, L'.
+        cache: the directory that holds one directory per set of sequences.
+
+    Raises:
+        InputError: there is no text, or too little for one batch of this length.
+    """
+    directory = cache / identity(
+        source=corpus.fingerprint, tokenizer=fingerprint(tokenizer), length=length, wanted=batch * steps, seed=seed
+    )
+    what = {"corpus": corpus, "tokenizer": tokenizer, "length": length, "batch": batch, "wanted": batch * steps}
+    here = int(os.environ.get("LOCAL_RANK", "0")) == 0  # one process per host, as hosts may not share a disk
+    launch.once(lambda: _make(directory, functools.partial(_write, seed=seed, **what)), here)
+    return PackedSequences(directory, batch * steps, seed)
+
+
+def _make(directory: Path, write: Callable[[Path], None]) -> None:
+    """Make `directory` by `write`, unless it is there and intact.
+
+    A cache that was altered is made again, not refused. Its directory is named after its contents, so the tokens are
+    the same and nothing is lost.
+    """
+    if _is_whole(directory):
+        return
+    with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):  # let only one process make it
+        if _is_whole(directory):
+            return
+        if directory.exists():
+            print(f"note: {directory} was altered after it was written; it is made again.", file=sys.stderr)
+            files.remove(directory)
+        for partial in directory.parent.glob(".*.partial"):  # left by killed runs, of any sequences
+            with contextlib.suppress(InputError), files.lock(partial.with_name(partial.name[1 : -len(".partial")])):
+                files.remove(partial)
+        with files.new(directory) as made:
+            made.mkdir()
+            write(made)
+            checkpoint.seal(made, {})
+
+
+def _is_whole(directory: Path) -> bool:
+    try:
+        manifest = files.read_json(directory / checkpoint.MANIFEST, _REMEDY)
+        return checkpoint.flaw(directory, manifest) is None
+    except (InputError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _write(folder: Path, *, corpus: Corpus, tokenizer, length: int, batch: int, wanted: int, seed: int) -> None:
+    dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
+    books, count, read, longest = [], 0, 0, 0
+    share = -(-wanted // corpus.count) if corpus.count else wanted
+
+    def missing() -> int:
+        return (wanted - count) * length
+
+    bar = tqdm(total=wanted, unit="sequence", desc="tokenising", delay=3, leave=False)
+    with open(folder / "tokens.bin", "wb") as out, bar:
+        for book, tokens in _tokenised(corpus.books(seed), tokenizer, missing):
+            whole = len(tokens) // length
+            taken = min(whole, share, wanted - count)
+            # If a book gives only a share, the seed decides which part of it.
+            first = int(np.random.default_rng([seed, read]).integers(whole - taken + 1)) if corpus.count else 0
+            out.write(np.asarray(tokens[first * length : (first + taken) * length], dtype=dtype).tobytes())
+            count, read, longest = count + taken, read + 1, max(longest, len(tokens))
+            bar.update(taken)
+            if taken:
+                what = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
+                books.append(what | {"first": first, "sequences": taken})
+            if count == wanted:
+                break
+    if not read:
+        raise InputError(f"the corpus {corpus.source} holds no text; give --data a directory of books.")
+    if count < batch:
+        raise InputError(
+            f"the corpus {corpus.source} gives {count} sequences of {length} tokens and a batch needs {batch} "
+            f"(the longest of {read} books has {longest} tokens); give a shorter --length, a smaller --batch or more "
+            "text."
+        )
+    facts = {
+        "source": corpus.name,
+        "length": length,
+        "sequences": count,
+        "dtype": dtype.name,
+        "sha256": files.sha256(folder / "tokens.bin"),
+        "books": books,
+    }
+    files.write_json(folder / "data.json", facts)
+
+
+def _tokenised(books: Iterable[Book], tokenizer, missing: Callable[[], int]) -> Iterator[tuple[Book, list[int]]]:
+    """Every book with its tokens. Several books are tokenised at a time, in parallel on all cores.
+
+    Args:
+        missing: how many tokens are still needed. A token has at least one byte, so this reads no book that tokenising
+            one book at a time would not read.
+    """
+    books, most = iter(books), TOGETHER * min(os.cpu_count() or 1, 64)
+    while True:
+        some, size, enough = [], 0, min(missing(), most)
+        while size < enough and (book := next(books, None)):
+            some.append(book)
+            size += len(book.text.encode())
+        if not some:
+            return
+        made = tokenizer(
+            [book.text for book in some],
+            add_special_tokens=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )
+        yield from zip(some, made.input_ids)
+
+
+def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
+    """What identifies a tokeniser: the SHA-256 of its whole state."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    state = backend.to_str() if backend is not None else json.dumps(sorted(tokenizer.get_vocab().items()))
+    return hashlib.sha256(state.encode()).hexdigest()

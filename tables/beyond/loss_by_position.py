@@ -1,0 +1,62 @@
+"""Loss within and beyond L, without training and fine-tuned.
+
+Loss by position on the beginnings of books, up to L'.
+"""
+
+from __future__ import annotations
+
+from analysis.beyond import loss_by_position
+from analysis.comparison import Comparison, extended_length, tokens
+from analysis.results import Results
+from analysis.scores import Score, Scores
+from core import rope
+from tables.kit.table import Block, Table, noted, score_block
+
+RIVAL = rope.METHODS[rope.RIVAL].title
+DISTURBANCE, DIFFERENCE = "disturbance", f"Δ to {RIVAL} beyond L"
+CAPTION = (
+    f"Mean loss (nats per token) by position, on the beginnings of books. Δ is the difference to {RIVAL}'s loss: "
+    f"untrained methods to untrained {RIVAL}, fine-tuned ones to fine-tuned. Brackets hold bootstrap 95 % intervals "
+    "over blocks of tokens; Δ is paired by block. Disturbance is the mean over pairs in 10⁻³ nat, in the released "
+    "code's convention. The best is bold."
+)
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.beyond.loss_by_position and experiments.disturbance: two blocks for each factor."""
+    results.require("loss_by_position")
+    blocks, left_out = [], []
+    for factor in loss_by_position.measured_factors(results):
+        for rows in loss_by_position.parts(results, factor):
+            left_out += rows.left_out
+            blocks.append(_block(results, rows, factor))
+    return noted(Table("loss_by_position", CAPTION, tuple(blocks)), left_out)
+
+
+def _block(results: Results, found: Comparison, factor: float) -> Block:
+    reference = loss_by_position.reference(found)
+    rows = []
+    for row in found.rows:
+        average = loss_by_position.disturbance(results, row)
+        scores: Scores = {DISTURBANCE: None if average is None else Score(1e3 * average)}
+        scores |= row.scores(loss_by_position.ranges)
+        scores[DIFFERENCE] = None if reference in (None, row) else loss_by_position.gap(row, reference)
+        rows.append((row.setting.name, scores))
+    metrics = dict.fromkeys(metric for _, scores in rows for metric in scores)
+    best = {metric: None if metric in (DISTURBANCE, DIFFERENCE) else min for metric in metrics}
+    return score_block(
+        _title(results, found, factor), rows, digits=dict.fromkeys(best, 3), best=best, signed=[DIFFERENCE]
+    )
+
+
+def _title(results: Results, found: Comparison, factor: float) -> str:
+    first, model = found.first, results.model
+    state = "without training"
+    if found.rows[0].trained:
+        training = first["training"]
+        state = "fine-tuned"
+        if {"steps", "length"} <= training.keys():
+            state += f" ({training['steps']} steps on sequences of {training['length']:,} tokens)"
+    read = f"{', '.join(first['data'])} ({first['length'] * len(first['blocks']):,} tokens, blocks of {first['block']})"
+    extended = tokens(extended_length(results, factor))
+    return f"{model.title}, s = {factor:g}, {tokens(model.context_length)} to {extended}, {state}: {read}"

@@ -1,0 +1,37 @@
+"""Every evaluation by n̂, the number of interpolated dimensions.
+
+Without training, at the longest length.
+"""
+
+from __future__ import annotations
+
+from analysis.beyond import n_hat
+from analysis.results import NotMeasured, Results
+from tables.kit.table import Table, score_block
+
+CAPTION = (
+    "Influence of n̂ without training on the mean loss beyond L (nats per token), sliding-window perplexity, "
+    "passkeys of all lengths (%), RULER (%) and the mean of the Open LLM benchmarks (%). Brackets hold 95 % "
+    "intervals over blocks of tokens, windows, prompts and items. The best is bold."
+)
+
+
+def build(results: Results) -> Table:
+    """From DPRoPE's records of every experiment in the suite that goes through n̂."""
+    factor, columns = n_hat.columns(results)
+    values = sorted({value for column in columns for value in column.scores}, reverse=True)
+    if not values:
+        raise NotMeasured(
+            f"no two n̂ without training under {results.folder / results.model.name}; "
+            f"`make ablations MODEL={results.model.name}` measures some."
+        )
+    measured = [column for column in columns if column.scores]
+    rows = [(str(n), {column.title: column.scores[n] for column in measured if n in column.scores}) for n in values]
+    block = score_block(
+        f"{results.model.title}, s = {factor:g}",
+        rows,
+        first="n̂",
+        digits={column.title: column.digits for column in columns},
+        best={column.title: min if column.least else max for column in columns},
+    )
+    return Table("n_hat", CAPTION, (block,))

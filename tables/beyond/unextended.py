@@ -1,0 +1,26 @@
+"""The unextended model on every benchmark."""
+
+from __future__ import annotations
+
+from analysis.beyond import unextended
+from analysis.results import NotMeasured, Results
+from tables.kit.table import Block, Cell, Table, score_cell
+
+CAPTION = (
+    "The model without extension, on every benchmark that was run on it. Perplexity is weighted by tokens, or the "
+    "mean over windows. Brackets hold 95 % intervals: by bootstrap over items or windows, for passkeys and RULER "
+    "Wilson's."
+)
+
+
+def build(results: Results) -> Table:
+    """From the records of every benchmark."""
+    lines = unextended.lines(results)
+    if not lines:
+        raise NotMeasured(
+            f"no benchmark of the unextended model under {results.folder / results.model.name}; measure one with "
+            "`python -m experiments.passkey`, for instance."
+        )
+    rows = tuple((Cell(line.name), Cell(line.amount), score_cell(line.score, line.digits)) for line in lines)
+    block = Block(f"{results.model.title}, measured without training", ("Benchmark", "what", "score"), rows)
+    return Table("benchmarks", CAPTION, (block,))

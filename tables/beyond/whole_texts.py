@@ -1,0 +1,51 @@
+"""Loss within and beyond L, over whole texts.
+
+Read in overlapping windows of L'.
+"""
+
+from __future__ import annotations
+
+from analysis.beyond import loss_by_position, whole_texts
+from analysis.comparison import STATES, tokens
+from analysis.results import NotMeasured, Results
+from core import rope
+from tables.kit.table import Table, noted, score_block
+
+RIVAL = rope.METHODS[rope.RIVAL].title
+CAPTION = (
+    "Mean loss (nats per token) by position, in windows of L' tokens over the whole of the texts that the records "
+    f"name. Brackets hold bootstrap 95 % intervals over windows; Δ to {RIVAL} is paired by window. Windows overlap, "
+    "so most tokens are scored twice: late in one window and early in the next. The last column is the loss in the "
+    "earlier window, where more text precedes them, minus that in the later one; the first positions of the later "
+    "window are left out."
+)
+
+
+def build(results: Results) -> Table:
+    """From the records of experiments.perplexity --by-position."""
+    blocks, left_out = [], []
+    for trained, state in STATES:
+        for factor in whole_texts.measured_factors(results):
+            found = whole_texts.runs(results, trained, factor)
+            left_out += found.left_out
+            if found:
+                reference = loss_by_position.reference(found)
+                rows = [
+                    (row.setting.name, whole_texts.scores(row, reference, results.model.context_length))
+                    for row in found.rows
+                ]
+                title = f"{results.model.title}, {state}, s = {factor:g}, {extent(found.first)}"
+                signed = [metric for metric in rows[0][1] if not metric.endswith(" L") or metric.startswith("Δ")]
+                blocks.append(score_block(title, rows, digits=3, best=None, signed=signed))
+    if not blocks:
+        raise NotMeasured(
+            f"no whole text by position under {results.folder / results.model.name}; measure one with "
+            "`python -m experiments.perplexity --by-position`."
+        )
+    return noted(Table("whole_texts", CAPTION, tuple(blocks)), left_out)
+
+
+def extent(record: dict) -> str:
+    """How much was scored."""
+    texts, windows = len(record["data"]), len(whole_texts.windows(record))
+    return f"{texts} texts, {windows} windows of {tokens(max(record['lengths']))}"

@@ -1,0 +1,161 @@
+"""A table: plain text in cells and blocks, and nothing of LaTeX, HTML or Markdown.
+
+Text is Unicode as it is read: n̂, s·k, L', 10⁻³. A back end escapes it and sets the paper's symbols as it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from analysis.comparison import LeftOut
+from analysis.scores import Score
+
+NO_RECORD, NONE = "no record", "–"
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a cell.
+
+    Attributes:
+        text: the value.
+        small: in small print behind it: an interval, a count.
+        bold: whether it is the best of its column.
+    """
+
+    text: str = ""
+    small: str = ""
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows under a title and a header of their own.
+
+    Attributes:
+        title: what was measured, and how; may be empty.
+        header: of every column, that of the rows' names first.
+        rows: each as wide as the header.
+        groups: (title, columns that it spans) above the header, from the second column on; may be empty.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    groups: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        name: of its file and its label.
+        caption: what it shows, and how to read it.
+        blocks: from top to bottom.
+        paper: which of the paper's it is, as "Table 1"; empty for one beyond the paper.
+        notes: below it: what was left out, and why.
+        words: columns of text rather than of numbers.
+    """
+
+    name: str
+    caption: str
+    blocks: tuple[Block, ...]
+    paper: str = ""
+    notes: tuple[str, ...] = field(default=())
+    words: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The caption with what the table is in the paper."""
+        return f"{self.paper} of the paper. {self.caption}" if self.paper else f"Beyond the paper. {self.caption}"
+
+    @property
+    def width(self) -> int:
+        """Columns of the widest block."""
+        return max(len(block.header) for block in self.blocks)
+
+
+def number(value: float, digits: int, sign: bool = False) -> str:
+    """A number with a real minus sign."""
+    return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
+
+
+def probability(p: float) -> str:
+    """A p value with two decimals; of less than 0.005, its power of ten."""
+    if p >= 0.005:
+        return f"{p:.2f}"
+    digit, power = f"{p:.0e}".split("e")
+    return f"{digit}·10{str(int(power)).translate(_RAISED)}"
+
+
+def interval(score: Score, digits: int) -> str:
+    """[low, high]; empty for a published number."""
+    return "" if score.low is None else f"[{number(score.low, digits)}, {number(score.high, digits)}]"
+
+
+def score_cell(score: Score | None, digits: int = 1, sign: bool = False, bold: bool = False) -> Cell:
+    """A score; a dash where there is nothing to compare, published numbers with the two decimals they have."""
+    if score is None:
+        return Cell(NONE)
+    return Cell(number(score.mean, 2 if score.low is None else digits, sign), interval(score, digits), bold)
+
+
+def score_block(
+    title: str,
+    rows: Iterable[tuple[str, Mapping[str, Score | None]]],
+    first: str = "Method",
+    digits: int | Mapping[str, int] = 1,
+    best: Callable[[list[float]], float] | Mapping[str, Callable] | None = max,
+    signed: Sequence[str] = (),
+) -> Block:
+    """A block of scores, a column for each metric in the order of their first appearance.
+
+    Args:
+        rows: each one's name and scores.
+        first: the header of the rows' names.
+        digits: decimals of measured scores, of all or by metric.
+        best: which mean of a column is bold, of all or by metric; None for none.
+        signed: metrics that are differences.
+    """
+    rows = list(rows)
+    metrics = list(dict.fromkeys(metric for _, scores in rows for metric in scores))
+
+    def of(setting, metric: str):
+        return setting.get(metric) if isinstance(setting, Mapping) else setting
+
+    chosen = {}
+    for metric in metrics:
+        means = [scores[metric].mean for _, scores in rows if scores.get(metric)]
+        pick = of(best, metric)
+        chosen[metric] = pick(means) if pick and len(rows) > 1 and means else None
+    made = []
+    for name, scores in rows:
+        cells = [Cell(sentence_case(name))]
+        for metric in metrics:
+            if metric not in scores:
+                cells.append(Cell(NO_RECORD))
+                continue
+            score = scores[metric]
+            bold = score is not None and score.mean == chosen[metric]
+            cells.append(score_cell(score, of(digits, metric), metric in signed, bold))
+        made.append(tuple(cells))
+    return Block(title, (first, *metrics), tuple(made))
+
+
+def sentence_case(name: str) -> str:
+    """A row's name as it stands first in its line."""
+    return name[:1].upper() + name[1:]
+
+
+def noted(table: Table, left_out: Iterable[LeftOut]) -> Table:
+    """The table with what it leaves out named below it, records of one reason together."""
+    files: dict[tuple[str, str], list[str]] = {}
+    for record in dict.fromkeys(left_out):
+        files.setdefault((record.experiment, record.reason), []).append(record.file)
+    if not files:
+        return table
+    named = "; ".join(f"of {experiment} {', '.join(own)} ({reason})" for (experiment, reason), own in files.items())
+    return replace(table, notes=(*table.notes, f"Not comparable, so left out: {named}."))

@@ -1,0 +1,91 @@
+"""Losses on beginnings of books: which text, which rows, and the disturbance of each setting."""
+
+import numpy as np
+import pytest
+
+from analysis.beyond import learned, loss_by_position
+from analysis.comparison import Row, Setting
+from analysis.results import Results
+from core import disturbance as kl
+from core import rope
+from core.angles import angle_distribution
+from experiments import base_models
+
+SMOLLM2 = Results.of("smollm2")
+
+
+def book(*losses, title="A Book", factor=2):
+    length = int(8192 * factor)
+    return {
+        "data": {title: "hash"},
+        "length": length,
+        "block": 4096,
+        "blocks": {title: list(losses)},
+        "factor": factor,
+    } | {
+        "comparable": ["data", "length"],
+        "ranges": [{"start": 0, "end": 8192}, {"start": 8192, "end": length}],
+    }
+
+
+def test_the_methods_that_the_scale_compares_are_recorded_on_one_text():
+    rows = learned.compared(SMOLLM2, 2.0).rows
+    settings = [(row.setting.method, dict(row.setting.options)) for row in rows]
+    for method, options in base_models.get("smollm2").comparison(2):
+        assert rope.METHODS[method].start or settings.count((method, options)) == 1
+    for row in rows:
+        blocks = np.array(list(row.first["blocks"].values()))
+        assert row.first["ranges"][2]["mean"] == pytest.approx(blocks[:, 96:].mean())
+        assert not row.first["environment"]["commit"].endswith("with changes")
+
+
+def test_the_disturbance_of_a_setting_without_a_record_is_that_of_its_pairs():
+    def of(method, **options):
+        return loss_by_position.disturbance(SMOLLM2, Row(Setting(method, tuple(sorted(options.items())), 2.0), ({},)))
+
+    assert of("dprope", n_hat=64) == pytest.approx(of("pi"))
+    assert of("dprope", n_hat=0, attention_factor=1.1) == pytest.approx(of("original"))
+    assert of("dprope", intervals=360) == pytest.approx(of("dprope"))
+    assert of("clex") is None and of("never-heard-of") is None and of("dprope", no_option=1) is None
+
+
+def test_the_disturbance_of_a_method_registered_here_is_that_of_its_angles(monkeypatch):
+    def half_way(geometry, factor, *, share: float = 0.5):
+        moved = geometry.inv_freq * (1 - share) + geometry.inv_freq / factor * share
+        return rope.RopeScaling(moved, 1.0, np.zeros(geometry.pairs, dtype=bool))
+
+    monkeypatch.setitem(rope.METHODS, "half-way", rope.Method("half-way", "Half way", half_way))
+    row = Row(Setting("half-way", (("share", 0.25),), 2.0), ({},))
+    geometry = SMOLLM2.scale.geometry
+    moved = geometry.inv_freq * 0.75 + geometry.inv_freq / 2 * 0.25
+    wanted = kl.disturbance(angle_distribution(moved, 16384), angle_distribution(geometry.inv_freq, 8192)).mean()
+    assert loss_by_position.disturbance(SMOLLM2, row) == pytest.approx(wanted)
+
+
+def test_the_fine_tuned_are_those_on_the_text_of_the_untrained(made):
+    for method in ("yarn", "pi"):
+        made.add("loss_by_position", method, **book(1, 1, 2, 2))
+    made.add("loss_by_position", "ntk", **book(1, 1, 9, 9, title="Another"))
+    made.add("loss_by_position", "pi", seed=0, **book(1, 1, 2, 2))
+    made.add("loss_by_position", "yarn", seed=0, **book(1, 1, 2, 2, title="Another"))
+    made.add("loss_by_position", "dprope", options={"n_hat": 48}, same_selection_as="x", **book(1, 1, 2, 2))
+    untrained, tuned = loss_by_position.parts(made.results(), 2.0)
+    assert [row.setting.method for row in untrained.rows] == ["pi", "yarn"]
+    assert [row.setting.method for row in tuned.rows] == ["pi"]
+    assert [record.reason for record in untrained.left_out] == ["data of Another"]
+
+
+def test_fine_tuned_models_alone_are_a_comparison_too(made):
+    made.add("loss_by_position", "pi", seed=0, **book(1, 1, 2, 2))
+    (tuned,) = loss_by_position.parts(made.results(), 2.0)
+    assert tuned.rows[0].trained and loss_by_position.measured_factors(made.results()) == [2.0]
+
+
+def test_differences_are_paired_by_block_and_seeds_averaged_first(made):
+    for seed, more in ((0, 1.0), (1, 3.0)):
+        made.add("loss_by_position", "pi", seed=seed, **book(1, 1, 2 + more, 7 + more))
+    made.add("loss_by_position", "yarn", seed=0, **book(0, 1, 2, 7))
+    pi, yarn = loss_by_position.parts(made.results(), 2.0)[0].rows
+    found = loss_by_position.gap(pi, yarn)
+    assert (found.mean, found.low, found.high, found.n) == (2, 2, 2, 2)  # both blocks beyond L differ by two
+    assert loss_by_position.gap(pi, yarn, beyond=False).mean == 0.5

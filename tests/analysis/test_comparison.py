@@ -1,0 +1,144 @@
+"""Which records stand in one table, in which order, and which are left out, with the reason."""
+
+import pytest
+
+from analysis import metrics
+from analysis.comparison import Setting, ablation, agree, compared, factors, in_comparison
+from analysis.results import NotMeasured, Results, scales
+from core import rope
+from core.errors import InputError
+from tests.analysis.made import score
+
+
+def test_records_whose_stated_fields_agree_are_compared_and_others_named(made):
+    for method, samples in (("yarn", 5), ("pi", 5), ("ntk", 1)):
+        made.add("ruler", method, {}, samples=samples, comparable=["samples"], file=method)
+    found = compared(made.results(), "ruler", trained=False)
+    assert [row.setting.method for row in found.rows] == ["pi", "yarn"]
+    assert [str(record) for record in found.left_out] == ["ruler/ntk.json (samples 1)"]
+
+
+def test_a_field_that_a_record_does_not_name_leaves_nothing_out(made):
+    made.add("ruler", "pi", {}, samples=5, comparable=["samples"], a_new_field=1)
+    made.add("ruler", "yarn", {}, samples=5, comparable=["samples"])
+    found = compared(made.results(), "ruler", trained=False)
+    assert len(found.rows) == 2 and not found.left_out
+
+
+def test_rows_of_any_method_have_a_name_and_a_place(made):
+    for method, options in (
+        ("never-heard-of", {"strength": 0.5}),
+        ("dprope", {"n_hat": 28}),
+        ("dprope", {"n_hat": 40}),
+        ("dprope", {}),
+        ("original", {}),
+        (None, {}),
+    ):
+        made.add("ruler", method, {}, options=options)
+    names = [row.setting.name for row in compared(made.results(), "ruler", False).rows]
+    assert names == [
+        *("as it is", "original", "DPRoPE (t = 0)", "DPRoPE (n̂ = 40)", "DPRoPE (n̂ = 28)"),
+        "never-heard-of (strength = 0.5)",
+    ]
+
+
+def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(made):
+    for seed in (0, 1):
+        made.add("open_llm", "pi", {"mmlu": score(20 + seed)}, seed=seed)
+    made.add("open_llm", "pi", {"mmlu": score(10)})
+    results = made.results()
+    (tuned,), (plain,) = (compared(results, "open_llm", trained).rows for trained in (True, False))
+    assert tuned.seeds == (0, 1) and tuned.scores(metrics.open_llm)["MMLU"].mean == 20.5
+    assert plain.seeds == () and plain.scores(metrics.open_llm)["MMLU"].mean == 10
+
+
+def test_records_of_the_same_pairs_can_be_left_aside(made):
+    made.add("passkey", "dprope", {})
+    made.add("passkey", "dprope", {}, options={"n_hat": 48}, same_selection_as="dprope_s=2")
+    results = made.results()
+    assert len(compared(results, "passkey", False).rows) == 2
+    assert len(compared(results, "passkey", False, twins=False).rows) == 1
+
+
+def test_the_comparison_has_the_scales_own_n_hat_and_no_other(made):
+    listed = in_comparison(made.results().scale)
+    options = (
+        {},
+        {"n_hat": 28},
+        {"n_hat": 40},
+        {"n_hat": 28, "intervals": 90},
+        {"attention_factor": 1.0},
+        {"other": 1},
+    )
+    made.records.clear()
+    for own in options:
+        made.add("ruler", "dprope", {}, options=own)
+    shown = [dict(row.setting.options) for row in compared(made.results(), "ruler", False).rows if listed(row)]
+    assert shown == [{}, {"other": 1}, {"n_hat": 28}]
+
+
+def test_an_ablation_takes_the_family_with_most_values(made):
+    for n_hat in (28, 40, 32):
+        made.add("open_llm", "dprope", {"mmlu": score(n_hat)}, options={"n_hat": n_hat}, seed=0)
+    made.add("open_llm", "dprope", {"mmlu": score(90)}, options={"n_hat": 28}, factor=4, seed=0)
+    made.add("open_llm", "dprope", {"mmlu": score(91)}, seed=0)
+    made.add("open_llm", "pi", {"mmlu": score(92)}, seed=0)
+    found = ablation(made.results(), "open_llm", "n_hat", trained=True)
+    assert list(found.rows) == [28, 32, 40] and found.first.setting.factor == 2
+    assert ablation(made.results(), "open_llm", "n_hat", trained=False) is None
+
+
+def test_an_ablation_compares_the_seeds_that_all_values_have(made):
+    for b in (90, 720):
+        made.add("longbench_e", "dprope", {}, options={"n_hat": 40, "intervals": b}, seed=0)
+    for seed in (0, 1):  # trained twice for another table
+        made.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
+    found = ablation(made.results(), "longbench_e", "intervals", trained=True, default=360)
+    assert list(found.rows) == [90, 360, 720] and [row.seeds for row in found.rows.values()] == [(0,)] * 3
+
+
+def test_agreement_is_of_what_either_record_names():
+    record = {"data": 1, "length": 2, "comparable": ["data"]}
+    assert agree(record, {"data": 1, "length": 3})
+    assert not agree(record, {"data": 1, "length": 3, "comparable": ["length"]})
+
+
+def test_factors_are_those_measured(made):
+    made.add("ruler", "pi", {}, factor=3)
+    made.add("ruler", None, {}, factor=1)
+    made.add("passkey", "pi", {}, factor=16)
+    assert factors(made.results(), "ruler", "passkey") == [3.0, 16.0]
+
+
+def test_a_scale_is_its_folder(made):
+    made.add("ruler", "pi", {})
+    results = made.results("my own_model")
+    assert scales(results.folder) == ["my own_model"] and results.experiments() == ["ruler"]
+    assert results.scale.title == "A Model" and results.scale.context_length == 8192
+    with pytest.raises(NotMeasured, match="passkey"):
+        results.require("passkey")
+    with pytest.raises(InputError, match="my own_model"):
+        Results.of("another", results.folder)
+
+
+def test_every_registered_method_has_a_name_of_its_own():
+    names = {Setting(method, (), 2.0).name for method in rope.METHODS}
+    assert len(names) == len(rope.METHODS)
+
+
+@pytest.mark.parametrize("content", ['{"a":', "[]", '{"scores": {"mean": NaN}}', '{"scores": Infinity}', "\x00"])
+@pytest.mark.parametrize("name", ["passkey/run.json", "model.json"])
+def test_a_broken_file_is_refused_by_its_name(made, name, content):
+    made.add("passkey", "pi", {})
+    results = made.results()
+    file = results.folder / results.scale.name / name
+    file.write_text(content)
+    with pytest.raises(InputError, match=file.name):
+        Results.of(results.scale.name, results.folder).records("passkey")
+
+
+def test_a_scale_that_does_not_say_what_it_is_is_refused(made):
+    results = made.results()
+    (results.folder / results.scale.name / "model.json").write_text("{}")
+    with pytest.raises(InputError, match="model.json"):
+        Results.of(results.scale.name, results.folder)

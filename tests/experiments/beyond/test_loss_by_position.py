@@ -1,0 +1,174 @@
+"""The extension experiment end to end on a small random model, killed and resumed for real."""
+
+import json
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from core.errors import InputError
+from core.extend import export, extend
+from core.rope import RopeGeometry
+from eval.position_loss import position_losses
+from experiments import base_models
+from experiments.beyond import blocks, loss_by_position
+from experiments.kit.records import run_name
+from tests import processes
+from tests.models import byte_tokenizer, checkpoint, random_model
+
+GEOMETRY = RopeGeometry(16, 10000.0, 1024)
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """A scale of a random model with L = 1024, and the command that scores two books of random letters."""
+    path = checkpoint(tmp_path / "model", max_position_embeddings=1024)
+    monkeypatch.setitem(base_models.MODELS, "toy", Scale("Toy", str(path), GEOMETRY, n_hat={2: 4}))
+    letters = np.random.default_rng(0).choice(list("abcdefgh "), 6000)
+    books = [tmp_path / "one.txt", tmp_path / "two.txt"]
+    for book, part in zip(books, (letters[:3000], letters[3000:])):
+        book.write_text("".join(part))
+    return ["--text", *books, "--results", tmp_path / "results"]
+
+
+def records(results, scale="toy"):
+    return {file.stem: json.loads(file.read_text()) for file in (results / scale / "loss_by_position").iterdir()}
+
+
+def plain(model, book):
+    """The mean loss of each block of 128 tokens."""
+    tokens = byte_tokenizer()(book.read_text(), add_special_tokens=False, return_tensors="pt").input_ids[0, :2049]
+    with torch.inference_mode():
+        logits = model(tokens[None, :-1]).logits[0]
+    losses = torch.nn.functional.cross_entropy(logits, tokens[1:], reduction="none").numpy()
+    return pytest.approx(losses.reshape(16, 128).mean(1), abs=1e-4)
+
+
+def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
+    assert call("loss_by_position", "--model", "toy", *toy)[0] == 0
+    written = records(tmp_path / "results")
+    names = {run_name(method, 2, options) for method, options in base_models.get("toy").comparison(2)}
+    assert {"original_s=2", "dprope_n-hat=4_s=2", "yarn_resonance=True_s=2"} < names
+    assert set(written) == {f"{name}_books=2" for name in names}
+    record = written["yarn_s=2_books=2"]
+    model = extend(random_model(max_position_embeddings=1024), "yarn", 2)
+    for title in ("one", "two"):
+        assert record["blocks"][title] == plain(model, tmp_path / f"{title}.txt")
+    blocks = np.array(list(record["blocks"].values()))
+    assert [b["mean"] for b in record["buckets"]] == pytest.approx(list(blocks.mean(axis=0)))
+    assert [(s["start"], s["end"], s["tokens"]) for s in record["ranges"]] == [
+        (0, 1024, 2048),
+        (1024, 1536, 1024),
+        (1536, 2048, 1024),
+    ]
+    assert all(s["low"] <= s["mean"] <= s["high"] for s in record["buckets"])
+    assert record["model"]["sha256"].keys() == {"model.safetensors"}
+
+
+def test_a_fine_tuned_checkpoint_is_scored_as_it_is(toy, tmp_path, call):
+    tuned = extend(random_model(max_position_embeddings=1024, seed=1), "pi", 2)
+    export(tuned, tmp_path / "tuned", byte_tokenizer())
+    facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 3, "steps": 1}
+    facts |= {"length": 64, "data_facts": {"books": []}, "model": {"sha256": {"model.safetensors": "abc"}}}
+    (tmp_path / "tuned" / "training.json").write_text(json.dumps(facts))
+    assert call("loss_by_position", "--model", tmp_path / "tuned", *toy)[0] == 0
+    ((name, record),) = records(tmp_path / "results").items()
+    assert name == "pi_s=2_seed=3_books=2" and record["training"]["seed"] == 3
+    assert record["blocks"]["one"] == plain(tuned, tmp_path / "one.txt")
+    assert record["ranges"][0]["end"] == 1024  # L, not the length that the checkpoint was extended to
+    assert record["base"] == {"model.safetensors": "abc"} and "base" in record["comparable"]
+
+
+def test_what_is_done_is_skipped_without_loading_the_model(toy, call, monkeypatch):
+    command = ["loss_by_position", "--model", "toy", "--method", "pi", *toy]
+    assert call(*command)[0] == 0
+    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("the model was loaded"))
+    assert "done already" in call(*command)[1]
+
+
+def test_a_book_that_was_scored_is_not_scored_again_with_others(toy, tmp_path, call, monkeypatch):
+    one, results = ["--text", tmp_path / "one.txt"], ["--results", tmp_path / "results"]
+    assert call("loss_by_position", "--model", "toy", "--method", "pi", *one, *results)[0] == 0
+    scored = []
+    monkeypatch.setattr(
+        loss_by_position,
+        "position_losses",
+        lambda model, tokens, _: scored.append(tokens) or position_losses(model, tokens),
+    )
+    assert call("loss_by_position", "--model", "toy", "--method", "pi", *toy)[0] == 0
+    assert len(scored) == 1
+    written = records(tmp_path / "results")
+    assert written["pi_s=2_books=1"]["blocks"]["one"] == written["pi_s=2_books=2"]["blocks"]["one"]
+
+
+def test_killed_at_any_moment_it_goes_on_where_it_was(toy, tmp_path):
+    """SIGKILL after the first journalled part; the second run keeps that part and ends as one run would."""
+    command = [
+        "experiments.beyond.loss_by_position",
+        "--model",
+        tmp_path / "model",
+        "--method",
+        "pi",
+        "yarn",
+        *toy[:-1],
+    ]
+    killed = processes.command(*command, tmp_path / "a" / "results")
+    journals = tmp_path / "a" / "runs" / "model" / "loss_by_position"
+    deadline = time.monotonic() + 60
+    while not any(file.stat().st_size for file in journals.glob("*.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.kill(killed, signal.SIGKILL)
+    assert processes.wait(killed) == -signal.SIGKILL
+    (first,) = journals.glob("*.jsonl")
+    kept = first.read_text().splitlines()[0]
+
+    for name in ("a", "b"):
+        assert processes.wait(processes.command(*command, tmp_path / name / "results")) == 0
+    resumed, uninterrupted = (
+        {name: record["blocks"] for name, record in records(tmp_path / run / "results", "model").items()}
+        for run in ("a", "b")
+    )
+    assert resumed == uninterrupted and len(resumed) == 2
+    lines = first.read_text().splitlines()
+    assert lines[0] == kept and len(lines) == 2  # nothing twice
+
+
+def test_a_text_too_short_is_refused(toy, tmp_path, call):
+    (tmp_path / "one.txt").write_text("hello")
+    status, _, err = call("loss_by_position", "--model", "toy", "--method", "pi", *toy)
+    assert status == 2 and "'one' has 5 tokens; scoring 2048 positions needs a longer text" in err
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("context_length", "length", "block", "bucket"),
+    [
+        (1024, 2048, 128, 128),  # the committed records'
+        (1024, 4096, 128, 128),
+        (8192, 16384, 128, 1024),
+        (8192, 10240, 128, 1024),
+        (1536, 3072, 128, 128),
+        (256, 512, 128, 128),
+        (128, 256, 64, 64),
+        (1000, 2000, 125, 125),
+        (1024, 1152, 64, 128),
+    ],
+)
+def test_blocks_and_buckets_divide_what_lies_within_l_and_beyond(context_length, length, block, bucket):
+    assert blocks.divisions(context_length, length) == (block, bucket)
+    losses = np.arange(length // block, dtype=float)
+    made = loss_by_position.scores({"a": losses.tolist()}, context_length, length)
+    assert [row["tokens"] for row in made["ranges"]] == [row["end"] - row["start"] for row in made["ranges"]]
+    assert sum(row["tokens"] for row in made["ranges"]) == sum(row["tokens"] for row in made["buckets"]) == length
+    assert all(row["tokens"] for row in made["ranges"])
+    first, *_, last = made["buckets"]
+    assert first["mean"] == losses[: bucket // block].mean() and last["mean"] == losses[-bucket // block :].mean()
+
+
+@pytest.mark.parametrize(("context_length", "length"), [(8192, 8274), (1024, 1040), (16, 32), (1021, 2042)])
+def test_lengths_without_blocks_are_refused(context_length, length):
+    with pytest.raises(InputError, match=r"L = \d+ and L' = \d+ cannot be divided"):
+        blocks.divisions(context_length, length)

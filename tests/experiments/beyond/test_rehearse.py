@@ -1,0 +1,119 @@
+"""A rehearsal: a model of the scale's layout that is made on the spot, the suite's own steps, a kill and going on."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from core import rope
+from core.errors import InputError
+from experiments import base_models
+from experiments.beyond import rehearsal, rehearse
+from experiments.kit import load_model
+from experiments.kit.plan import Chain, Plan
+from experiments.training import checkpoint
+
+SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2, "vocab_size": 600}
+
+
+def small(name):
+    preset = base_models.get(f"{name}-rehearsal")
+    return dataclasses.replace(preset, architecture={**preset.architecture, **SMALL})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return rehearsal.make(small("llama2-7b"), tmp_path_factory.mktemp("rehearsal") / "model", layers=2)
+
+
+def test_the_model_is_laid_out_as_llama2_on_the_hub(made):
+    loaded = AutoModelForCausalLM.from_pretrained(made)
+    config, preset = loaded.config, base_models.get("llama2-7b")
+    assert config.model_type == "llama" and config.num_hidden_layers == 2 and loaded.dtype == torch.float16
+    assert load_model.config_geometry(config) == dataclasses.replace(preset.geometry, head_dim=16)
+    tokenizer = AutoTokenizer.from_pretrained(made)
+    assert len(tokenizer) == SMALL["vocab_size"]
+    for text in ("The grass is green.", "  two spaces\n\nλ → 字"):
+        ids = tokenizer(text).input_ids
+        assert ids.count(tokenizer.bos_token_id) == 1 and ids[0] == tokenizer.bos_token_id
+        assert tokenizer.decode(ids, skip_special_tokens=True) == text
+
+
+def test_it_is_made_once_and_another_is_not_replaced(made):
+    written = {file.name: file.stat().st_mtime_ns for file in made.iterdir()}
+    rehearsal.make(small("llama2-7b"), made, layers=2)
+    assert {file.name: file.stat().st_mtime_ns for file in made.iterdir()} == written
+    with pytest.raises(InputError, match="another model"):
+        rehearsal.make(base_models.get("llama2-7b-rehearsal"), made, layers=2)
+
+
+@pytest.mark.parametrize("name", ["llama2-7b", "llama2-13b"])
+def test_the_commands_are_the_suites_own(name, tmp_path):
+    """The same experiments on the same models; in brief one of each kind, and none of it under the scale's name."""
+
+    def commands(which, **given):
+        plan = Plan(which, base_models.get(which), tmp_path, tmp_path / "results", **given)
+        chains = [*plan.chains(), *plan.timing()]
+        return {chain.name: [command[0] for command in chain.commands] for chain in chains}
+
+    real, whole = commands(name), commands(f"{name}-rehearsal")
+    assert whole == real
+    brief = commands(f"{name}-rehearsal", quick=True, brief=True, methods=rehearse.kinds())
+    assert all(real[chain][: len(steps)] == steps for chain, steps in brief.items())
+    shortened = [chain for chain, steps in brief.items() if steps != real[chain]]
+    assert len(shortened) == 1 and "finetune" not in real[shortened[0]][0]  # a method's first model measures all
+    learned = [chain for chain in brief if rope.METHODS.get(chain.split("_")[0], rope.get(rope.OURS)).start]
+    assert len(learned) == 1 and len(brief) - len(learned) == 3  # fine-tuned, not fine-tuned, and the timing
+    listed = Plan(f"{name}-rehearsal", base_models.get(f"{name}-rehearsal"), tmp_path, tmp_path / "results").chains()
+    assert not any(word == name for chain in listed for command in chain.commands for word in command)
+    widths = base_models.get(name).architecture
+    same = {
+        key: value
+        for key, value in base_models.get(f"{name}-rehearsal").architecture.items()
+        if key != "num_hidden_layers"
+    }
+    assert same == {key: value for key, value in widths.items() if key != "num_hidden_layers"}
+
+
+def test_a_fine_tune_that_was_killed_goes_on(tmp_path):
+    """The second call finds it done."""
+    output = tmp_path / "run"
+    options = ["--model", "smoke", "--method", "pi", "--output", str(output), "--results", str(tmp_path / "results")]
+    options += ["--steps", "60"]
+    chain = Chain("run", [["experiments.finetune", *options]], trains=1)
+    assert rehearse.resume(chain, tmp_path / "logs") is True
+    losses = json.loads((output / "training.json").read_text())["losses"]
+    assert len(losses) == 60
+    log = (tmp_path / "logs" / "run.log").read_text(errors="replace")
+    assert log.count(" 0/60") == 1 and "60/60" in log and not Path(f"{output}.unfinished").exists()
+    assert rehearse.resume(chain, tmp_path / "logs") is False
+
+
+def test_a_fine_tune_that_begins_anew_after_a_kill_is_found(tmp_path, monkeypatch):
+    def begins_anew(command, log, until):
+        manifest = tmp_path / "run.unfinished" / "checkpoint-1" / checkpoint.MANIFEST
+        manifest.parent.mkdir(parents=True, exist_ok=True)
+        manifest.write_text("{}")
+        os.utime(manifest, ns=(0, next(times)))
+        return until()
+
+    times = iter((1, 2))
+    monkeypatch.setattr(rehearse, "_train", begins_anew)
+    chain = Chain("run", [["experiments.finetune", "--output", str(tmp_path / "run")]], trains=1)
+    with pytest.raises(InputError, match="did not go on from .*checkpoint-1"):
+        rehearse.resume(chain, tmp_path / "logs")
+
+
+def test_a_fine_tune_that_fails_says_where(tmp_path):
+    chain = Chain("run", [["experiments.nonesuch", "--output", str(tmp_path / "run")]], trains=1)
+    with pytest.raises(InputError, match=r"nonesuch.*run\.log"):
+        rehearse.resume(chain, tmp_path / "logs")
+
+
+def test_a_scale_without_a_rehearsal_is_refused(call):
+    status, out, err = call("rehearse", "--model", "tiny")
+    assert (status, out) == (2, "") and "llama2-7b" in err and err.count("\n") == 1

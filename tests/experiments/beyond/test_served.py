@@ -1,0 +1,150 @@
+"""What an engine answers is compared with transformers, position by position; the engine here is a stub."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from core import files, rope
+from experiments.beyond.served import ENGINES, describe
+from tests.core.test_gguf_file import write
+from tests.models import byte_tokenizer, checkpoint, random_model
+
+TEXT = "It was the best of times, it was the worst of times. " * 8
+LENGTH, SCORED = 144, 16  # beyond L = 128
+
+STUB = """#!{python}
+import json, sys
+isolated, worker, model, request, answer = sys.argv[1:]
+asked = json.load(open(request))
+{body}
+"""
+ANSWERS = """
+config = json.load(open(model + "/config.json")) if not model.endswith(".gguf") else {{}}
+notes = {{"first": asked["ids"][0], "count": len(asked["ids"]), "length": asked["length"],
+         "context": config.get("max_position_embeddings")}}
+losses = [5.0] * (asked["scored"] - 1) + [{last}]
+json.dump({{"losses": losses, "version": {version!r}, "notes": notes}}, open(answer, "w"))
+"""
+
+
+def install(environments, name, body):
+    """An environment whose interpreter is a program of the test's."""
+    place = environments / ENGINES[name].environment / "bin" / "python"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(STUB.format(python=sys.executable, body=body), encoding="utf-8")
+    place.chmod(0o755)
+
+
+def answers(name, last="6.0"):
+    return ANSWERS.format(version=ENGINES[name].version, last=last)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return checkpoint(tmp_path_factory.mktemp("models") / "small")
+
+
+@pytest.fixture
+def serve(call, model, tmp_path):
+    """serve(…) -> (status, stdout, stderr, the records by name)"""
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+
+    def run(*arguments):
+        shared = ("--model", model, "--text", tmp_path / "text.txt", "--results", tmp_path / "results")
+        done = call("served", *shared, "--environments", tmp_path / "engines", *arguments)
+        found = (tmp_path / "results").glob("*/served/*.json")
+        return *done, {file.stem: files.read_json(file, "") for file in found}
+
+    return run
+
+
+def test_an_engine_is_compared_at_every_position_beyond_the_context(serve, tmp_path):
+    install(tmp_path / "engines", "vllm", answers("vllm"))
+    status, _, _, records = serve("--method", rope.RIVAL, "--factor", "2")
+    (record,) = records.values()
+    assert status == 0 and (record["method"], record["factor"]) == (rope.RIVAL, 2)
+    assert record["engine"] == {"name": "vllm", "version": ENGINES["vllm"].version}
+    ids = byte_tokenizer()(TEXT, add_special_tokens=False, return_tensors="pt").input_ids[:, :LENGTH]
+    said = record["answer"]
+    assert (said["first"], said["count"], said["length"], said["context"]) == (ids[0, 0], LENGTH, 256, 256)
+
+    with torch.inference_mode():
+        logits = random_model()(ids[:, :-1]).logits[0, -SCORED:]
+        plain = torch.nn.functional.cross_entropy(logits, ids[0, -SCORED:], reduction="none").double().numpy()
+    served, scores = np.array([5.0] * (SCORED - 1) + [6.0]), record["scores"]
+    losses = scores["losses"]
+    assert losses["engine"]["mean"] == pytest.approx(served.mean()) and losses["engine"]["n"] == SCORED
+    assert losses["unextended"]["mean"] == pytest.approx(plain.mean(), rel=1e-5)
+    assert losses["transformers"]["mean"] != pytest.approx(plain.mean(), rel=1e-5)
+    apart = scores["apart_from"]["unextended"]
+    assert apart["largest"] == pytest.approx(np.abs(served - plain).max(), rel=1e-4)
+    assert apart["mean"] == pytest.approx(np.abs(served - plain).mean(), rel=1e-4)
+    assert apart["of_means"] == pytest.approx(served.mean() - plain.mean(), rel=1e-4)
+
+
+def test_an_export_is_served_as_it_is_and_not_measured_twice(serve, tmp_path, model):
+    install(tmp_path / "engines", "mlx", answers("mlx"))
+    status, _, _, records = serve("--engine", "mlx")
+    assert status == 0 and list(records) == ["model_mlx"] and records["model_mlx"]["answer"]["context"] == 128
+    install(tmp_path / "engines", "mlx", "sys.exit(1)")
+    status, out, _, again = serve("--engine", "mlx")
+    assert status == 0 and again == records and "done already" in out
+
+
+def test_a_gguf_file_is_what_llama_cpp_serves(serve, tmp_path):
+    install(tmp_path / "engines", "llama.cpp", answers("llama.cpp"))
+    file = write(tmp_path / "other.gguf")
+    status, _, _, records = serve("--engine", "llama.cpp", "--gguf", file)
+    (record,) = records.values()
+    assert status == 0 and record["engine"]["gguf"] == "other.gguf" and str(tmp_path) not in json.dumps(record)
+    assert describe(str(file)) == "GGUF"  # which does not say what it is made of
+
+
+def wrong_version(name):
+    return answers(name).replace(ENGINES[name].version, "0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("body", "fragment"),
+    [
+        ("print('a traceback'); sys.exit('no such operator')", "no such operator"),
+        ("import os; os.kill(os.getpid(), 9)", "vllm"),
+        ("", "vllm"),
+        (answers("vllm", last="float('nan')"), "vllm"),
+        (wrong_version("vllm"), "0.0.1"),
+    ],
+    ids=["fails", "is killed", "says nothing", "no number", "another version"],
+)
+def test_a_failing_engine_is_one_sentence(serve, tmp_path, body, fragment):
+    install(tmp_path / "engines", "vllm", body)
+    status, _, err, records = serve("--engine", "vllm")
+    lines = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert status == 2 and len(lines) == 1 and fragment in lines[0] and "Traceback" not in err and not records
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (["--engine", "transformers4.51"], "env-serving"),
+        (["--engine", "llama.cpp"], "--gguf"),
+        (["--tokens", "128"], "128"),
+        (["--engine", "ollama"], "ollama"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(serve, tmp_path, arguments, fragment):
+    for name in ("vllm", "llama.cpp"):
+        install(tmp_path / "engines", name, answers(name))
+    status, _, err, records = serve(*arguments)
+    assert status == 2 and fragment in err and "Traceback" not in err and not records
+
+
+def test_nothing_installed_is_said(serve):
+    status, _, err, records = serve()
+    assert status == 2 and "env-serving" in err and not records
+
+
+def test_every_lock_pins_the_package_that_counts():
+    assert all(engine.version[0].isdigit() for engine in ENGINES.values())

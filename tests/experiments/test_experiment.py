@@ -1,0 +1,208 @@
+"""Runs are resumed after a kill, divided among processes, and told apart by every option."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+
+import pytest
+import torch
+
+from core.errors import InputError
+from core.extend import export, extend
+from eval.generation import generate
+from eval.passkey import sample as sample_passkey
+from experiments import passkey
+from experiments.kit import experiment, records
+from tests import processes
+from tests.models import byte_tokenizer, checkpoint, random_model
+
+ARGUMENTS = ["--method", "pi", "--lengths", "512", "640", "--depths", "3", "--keys", "4"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return checkpoint(tmp_path_factory.mktemp("model") / "toy", max_position_embeddings=512)
+
+
+def command(model, results, *more):
+    return ["experiments.passkey", "--model", model, "--results", results, *ARGUMENTS, *more]
+
+
+def finished(results):
+    return {file.name: json.loads(file.read_text()) for file in (results / "toy" / "passkey").glob("*.json")}
+
+
+def journal(results):
+    lines = []
+    for file in (results.parent / "runs" / "toy" / "passkey").glob("*.jsonl"):
+        lines += [json.loads(line) for line in file.read_text().splitlines()]
+    return lines
+
+
+@pytest.fixture(scope="module")
+def whole(model, tmp_path_factory):
+    """One uninterrupted run in one process."""
+    results = tmp_path_factory.mktemp("whole") / "results"
+    assert processes.wait(processes.command(*command(model, results))) == 0
+    return results
+
+
+def test_a_record_says_what_was_run_and_how_it_scored(whole):
+    (record,) = finished(whole).values()
+    assert record["method"] == "pi" and record["lengths"] == [512, 640] and record["keys"] == 4
+    assert record["model"]["sha256"].keys() == {"model.safetensors"}
+    by_length = record["scores"]["by_length"]
+    assert [row["n"] for row in by_length] == [12, 12] and [row["length"] for row in by_length] == [512, 640]
+    assert all(row["low"] <= row["mean"] <= row["high"] for row in by_length)
+    assert len({key for key, _ in journal(whole)}) == len(journal(whole)) == 24
+
+
+def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice(model, whole, tmp_path, monkeypatch):
+    results = tmp_path / "results"
+    # A small cache makes many small batches, so that the kill falls between journalled parts.
+    whole_cache = generate.__wrapped__.__defaults__
+    monkeypatch.setattr(generate.__wrapped__, "__defaults__", (700, *whole_cache[1:]))
+    killed = processes.command(*command(model, results))
+    monkeypatch.undo()
+    deadline = time.monotonic() + 120
+    while len(journal(results)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.kill(killed, signal.SIGKILL)
+    processes.wait(killed)
+    assert not finished(results), "the run was over before it was killed"
+    kept = journal(results)
+    assert kept
+
+    (file,) = (results.parent / "runs" / "toy" / "passkey").glob("*.jsonl")
+    with open(file, "a") as handle:
+        handle.write('["512/0/0", {"value"')  # what a kill in the middle of a write leaves
+    assert processes.wait(processes.command(*command(model, results))) == 0
+    (resumed,), (expected,) = finished(results).values(), finished(whole).values()
+    assert resumed["scores"] == expected["scores"]
+    assert journal(results)[: len(kept)] == kept
+    assert len({key for key, _ in journal(results)}) == len(journal(results)) == 24
+
+
+def test_parts_that_other_code_scored_are_not_taken(model, whole, tmp_path, monkeypatch, call):
+    results = tmp_path / "results"
+    monkeypatch.setattr("experiments.kit.records.scored_by", lambda experiment: "old")
+    assert call(*command(model, results))[0] == 0
+    (old,) = (results.parent / "runs" / "toy" / "passkey").glob("*.old.*.jsonl")
+    lines = [json.loads(line) for line in old.read_text().splitlines()]
+    wrong = [[key, part | {"value": part["value"] | {"score": 0.5}}] for key, part in lines]
+    old.write_text("".join(json.dumps(line) + "\n" for line in wrong[:20]))  # as far as the kill let it come
+    (results / "toy" / "passkey" / "pi_s=2.json").unlink()
+    monkeypatch.undo()
+    status, _, err = call(*command(model, results))
+    assert status == 0 and "note" in err
+    (found,), (expected,) = finished(results).values(), finished(whole).values()
+    assert found["scores"] == expected["scores"]
+
+
+def test_what_scores_is_part_of_what_names_a_journal(tmp_path, monkeypatch):
+    for folder in ("core", "eval", "experiments/lab"):
+        shutil.copytree(records.ROOT / folder, tmp_path / folder)
+    now = records.scored_by("passkey")
+    assert now != records.scored_by("ruler")
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    assert records.scored_by("passkey") == now
+    for file in ("core/rope.py", "eval/passkey.py", "tools/tiny/miniature/words.py", "experiments/kit/experiment.py"):
+        kept = (tmp_path / file).read_bytes()
+        (tmp_path / file).write_bytes(kept + b"# changed\n")
+        assert records.scored_by("passkey") != now
+        (tmp_path / file).write_bytes(kept)
+    monkeypatch.setattr(records, "version", lambda name: "0.0")
+    assert records.scored_by("passkey") != now
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_windows_that_were_read_together_are_so_again_after_a_kill(model, tmp_path, call, kept):
+    (tmp_path / "book.txt").write_text("All happy families are alike, each unhappy family unhappy in its way. " * 9)
+    line = ["--model", model, "--method", "yarn", "--dtype", "bfloat16", "--text", tmp_path / "book.txt"]
+    line += ["--lengths", "64", "128", "--stride", "32", "--tokens", "200"]
+
+    def scored(results):
+        assert call("perplexity", *line, "--results", results / "results")[0] == 0
+        (record,) = (results / "results" / "toy" / "perplexity").glob("*.json")
+        return json.loads(record.read_text())["by_window"]
+
+    expected = scored(tmp_path / "whole")
+    (file,) = (tmp_path / "whole" / "runs" / "toy" / "perplexity").glob("*.jsonl")
+    killed = tmp_path / "killed" / "runs" / "toy" / "perplexity"
+    killed.mkdir(parents=True)
+    (killed / file.name).write_text("".join(file.read_text().splitlines(keepends=True)[:kept]))
+    assert scored(tmp_path / "killed") == expected
+
+
+def test_two_processes_score_as_one(model, whole, tmp_path):
+    results = tmp_path / "results"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    ranks = [both | {"RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")]  # as a launcher tells them
+    children = [processes.command(*command(model, results), environment=rank) for rank in ranks]
+    assert [processes.wait(child) for child in children] == [0, 0]
+    (shared,), (expected,) = finished(results).values(), finished(whole).values()
+    assert shared["scores"] == expected["scores"] and shared["identity"] == expected["identity"]
+    files = sorted((results.parent / "runs" / "toy" / "passkey").glob("*.jsonl"))
+    assert [len(file.read_text().splitlines()) for file in files] == [12, 12]
+
+
+def test_a_finished_run_is_skipped_and_a_changed_option_is_another_run(model, whole, monkeypatch, capsys):
+    loads = []
+    monkeypatch.setattr(
+        "experiments.kit.load_model.load", lambda *arguments: loads.append(arguments) or pytest.skip.Exception
+    )
+    monkeypatch.setattr(sys, "argv", list(map(str, command(model, whole))))
+    passkey.main()
+    assert "done already" in capsys.readouterr().out and not loads
+    monkeypatch.setattr(sys, "argv", list(map(str, command(model, whole, "--dtype", "bfloat16"))))
+    with pytest.raises(InputError, match="--replace"):
+        passkey.main()
+    assert not loads
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--replace"])
+    with pytest.raises(AttributeError):  # it goes on to load the model
+        passkey.main()
+    assert loads == [(str(model), "bfloat16")]
+
+
+def test_each_of_several_methods_gets_the_options_that_it_takes():
+    def chosen(*line):
+        return experiment.Evaluation(
+            experiment.parser("", "passkey").parse_args(["--model", "tiny", *line]), "x"
+        ).comparison()
+
+    assert chosen("--method", "pi", "dprope", "--n-hat", "20") == [("pi", {}), ("dprope", {"n_hat": 20})]
+    for methods in (["pi"], ["pi", "yarn"]):  # none takes it
+        with pytest.raises(InputError, match="the method 'pi' has no option 'n_hat'"):
+            chosen("--method", *methods, "--n-hat", "20")
+
+
+def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_again(tmp_path, call):
+    extended = extend(random_model(max_position_embeddings=512), "yarn", 4)
+    model = export(extended, tmp_path / "yarn", byte_tokenizer())
+    how = {"scale": "toy", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
+    base = {"model": {"sha256": {"model.safetensors": "def"}}}
+    (model / "training.json").write_text(json.dumps(how | base | {"identity": "abc", "losses": [1.0]}))
+    options = ["--depths", "1", "--keys", "1", "--lengths", "1024"]
+    assert call("passkey", "--model", model, "--results", tmp_path / "results", *options)[0] == 0
+    record = json.loads((tmp_path / "results" / "toy" / "passkey" / "yarn_s=4_seed=3.json").read_text())
+    assert (record["method"], record["factor"]) == ("yarn", 4.0)
+    assert record["base"] == {"model.safetensors": "def"}
+    assert record["training"] == {"identity": "abc", "seed": 3, "steps": 7, "length": 2048}
+    ((_, part),) = journal(tmp_path / "results")
+    sample = sample_passkey(byte_tokenizer(), 1024, 0, 0)
+    tokens = torch.tensor([byte_tokenizer()(sample.prompt, add_special_tokens=False).input_ids])
+    made = extended.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, max_new_tokens=12)
+    assert part["value"]["prediction"] == byte_tokenizer().decode(made[0, tokens.shape[1] :], skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("script", ["passkey", "disturbance", "finetune"])
+def test_an_empty_model_does_not_stand_for_the_scales_own(script, call, tmp_path):
+    status, _, err = call(script, "--model", "", "--results", tmp_path / "results")
+    assert status == 2 and "--model" in err and not (tmp_path / "results").exists()

@@ -1,0 +1,178 @@
+"""Processes that a launcher started: each takes its place before it loads a model, and waits for the others."""
+
+import json
+import os
+import re
+import socket
+import time
+from datetime import timedelta
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from experiments.kit import experiment, load_model, processes, records
+from tests import processes
+from tests.eval.test_open_llm import write_benchmarks
+from tests.models import checkpoint
+
+LOADED = 77  # the exit status of a process that has come to load a model
+EXPERIMENTS = {
+    "loss_by_position": ["--method", "pi"],
+    "longbench_e": ["--tasks", "trec", "--data"],
+    "open_llm": ["--tasks", "hellaswag", "--data"],
+    "passkey": ["--lengths", "512", "--depths", "2", "--keys", "1"],
+    "perplexity": ["--lengths", "300"],
+    "ruler": ["--lengths", "1900", "--tasks", "niah_single_1", "--samples", "2"],
+    "selections": [],
+}
+
+
+def ranks(count=2):
+    """The environment of each process, as a launcher makes it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    both = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    return [both | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model, a text, and samples."""
+    made = tmp_path_factory.mktemp("placing")
+    checkpoint(made / "toy", max_position_embeddings=512)
+    (made / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 2000)))
+    for name in ("longbench_e", "open_llm"):
+        (made / name).mkdir()
+    row = {"input": "", "context": "a", "answers": ["?"], "length": 1, "all_classes": ["?"], "_id": "0"}
+    (made / "longbench_e" / "trec.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row | {"_id": "1"}) + "\n")
+    write_benchmarks(made / "open_llm")
+    return made
+
+
+def test_the_probe_knows_every_experiment_that_is_divided():
+    scripts = (records.ROOT / "experiments").glob("*.py")
+    divided = {file.stem for file in scripts if "harness.measure(" in file.read_text(encoding="utf-8")}
+    assert divided - {"served"} == EXPERIMENTS.keys()  # that one asks an engine, in one process
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_no_experiment_loads_a_model_before_its_process_is_placed(experiment, folder, tmp_path, monkeypatch):
+    def load(*_, **__):
+        with open(tmp_path / "joined", "a", encoding="utf-8") as file:
+            file.write(f"{os.environ['RANK']} {torch.distributed.is_initialized()}\n")
+        os._exit(LOADED)
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", load)
+    options = EXPERIMENTS[experiment]
+    if options[-1:] == ["--data"]:
+        options = [*options, folder / experiment]
+    if experiment in ("loss_by_position", "perplexity", "selections"):
+        options = [*options, "--text", folder / "book.txt"]
+    command = [f"experiments.{experiment}", "--model", folder / "toy", "--results", tmp_path / "results", *options]
+    children = [processes.command(*command, environment=rank) for rank in ranks()]
+    statuses = [processes.wait(child) for child in children]
+    assert LOADED in statuses
+    joined = (tmp_path / "joined").read_text().splitlines()
+    assert joined and all(line.endswith("True") for line in joined)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, (0, 1)),
+        ({"WORLD_SIZE": "1"}, (0, 1)),  # a platform's
+        ({"WORLD_SIZE": "4", "RANK": "2"}, (0, 1)),  # of machines, not of processes
+        ({"WORLD_SIZE": "1", "RANK": "0", "LOCAL_RANK": "0"}, (0, 1)),
+        ({"WORLD_SIZE": "8", "RANK": "5", "LOCAL_RANK": "1"}, (5, 8)),
+    ],
+)
+def test_the_rank_is_a_launchers(monkeypatch, environment, expected):
+    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert processes.rank() == expected
+    if expected[1] == 1:
+        processes.place()
+        processes.wait()
+        assert not torch.distributed.is_initialized()
+
+
+@pytest.fixture
+def on_gpus(monkeypatch):
+    """on_gpus(2, local_rank) makes torch say that there are two GPUs."""
+
+    def make(count, local=None):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA A100")
+        monkeypatch.setattr(torch.version, "cuda", "13.0")
+        for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
+            monkeypatch.delenv(name, raising=False)
+        if local is not None:
+            for name, value in {"WORLD_SIZE": "4", "RANK": str(local), "LOCAL_RANK": str(local)}.items():
+                monkeypatch.setenv(name, value)
+
+    return make
+
+
+def test_each_process_has_a_gpu_of_its_own(on_gpus):
+    assert load_model.device() == "cpu"
+    on_gpus(4)
+    assert load_model.device() == "cuda"
+    on_gpus(4, 3)
+    assert load_model.device() == "cuda:3"
+    on_gpus(1, 3)  # a scheduler that shows each process its own
+    assert load_model.device() == "cuda:0"
+
+
+def test_a_process_takes_its_gpu_and_then_joins(on_gpus, monkeypatch):
+    done = []
+    on_gpus(4, 2)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: done.append(device))
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda *given, timeout: done.append((*given, timeout)))
+    processes.place()
+    assert done == ["cuda:2", ("gloo", processes.PATIENCE)] and processes.PATIENCE.days > 30
+
+
+@pytest.mark.parametrize(("seconds", "enough"), [(0.5, False), (60, True)])
+def test_one_waits_for_the_other_as_long_as_it_has_patience(monkeypatch, seconds, enough):
+    monkeypatch.setattr(processes, "PATIENCE", timedelta(seconds=seconds))
+
+    def work(environment):
+        os.environ |= environment
+        processes.place()
+        if processes.rank()[0] == 1:
+            time.sleep(1.5)
+        processes.wait()
+
+    children = [processes.fork(lambda environment=environment: work(environment)) for environment in ranks()]
+    assert (processes.wait(children[0]) == 0) == enough
+    processes.wait(children[1])
+
+
+def test_a_record_of_a_gpu_says_which_and_with_what(on_gpus, monkeypatch):
+    usual = records.environment()
+    on_gpus(4, 0)
+    monkeypatch.setattr(records, "_noted", {})
+    monkeypatch.setattr(records, "version", lambda name: "1.0")
+    monkeypatch.setattr(torch.nn.Module, "to", lambda self, place: self)  # to the GPU, or to a dtype
+    experiment.load("smoke", "float32")
+    found = records.environment()
+    assert found.keys() - usual.keys() == {"processes", "gpus", "cuda", "attention"}
+    assert (found["processes"], found["gpus"], found["cuda"], found["attention"]) == (4, 4, "13.0", "sdpa")
+    assert found["device"] == "NVIDIA A100" and {"flash_attn", "lm_eval"} <= found["packages"].keys()
+    monkeypatch.undo()
+    assert records.environment() == usual
+
+
+def test_the_record_of_one_process_on_a_cpu_is_what_it_was(folder, call, tmp_path):
+    command = ["passkey", "--model", folder / "toy", "--lengths", "512", "--depths", "1", "--keys", "1"]
+    assert call(*command, "--results", tmp_path / "results")[0] == 0
+    (file,) = (tmp_path / "results" / "toy" / "passkey").glob("*.json")
+    record = json.loads(file.read_text())
+    assert record["environment"].keys() == {"python", "packages", "device", "commit"}
+    assert record["dtype"] == "float32" and re.fullmatch("[0-9a-f]{12}", record["identity"])

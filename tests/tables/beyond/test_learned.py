@@ -1,0 +1,64 @@
+"""Differences to what was learned: paired by block, seeds averaged, the bound is the best of what was learned."""
+
+import pytest
+
+from core.errors import InputError
+from tables.beyond import learned
+from tests.analysis.made import made  # noqa: F401  (a fixture)
+
+
+def cells(table, column):
+    """By the first column's text, the number of another one."""
+    (block,) = table.blocks
+    place = block.header.index(column)
+    return {row[0].text: row[place].text for row in block.rows}
+
+
+def test_every_method_is_compared_with_the_best_of_what_was_learned(made):
+    for method, better in (("yarn", 0.5), ("pi", 0.0), ("mrrope-pro", 0.6)):
+        made.everything(method, better=better)
+    made.learned("yarn", better=0.7, seeds=(0, 1))  # losses of 2.3 and 2.29
+    made.learned("original", better=0.1, seeds=(0,))
+    table = learned.build(made.results())
+    beyond = cells(table, "Δ beyond L")
+    assert beyond == {
+        "Learned, from YaRN": "–",
+        "MrRoPE-Pro": "+0.105",
+        "YaRN": "+0.205",
+        "Learned, from no scaling": "+0.605",
+        "PI": "+0.705",
+    }
+    assert list(beyond) == ["Learned, from YaRN", "MrRoPE-Pro", "YaRN", "Learned, from no scaling", "PI"]  # by loss
+    assert cells(table, "beyond L")["Learned, from YaRN"] == "2.295" and "from YaRN" in table.blocks[0].title
+    assert len(table.notes) == 2 and not any("no bound" in note for note in table.notes)
+
+
+def test_a_bound_that_did_not_converge_says_so(made):
+    made.everything("yarn")
+    made.learned("yarn", converged=False)
+    (note,) = learned.build(made.results()).notes
+    assert "no bound" in note
+
+
+def test_a_seed_has_a_name_of_its_own_in_other_tables(made):
+    from tables.beyond import loss_by_position
+
+    made.everything("yarn")
+    made.learned("yarn")
+    shown = cells(loss_by_position.build(made.results()), "disturbance")
+    assert {"Learned, from YaRN, seed 0", "Learned, from YaRN, seed 1"} < shown.keys()
+
+
+def test_a_record_needs_a_factor_for_each_pair(made):
+    made.learned("yarn")
+    made.records["learned/from=yarn_s=2_seed=1.json"]["factors"].pop()
+    with pytest.raises(InputError, match="from=yarn_s=2_seed=1 has 31 factors for 32 pairs"):
+        learned.build(made.results())
+
+
+def test_losses_that_were_not_learned_are_no_bound(made):
+    made.everything("yarn")
+    made.learned("yarn")
+    made.records = {file: record for file, record in made.records.items() if "factors" not in file}
+    with pytest.raises(InputError, match="method factors"):
+        learned.build(made.results())

@@ -1,0 +1,142 @@
+"""Benchmark tables: published rows as the paper prints them, measured ones from records, never mixed."""
+
+import re
+
+import pytest
+
+from analysis.results import NotMeasured
+from tables import (
+    intervals_longbench_e,
+    longbench_e,
+    n_hat_open_llm,
+    open_llm,
+    perplexity,
+    ruler,
+    time_cost,
+)
+from tables.kit import command
+from tests.analysis.made import score
+
+
+def rows(table):
+    """{block: [cells of each line, as (text, small, bold)]}, the header as texts."""
+    return {block.title: [block.header, *block.rows] for block in table.blocks}
+
+
+def texts(line):
+    return [cell.text for cell in line]
+
+
+def test_published_rows_are_the_papers_and_stand_above(made):
+    made.add("longbench_e", "pi", {"buckets": {"0-4k": score(1)}, "averages": {}, "tasks": {"qasper": {}}})
+    table = longbench_e.build(made.results())
+    blocks = rows(table)
+    assert list(blocks)[:2] == ["LLaMA2-7B, published", "LLaMA2-13B, published"] and len(blocks) == 3
+    assert table.paper == "Table 1"
+    header, *lines = blocks["LLaMA2-7B, published"]
+    assert header[1:] == ("0-4k", "4-8k", "8k+", "Avg.", "Avg.>4k")
+    seven = {line[0].text: line[1:] for line in lines}
+    assert texts(seven["PI (s = 2)"]) == ["28.21", "26.90", "26.79", "27.30", "26.85"]
+    assert seven["CLEX (s ≤ 16)"][0].text == "25.22"
+    assert texts(seven["DPRoPE (s = 4)"]) == ["29.98", "30.30", "30.09", "30.12", "30.20"]
+    assert all(cell.bold and not cell.small for cell in seven["DPRoPE (s = 4)"])
+    assert "qasper only" in list(blocks)[2]
+
+
+def test_an_ablation_stands_below_the_papers(made):
+    for b in (90, 720):
+        found = {"buckets": {"8k+": score(b / 10)}, "averages": {}}
+        made.add("longbench_e", "dprope", found, options={"intervals": b}, seed=0)
+    found = {"buckets": {"8k+": score(36)}, "averages": {}}
+    made.add("longbench_e", "dprope", found, seed=0)  # states no b: the default's, 360
+    published, measured = intervals_longbench_e.build(made.results()).blocks
+    assert texts(published.rows[0]) == ["90", "31.47", "31.26", "30.44", "31.06"] and published.header[0] == "b"
+    assert [line[0].text for line in measured.rows] == ["90", "360", "720"] and measured.rows[1][1].text == "36.0"
+    assert "s = 2" in measured.title
+
+
+def test_an_ablation_of_one_value_is_not_measured(made):
+    made.add("open_llm", "dprope", {"mmlu": score(1)}, options={"n_hat": 28})
+    with pytest.raises(NotMeasured):
+        n_hat_open_llm.build(made.results())
+
+
+def test_measured_rows_stand_apart_with_intervals_and_their_own_best(made):
+    for method, at_4k, at_8k in (("yarn", 50, 40), ("original", 60, 0), ("dprope", 55, 45), ("my-method", 1, 2)):
+        lengths = {"4096": score(at_4k), "8192": score(at_8k)}
+        scores = {"lengths": lengths, "average": score((at_4k + at_8k) / 2)}
+        made.add("ruler", method, scores, samples=5, tasks=["vt", "cwe"], comparable=["samples"])
+    other = {"lengths": {"512": score(99)}, "average": score(99)}
+    made.add("ruler", "pi", other, samples=1, tasks=["vt", "cwe"], comparable=["samples"], file="other")
+    table = ruler.build(made.results())
+    header, original, yarn, dprope, mine = rows(table)["A Model, measured without training, 2 of 13 tasks"]
+    assert header == ("Method", "4k", "8k", "Avg.")
+    names = [line[0].text for line in (original, yarn, dprope, mine)]
+    assert names == ["Original", "YaRN (s = 2)", "DPRoPE (t = 0) (s = 2)", "My-method (s = 2)"]
+    assert (original[1].text, original[1].small, original[1].bold) == ("60.0", "[59.0, 61.0]", True)
+    assert (original[2].text, original[2].small, original[2].bold) == ("0.0", "[−1.0, 1.0]", False)
+    assert dprope[2].bold and dprope[3].bold and not yarn[3].bold
+    (note,) = table.notes
+    assert "other" in note and "samples 1" in note  # other samples: not shown, and named
+
+
+def test_seeds_become_one_row(made):
+    for seed, value in enumerate((10.0, 12.0, 17.0)):
+        made.add("perplexity", "pi", [{"length": 1024, "token": score(value)}], seed=seed, stride=256, tokens=None)
+    made.add("perplexity", "yarn", [{"length": 1024, "token": score(11.0)}], seed=0, stride=256, tokens=None)
+    _, pi, yarn = rows(perplexity.build(made.results()))["A Model, measured fine-tuned"]
+    assert pi[1].text == "13.00" and not pi[1].bold
+    assert (yarn[1].text, yarn[1].small, yarn[1].bold) == ("11.00", "[10.00, 12.00]", True)  # less is better
+
+
+def test_whole_texts_stand_below_their_beginnings(made):
+    for method, value in (("pi", 30.0), ("yarn", 20.0)):
+        made.add("perplexity", method, [{"length": 8192, "token": score(value)}], stride=4096, tokens=20480)
+    made.add("perplexity", "yarn", [{"length": 8192, "token": score(25.0)}], stride=[4096, 8192], tokens=None)
+    beginnings, whole = list(rows(perplexity.build(made.results())).items())[-2:]
+    assert "20,480" in beginnings[0] and "4096" in beginnings[0] and len(beginnings[1]) == 3
+    assert "4096, 8192" in whole[0] and texts(whole[1][1]) == ["YaRN (s = 2)", "25.00"]
+
+
+def test_a_missing_cell_says_so(made):
+    made.add("open_llm", "pi", {"truthfulqa": score(30), "mmlu": score(25)})
+    made.add("open_llm", "yarn", {"truthfulqa": score(31)})
+    header, _, yarn = rows(open_llm.build(made.results()))["A Model, measured without training"]
+    assert header[1:] == ("TruthfulQA", "MMLU") and yarn[2].text == "no record"
+
+
+def test_times_are_relative_and_pi_is_timed_again(made):
+    cells = {"seconds": 1.0, "rounds": 3, "low": 0.9, "high": 1.1}
+    found = [
+        {"method": method, "options": options, "again": value < 1, "phase": phase, "relative_to_pi": value} | cells
+        for method, options, value in (("pi", {}, 1.0), ("dprope", {"n_hat": 28}, 1.01), ("pi", {}, 0.99))
+        for phase in ("train", "test")
+    ]
+    made.add("time_cost", None, found, length=512)
+    blocks = rows(time_cost.build(made.results()))
+    assert texts(blocks["LLaMA2-7B, published"][3])[:2] == ["CLEX", "1.62"]
+    title, (_, *lines) = list(blocks.items())[-1]
+    assert "512 tokens" in title and "3 rounds" in title
+    assert [line[0].text for line in lines] == ["PI", "DPRoPE (n̂ = 28)", "PI, again"]
+    assert (lines[1][1].text, lines[1][1].small) == ("1.010", "[0.900, 1.100]")
+
+
+def test_an_original_whose_samples_depend_on_the_factor_has_a_line_for_each(made):
+    for method, factor, mean in (("original", 2, 30), ("pi", 2, 30), ("original", 4, 31)):
+        made.add("open_llm", method, {"average": score(mean)}, factor=factor)
+    _, *lines = rows(open_llm.build(made.results()))["A Model, measured without training"]
+    assert [line[0].text for line in lines] == ["Original (s = 2)", "Original (s = 4)", "PI (s = 2)"]
+
+
+def test_an_original_that_is_the_same_at_every_factor_has_one_line(made):
+    for factor in (2, 4):
+        losses = [{"length": 8192, "token": score(20)}]
+        made.add("perplexity", "original", losses, factor=factor, stride=256, tokens=None)
+    _, *lines = rows(perplexity.build(made.results()))["A Model, measured without training"]
+    assert [line[0].text for line in lines] == ["Original"]
+
+
+def test_a_benchmark_without_a_table_of_its_own_gets_one(made):
+    made.add("my_benchmark", "my-method", {"accuracy": score(12), "n": 3})
+    (block,) = command.build("my_benchmark", made.results()).blocks
+    assert block.header == ("Method", "accuracy") and re.match(r"My-method", block.rows[0][0].text)

@@ -1,0 +1,149 @@
+"""Each part of the GPU bench runs at toy size on a CPU, and its rows say what is independent of the machine."""
+
+import csv
+import importlib
+import math
+import os
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from experiments.kit import command_line
+from experiments.kit.records import ROOT
+from tests import processes
+from tools.bench.gpu import attention, kit, zero3
+
+
+@pytest.fixture
+def ran(tmp_path, monkeypatch):
+    """ran("loss") -> {(what, engine): [values]} of a part at toy size."""
+
+    def run(name):
+        file = tmp_path / "rows.csv"
+        monkeypatch.setattr("sys.argv", [name, "--toy", "--output", str(file)])
+        command_line.run(importlib.import_module(f"tools.bench.gpu.{name}").main)
+        with open(file, encoding="utf-8", newline="") as handle:
+            rows = list(csv.DictReader(handle))
+        assert all(row["device"] and "torch=" in row["versions"] and row["commit"] for row in rows)
+        found = {}
+        for row in rows:
+            found.setdefault((row["what"], row["engine"]), []).append(row["value"])
+        return found
+
+    return run
+
+
+def test_loss(ran):
+    found = ran("loss")
+    for tokens in (32, 64):
+        for of in ("the loss", "d hidden", "d weight"):
+            ((apart,),) = (found[f"{of}, {tokens} tokens, relative distance to plain", "chunked"],)
+            assert float(apart) < 1e-5
+        assert float(found[f"loss and its gradients, {tokens} tokens", "chunked"][0]) > 0
+
+
+def test_attention(ran):
+    found = ran("attention")
+    assert float(found["training step, 4 layers, 64 tokens", "sdpa"][0]) > 0
+    assert len(found["training step, 4 layers, 128 tokens", "flash_attention_2"]) == 1  # says that it is not there
+
+
+def test_the_peak_of_a_gpu_is_found_by_its_name(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    known = {"NVIDIA H100 PCIe": 756e12, "NVIDIA H100 80GB HBM3": 989e12, "NVIDIA A100-SXM4-80GB": 312e12}
+    for name, peak in known.items():
+        monkeypatch.setattr("torch.cuda.get_device_name", lambda name=name: name)
+        assert attention.peak() == peak
+
+
+def test_serve(ran):
+    found = ran("serve")
+    assert len(found) == 4 and all(float(value) > 0 for values in found.values() for value in values)
+
+
+def test_memory(ran):
+    found = ran("memory")
+    assert found["generation, halvings", "eval.generation"] == ["3"]  # 7 → 3 and 4; each of them once more
+    assert found["generation, answers of 7 equal after halving", "eval.generation"] == ["7"]
+    assert found["log-likelihoods, halvings", "eval.log_likelihood"] == ["2"]  # 7 → 3 → 1
+    assert float(found["log-likelihoods, largest difference after halving", "eval.log_likelihood"][0]) < 1e-4
+
+
+def test_dtype(ran):
+    found = ran("dtype")
+    values = [float(found[f"perplexity, {dtype}, 128 tokens", "sdpa"][1]) for dtype in ("float32", "bfloat16")]
+    assert values[0] == pytest.approx(values[1], rel=0.02)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def test_zero3_goes_on_after_a_kill_to_the_same_losses(tmp_path, monkeypatch):
+    """As torchrun starts it, but forked."""
+    import deepspeed  # noqa: F401 (once, rather than in every fork)
+
+    statuses = []
+
+    def spawn(options):
+        place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "DS_ACCELERATOR": "cpu"}
+        place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        statuses.append(processes.wait(processes.command("tools.bench.gpu.zero3", *options, environment=place)))
+        return f"status {statuses[-1]}"
+
+    monkeypatch.setattr(zero3, "spawn", spawn)
+    added = {}
+    monkeypatch.setattr(kit.Part, "add", lambda self, what, value, *_, **__: added.update({what: value}))
+    part = kit.Part(True, tmp_path / "rows.csv")
+    part.build(1, None).save_pretrained(tmp_path / "model")
+    kit.models.byte_tokenizer().save_pretrained(tmp_path / "model")
+    zero3.compare(part, tmp_path / zero3.LEARNED)
+    assert statuses == [0, -signal.SIGKILL, 0]
+    (apart,) = (value for what, value in added.items() if "after kill and resume" in what)
+    (first,) = (value for what, value in added.items() if "first loss" in what)
+    assert apart == 0 and first == pytest.approx(math.log(256), rel=0.02)  # random weights know nothing
+    assert all("ZeRO-3 on gloo" in what for what in added)
+
+
+def script(*arguments, python, **environment):
+    command = ["bash", str(ROOT / "bench" / "gpu.sh"), *arguments]
+    variables = os.environ | {"PYTHON": str(python)} | environment
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+
+
+@pytest.fixture
+def python(tmp_path):
+    """An interpreter that says what it was given, and fails where that is the part `serve`."""
+    file = tmp_path / "python"
+    file.write_text('#!/bin/sh\necho "given $*"\ncase "$*" in *serve*) exit 1;; esac\n')
+    file.chmod(0o755)
+    return file
+
+
+def test_the_script_runs_the_parts_by_name_and_a_failed_one_does_not_stop_the_others(python):
+    done = script("loss", "serve", "dtype", "--toy", python=python)
+    given = [line for line in done.stdout.splitlines() if line.startswith("given")]
+    assert given == [f"given -m tools.bench.gpu.{name} --toy" for name in ("loss", "serve", "dtype")]
+    assert done.returncode == 1 and "serve" in done.stdout.splitlines()[-1]
+    assert script("loss", python=python).returncode == 0
+
+
+def test_the_script_runs_every_module_of_the_bench_and_refuses_what_is_none(python):
+    given = script("--toy", python=python).stdout
+    parts = {f"tools.bench.gpu.{file.stem}" for file in (ROOT / "bench" / "gpu").glob("[a-z]*.py")} - {
+        "tools.bench.gpu.kit"
+    }
+    assert {line.split()[2] for line in given.splitlines() if line.startswith("given")} == parts
+    wrong = script("lossy", python=python)
+    assert wrong.returncode == 2 and wrong.stderr.startswith("error: ") and len(wrong.stderr.splitlines()) == 1
+
+
+def test_without_a_gpu_nothing_is_measured(monkeypatch, capsys):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("sys.argv", ["tools.bench.gpu.loss"])
+    with pytest.raises(SystemExit) as stopped:
+        command_line.run(importlib.import_module("tools.bench.gpu.loss").main)
+    assert stopped.value.code == 2 and capsys.readouterr().err.startswith("error: there is no GPU")

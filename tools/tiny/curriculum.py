@@ -1,0 +1,166 @@
+"""Batches from generated tasks and books: which kinds at which length, and which tokens the loss counts.
+
+Batch i depends on (seed, i) alone, so a killed run resumes with exactly the batch that comes next.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch.utils.data import IterableDataset
+
+from core.errors import InputError
+from tools.tiny.miniature import Setting, make
+
+PARTS = 2  # parts of a batch, computed by one process in turn or by two at once, with the same result
+TEXT = "text"  # rows that are a piece of a book; in a stage with this kind, all tokens except answers count as text
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of the curriculum.
+
+    Attributes:
+        length: tokens per row.
+        tokens: how many tokens the stage reads in all.
+        batch: tokens per batch, all its parts together.
+        turns: the most questions in a row.
+        mixture: the share of each kind, in the rows and in the loss.
+        reach: if above `length`, a row's positions span up to `reach`, with at most three jumps between sentences. So
+            short rows still teach long distances (as in Zhu et al., "PoSE", 2024, but within L).
+    """
+
+    length: int
+    tokens: int
+    batch: int
+    turns: int
+    mixture: dict[str, float]
+    reach: int = 0
+
+    def __post_init__(self) -> None:
+        if self.batch < PARTS * self.length:
+            raise InputError(
+                f"a batch of {self.batch} tokens has no row of {self.length} for each of its {PARTS} parts; "
+                f"give it {PARTS * self.length} tokens or more."
+            )
+
+    @property
+    def rows(self) -> int:
+        """Rows per part."""
+        return self.batch // self.length // PARTS
+
+    @property
+    def steps(self) -> int:
+        return max(self.tokens // (PARTS * self.rows * self.length), 1)
+
+
+def tokenize(sample, tokenizer, length: int) -> tuple[list[int], list[bool]]:
+    """A sample's ids, and which of them are targets: the answers, each with the end of sequence that closes it."""
+    ids = tokenizer(sample.context, add_special_tokens=False).input_ids
+    target = [False] * len(ids)
+    for turn in sample.turns:
+        question = tokenizer(turn.question, add_special_tokens=False).input_ids
+        space = "" if (turn.question or sample.context)[-1].isspace() else " "
+        answer = [*tokenizer(space + turn.answers[0], add_special_tokens=False).input_ids, tokenizer.eos_token_id]
+        if len(ids) + len(question) + len(answer) > length:
+            break
+        ids += question + answer
+        target += [False] * len(question) + [True] * len(answer)
+    return ids, target
+
+
+def row(kind: str, rng: random.Random, setting: Setting, length: int, turns: int) -> tuple[list[int], list[bool]]:
+    """At most `length` ids of one row, and which of them are targets."""
+    if kind != TEXT:
+        return tokenize(make(kind, rng, setting, length, turns), setting.tokenizer, length)
+    book = rng.choice(setting.passages)
+    for reach in (5, 12):  # characters per token to allow for
+        start = rng.randrange(max(len(book) - reach * length, 1))
+        piece = book[start : start + reach * length]
+        ids = setting.tokenizer(piece, add_special_tokens=False).input_ids[1:]  # the first may be half a word
+        if len(ids) >= length:
+            break
+    ids = ids[:length]
+    return ids, [True] * len(ids)
+
+
+def batch(stage: Stage, rng: random.Random, setting: Setting) -> dict[str, torch.Tensor]:
+    """One part: `input_ids`, `weights` and `position_ids`, [rows, length].
+
+    The weights sum to 1. Each kind's share goes to its answers, and the share of text to all other tokens of all rows.
+    """
+    ids = torch.full((stage.rows, stage.length), setting.tokenizer.pad_token_id)
+    weights = torch.zeros(stage.rows, stage.length)
+    text = torch.zeros(stage.rows, stage.length, dtype=torch.bool)
+    of_kind: dict[str, list[int]] = defaultdict(list)
+    for index in range(stage.rows):
+        kind = rng.choices(list(stage.mixture), stage.mixture.values())[0]
+        made, target = row(kind, rng, setting, stage.length, rng.randint(1, stage.turns))
+        ids[index, : len(made)] = torch.tensor(made)
+        if kind == TEXT:
+            target = [False] * len(made)
+        else:
+            of_kind[kind].append(index)
+        weights[index, : len(made)] = torch.tensor(target, dtype=torch.float32)
+        text[index, : len(made)] = ~torch.tensor(target)
+    text[:, 0] = False  # nothing predicts the first token
+    present = sum(stage.mixture[kind] for kind in of_kind) + stage.mixture.get(TEXT, 0)
+    for kind, rows in of_kind.items():
+        weights[rows] *= stage.mixture[kind] / present / weights[rows].sum()
+    if TEXT in stage.mixture:
+        weights[text] = stage.mixture[TEXT] / present / text.sum()
+    ends = torch.tensor([setting.tokenizer.convert_tokens_to_ids(token) for token in (".", "Ċ")])
+    places = torch.stack([positions(torch.isin(row, ends), stage.reach, rng) for row in ids])
+    return {"input_ids": ids, "weights": weights, "position_ids": places}
+
+
+def positions(ends: torch.Tensor, reach: int, rng: random.Random) -> torch.Tensor:
+    """The positions of a row's tokens, with up to three jumps, which span at most `reach`; int64 [length].
+
+    Args:
+        ends: bool [length], the tokens after which positions may jump.
+    """
+    steps = torch.ones(len(ends), dtype=torch.int64)
+    steps[0] = 0
+    after = (ends[:-1].nonzero()[:, 0] + 1).tolist()
+    for _ in range(3 if after and reach > len(ends) else 0):
+        steps[rng.choice(after)] += rng.randint(0, (reach - len(ends)) // 3)
+    return steps.cumsum(0)
+
+
+class Batches(IterableDataset):
+    """All batches of a curriculum from step `start` on, each in PARTS parts, as cheap pairs (step, part).
+
+    :meth:`collate` makes the tensors of a part, in the process that needs them.
+    """
+
+    def __init__(self, stages: tuple[Stage, ...], setting: Setting, seed: int, start: int = 0) -> None:
+        self.stages, self.setting, self.seed, self.start = stages, setting, seed, start
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for step in range(self.start, steps(self.stages)):
+            for part in range(PARTS):
+                yield step, part
+
+    def collate(self, parts: list[tuple[int, int]]) -> dict[str, torch.Tensor]:
+        """The tensors of one part."""
+        ((step, part),) = parts
+        return batch(stage_of(self.stages, step), random.Random(f"{self.seed} {step} {part}"), self.setting)
+
+
+def steps(stages: tuple[Stage, ...]) -> int:
+    """How many steps a curriculum takes."""
+    return sum(stage.steps for stage in stages)
+
+
+def stage_of(stages: tuple[Stage, ...], step: int) -> Stage:
+    """The stage of a step, counted from 0; the last stage after the end."""
+    for stage in stages:
+        if step < stage.steps:
+            return stage
+        step -= stage.steps
+    return stages[-1]

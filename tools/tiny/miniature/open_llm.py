@@ -1,0 +1,125 @@
+"""The four Open LLM benchmarks in miniature: generated documents in the columns of the real ones, for lm-eval's tasks.
+
+The real benchmarks test knowledge, which a small model lacks. These keep form, shots and metric, but each question
+states the fact that it asks for; HellaSwag's endings come from a book. Scores on them cannot be compared with the
+benchmarks themselves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable
+
+from tools.tiny.miniature import words
+from tools.tiny.miniature.reading import RELATIONS
+from tools.tiny.miniature.sample import Sample, Setting, Turn, passage, register
+
+NAME = "Open LLM miniature"
+SUBJECT = "miscellaneous"  # one of MMLU's 57
+LETTERS = "ABCD"
+
+
+def documents(task: str, setting: Setting, count: int, seed: int) -> list[dict]:
+    """`count` documents of a benchmark (a key of :data:`eval.open_llm.TASKS`) with its columns."""
+    rng = random.Random(f"{seed} {task}")
+    return [_MAKERS[task](rng, setting) for _ in range(count)]
+
+
+def _question(rng: random.Random, split: str) -> tuple[str, str, list[str]]:
+    """(a question that states the fact it asks for, the right answer, three wrong ones)."""
+    statement, question, kind = RELATIONS[rng.choice(list(RELATIONS))]
+    person = rng.choice(words.listed("person", split))
+    right, *wrong = rng.sample(words.listed(kind, split), 4)
+    asked = question.removeprefix("\nQuestion: ").removesuffix(" Answer:").format(s=person)
+    return f"{statement.format(s=person, o=right)} {asked}", right, wrong
+
+
+def _shuffled(rng: random.Random, right: str, wrong: list[str]) -> tuple[list[str], int]:
+    choices = [right, *wrong]
+    rng.shuffle(choices)
+    return choices, choices.index(right)
+
+
+def _arc(rng: random.Random, setting: Setting) -> dict:
+    question, right, wrong = _question(rng, setting.split)
+    choices, answer = _shuffled(rng, right, wrong)
+    return {
+        "question": question,
+        "choices": {"text": choices, "label": list(LETTERS)},
+        "answerKey": LETTERS[answer],
+    }
+
+
+def _mmlu(rng: random.Random, setting: Setting) -> dict:
+    question, right, wrong = _question(rng, setting.split)
+    choices, answer = _shuffled(rng, right, wrong)
+    return {"subject": SUBJECT, "question": question, "choices": choices, "answer": answer}
+
+
+def _truthfulqa(rng: random.Random, setting: Setting) -> dict:
+    """Two true answers, the bare word and the whole sentence, and three false answers of each form."""
+    question, right, wrong = _question(rng, setting.split)
+    sentence = question.split(". ")[0] + "."
+    true = [f"{right.capitalize()}.", sentence]
+    false = [text for w in wrong for text in (f"{w.capitalize()}.", sentence.replace(right, w))]
+    return {
+        "question": question,
+        "mc2_targets": {"choices": true + false, "labels": [1] * len(true) + [0] * len(false)},
+    }
+
+
+def _hellaswag(rng: random.Random, setting: Setting) -> dict:
+    """How a sentence of a book goes on; the wrong endings are other sentences' ends."""
+    endings: tuple[str, ...] = ()
+    while len(set(endings)) < 4:
+        beginnings, endings = zip(*(_halves(rng, setting) for _ in range(4)))
+    order = rng.sample(range(4), 4)
+    return {
+        "activity_label": "Book",
+        "ctx_a": beginnings[0][0],
+        "ctx_b": beginnings[0][1],
+        "endings": [endings[index] for index in order],
+        "label": str(order.index(0)),
+    }
+
+
+def _halves(rng: random.Random, setting: Setting) -> tuple[tuple[str, str], str]:
+    """((a sentence, the first half of the next), its second half)."""
+    while True:
+        sentences = [s for s in re.split(r"(?<=[.!?]) ", passage(rng, setting.passages, 600)) if "[" not in s]
+        for first, second in itertools.pairwise(sentences):
+            split = second.split()
+            if 6 <= len(first.split()) <= 30 and 12 <= len(split) <= 30 and second[-1] in ".!?":
+                middle = len(split) // 2
+                return (first, " ".join(split[:middle])), " ".join(split[middle:])
+
+
+_MAKERS: dict[str, Callable[[random.Random, Setting], dict]] = {
+    "truthfulqa": _truthfulqa,
+    "hellaswag": _hellaswag,
+    "mmlu": _mmlu,
+    "arc_challenge": _arc,
+}
+
+
+@register("choice")
+def choice(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+    """Questions one after the other, answered by a letter if choices are given, and otherwise in words."""
+    lettered = rng.random() < 0.6
+    context = f"The following are multiple choice questions (with answers) about {SUBJECT}." if lettered else ""
+    left, asked = length - setting.count(context), []
+    while True:
+        question, right, wrong = _question(rng, setting.split)
+        if lettered:
+            choices, answer = _shuffled(rng, right, wrong)
+            listed = "".join(f"\n{letter}. {text}" for letter, text in zip(LETTERS, choices))
+            turn = Turn(f"\n\n{question}{listed}\nAnswer:", (LETTERS[answer],))
+        else:
+            turn = Turn(f"\n\nQuestion: {question}\nAnswer:", (right,))
+        left -= setting.count(f"{turn.question} {turn.answers[0]}\n")
+        if left < 0 and asked:
+            break
+        asked.append(turn)
+    return Sample("choice", context or "Answer the questions.", tuple(asked))

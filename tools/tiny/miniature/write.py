@@ -1,0 +1,113 @@
+"""Write the miniature benchmarks for a base model: generated samples in the schema of the real benchmarks.
+
+    python -m tools.tiny.miniature.write --model tiny --output build/miniature/tiny
+    python -m experiments.longbench_e --model tiny --data build/miniature/tiny/longbench_e --margin 128 --new-tokens 64
+    python -m experiments.open_llm --model tiny --data build/miniature/tiny/open_llm
+
+Samples use the evaluation split of the invented words and a book that no training here reads. Their lengths follow the
+model's L. The directory appears whole or not at all. If it already holds the same samples, nothing is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+
+from core import files
+from core.errors import InputError
+from eval import longbench
+from experiments import base_models
+from experiments.kit import command_line, load_model, records, texts
+from experiments.training.packing import fingerprint
+from tools.tiny.miniature import Setting
+from tools.tiny.miniature import longbench as small_longbench
+from tools.tiny.miniature import open_llm as small_open_llm
+
+FACTS = records.MINIATURE
+# Each benchmark's files and how many documents each holds (None: --documents). Those with a number hold the few-shot
+# examples.
+SPLITS = {
+    "truthfulqa": {"truthfulqa/multiple_choice/validation.parquet": None},
+    "hellaswag": {"hellaswag/validation.parquet": None},
+    "mmlu": {"mmlu/dev.parquet": 5, "mmlu/test.parquet": None},
+    "arc_challenge": {"arc_challenge/train.parquet": 100, "arc_challenge/test.parquet": None},
+}
+
+
+def main() -> None:
+    parser = command_line.parser(__doc__, prog="python -m tools.tiny.miniature.write")
+    parser.add_argument(
+        "--model",
+        default="tiny",
+        help=f"write for the model of this scale: {', '.join(base_models.MODELS)} (default tiny)",
+    )
+    parser.add_argument("--model", metavar="PATH_OR_NAME", help="write for this checkpoint instead")
+    parser.add_argument(
+        "--output", type=command_line.directory, required=True, metavar="DIR", help="the directory to write"
+    )
+    parser.add_argument(
+        "--samples",
+        type=command_line.count,
+        default=4,
+        metavar="N",
+        help="samples per LongBench-E task and bucket (default 4)",
+    )
+    parser.add_argument(
+        "--documents",
+        type=command_line.count,
+        default=100,
+        metavar="N",
+        help="documents per Open LLM benchmark (default 100)",
+    )
+    parser.add_argument("--seed", type=command_line.seed, default=0, help="seed of the samples (default 0)")
+    arguments = parser.parse_args()
+
+    name = arguments.model or arguments.scale
+    length = load_model.geometry(name).context_length
+    setting = Setting("eval", load_model.tokenizer(name), [book.text for book in texts.books(texts.SCORED)])
+    facts = {"context_length": length, "seed": arguments.seed, "tokenizer": fingerprint(setting.tokenizer)}
+    wanted = facts | {"samples": arguments.samples, "documents": arguments.documents}
+    if os.path.lexists(arguments.output):
+        if _facts(arguments.output) != wanted:
+            raise InputError(f"{arguments.output} holds something else; give another --output, or remove it.")
+        print(f"done already: {arguments.output}")
+        return
+    with files.new(arguments.output) as made:
+        write_longbench(made / "longbench_e", setting, length, arguments.samples, arguments.seed)
+        write_open_llm(made / "open_llm", setting, arguments.documents, arguments.seed)
+        files.write_json(made / FACTS, wanted)
+    print(arguments.output)
+
+
+def write_longbench(folder: Path, setting: Setting, length: int, count: int, seed: int) -> None:
+    """Write <task>_e.jsonl for each of the thirteen tasks."""
+    folder.mkdir(parents=True)
+    files.write_json(folder / FACTS, {"benchmark": small_longbench.NAME})
+    for task in longbench.TASKS:
+        rows = small_longbench.samples(task, setting, length, count, seed)
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / f"{task}_e.jsonl").write_text(lines, encoding="utf-8")
+
+
+def write_open_llm(folder: Path, setting: Setting, count: int, seed: int) -> None:
+    """Write the parquet files of the four benchmarks."""
+    folder.mkdir(parents=True)
+    files.write_json(folder / FACTS, {"benchmark": small_open_llm.NAME})
+    for task, splits in SPLITS.items():
+        for number, (file, few) in enumerate(splits.items()):
+            rows = small_open_llm.documents(task, setting, few or count, seed + number)
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / file)
+
+
+def _facts(folder: Path) -> dict | None:
+    file = folder / FACTS
+    return files.read_json(file, f"remove {folder} to make it again") if file.is_file() else None
+
+
+if __name__ == "__main__":
+    command_line.run(main)
