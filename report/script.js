@@ -1,16 +1,13 @@
-"use strict";
 // Tables sort by a click on a header; numbers "x [low, high]" of a column are drawn below it on one axis.
-
 /** A cell's text with plain numbers: −1,024.5 is -1024.5, and 4·10⁻³ is 4e-3. */
 function plain(cell) {
   const text = cell.textContent.trim().replaceAll("−", "-").replace(/(\d),(?=\d{3})/g, "$1");
-  return text.replace(/·10(?=[⁻⁰-⁹¹²³])/, "e").replace(/[⁻⁰-⁹¹²³]/g, (raised) => "-0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(raised)]);
+  return text.replace("·10", "e").replace(/[⁻⁰-⁹¹²³]/g, (raised) => "-0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(raised)]);
 }
 
 /** What a cell sorts by: the number that it begins with, or its text; null where it holds nothing. */
 function key(cell) {
-  const text = plain(cell);
-  const number = text.match(/^[+-]?\d+(\.\d+)?(e-?\d+)?/);
+  const text = plain(cell), number = text.match(/^[+-]?\d+(\.\d+)?(e-?\d+)?/);
   return ["", "–", "no record"].includes(text) ? null : number ? Number(number[0]) : text;
 }
 
@@ -29,8 +26,7 @@ function sortable(heading, rows, column) {
     const next = { ascending: "descending", descending: "none" }[heading.ariaSort] ?? "ascending";
     for (const other of heading.parentElement.cells) other.ariaSort = "none";
     heading.ariaSort = next;
-    const direction = next === "descending" ? -1 : 1;
-    const by = (row) => key(row.cells[column]);
+    const by = (row) => key(row.cells[column]), direction = next === "descending" ? -1 : 1;
     const sorted = next === "none" ? rows : rows.toSorted((one, other) => compare(by(one), by(other), direction));
     rows[0].parentElement.append(...sorted);
   });
@@ -39,9 +35,9 @@ function sortable(heading, rows, column) {
 /** A line from low to high with a dot at x; where the column has signs, zero is on its axis. */
 function drawIntervals(cells) {
   const pattern = /^([+-]?[\d.]+) \[([+-]?[\d.]+), ([+-]?[\d.]+)\]/;
-  const found = cells.map((cell) => plain(cell).match(pattern)).map((match) => match?.slice(1).map(Number));
+  const found = cells.map((cell) => plain(cell).match(pattern)?.slice(1).map(Number));
   const ends = found.flatMap((numbers) => numbers ?? []);
-  if (ends.length < 6) return;
+  if (ends.length < 6) return; // alone it says nothing
   if (cells.some((cell) => /^[+-]/.test(plain(cell)))) ends.push(0);
   const low = Math.min(...ends), width = Math.max(...ends) - low || 1;
   const at = (value) => (4 + 92 * (value - low) / width).toFixed(1);
@@ -49,8 +45,8 @@ function drawIntervals(cells) {
   found.forEach((numbers, index) => {
     if (!numbers) return;
     const [mean, from, to] = numbers.map(at);
-    const marks = `${zero}<path d="M${from} 5H${to}"/><circle cx=${mean} cy=5 r=3 />`;
-    cells[index].insertAdjacentHTML("beforeend", `<svg width=100 height=10 aria-hidden=true>${marks}</svg>`);
+    cells[index].insertAdjacentHTML("beforeend", `<svg width=100 height=10 aria-hidden=true>${zero}
+      <path d="M${from} 5H${to}"/><circle cx=${mean} cy=5 r=3 /></svg>`);
   });
 }
 
