@@ -100,7 +100,7 @@ table_%: env
 table_longbench: table_longbench_e ## Table 1 by a shorter name
 audit: env ## Recompute the paper's averages and claims; list what differs
 	@$(PY) -m report.audit
-report: env ## build/report/index.html: each claim, what was measured, the verdict
+report: env ## build/report/index.html: all pages in one file, its tables sortable
 	@$(PY) -m report $(call option,--results,$(RESULTS))
 
 ##@ Measure

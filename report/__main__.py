@@ -1,9 +1,9 @@
-"""Each claim of the paper beside what was measured, with every table and figure, as one HTML file.
+"""Every page that `python -m report.pages` writes, as one HTML file.
 
     python -m report
 
-reads records and the figures beside them, and writes build/report/index.html, which needs nothing else to be read; for
-records of another folder, report/index.html beside that.
+writes build/report/index.html, which holds its figures and needs nothing else to be read. The report on records of
+another folder is report/index.html beside that folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from core import files
 from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import RESULTS, ROOT
-from report import page
+from report import html
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     if not results.models(folder):
         raise InputError(f"no records under {folder}; measure something, or give --results.")
     output = arguments.output or default_output(folder)
-    file = files.write(output / "index.html", page.build(folder))
+    file = files.write(output / "index.html", html.build(folder))
     print(os.path.relpath(file))
 
 

@@ -14,12 +14,23 @@ NOT_RUN = Finding(None, NONE, about="no record; it takes the paper's models and 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, where the paper makes it, what tests it, and the figures and tables by name that show it."""
+    """A claim of the paper.
+
+    Attributes:
+        text: the claim.
+        where: the paper makes it.
+        tests: what is measured.
+        shown: the sections of a model's page that have the numbers.
+        headline: the claim in the README's words, if it is a main one.
+        paper: what the paper says of a main claim, where it states no number that compares.
+    """
 
     text: str
     where: str
     tests: tuple[Test, ...]
-    shown: tuple[str, ...] = ()
+    shown: tuple[str, ...]
+    headline: str = ""
+    paper: str = ""
 
     def findings(self, folder: Path) -> list[Finding]:
         """At every model that has records under `folder`; NOT_RUN where none has."""
@@ -32,20 +43,24 @@ CLAIMS = (
         "The disturbance of PI, YaRN and the method at 8k and 16k (Table 3)",
         "section 5.1",
         (disturbances.published_numbers,),
-        ("disturbance",),
+        ("Disturbance",),
+        "Table 3: DPRoPE's disturbance, 10⁻³ nat",
     ),
     Claim(
         "The method has the least disturbance of all",
         "abstract, section 5.1",
         (disturbances.least,),
-        ("disturbance_strategies", "disturbance"),
+        ("Disturbance",),
+        "DPRoPE has the least disturbance",
+        "less than PI and YaRN",
     ),
-    Claim("Less disturbance extends a model better", "section 5.1", (disturbances.order_loss,), ("loss_by_position",)),
+    Claim("Less disturbance extends a model better", "section 5.1", (disturbances.order_loss,), ("Loss by position",)),
     Claim(
         "The same, over dozens of selections of pairs (beyond the paper)",
         "section 5.1",
         (disturbances.selections_order_loss,),
-        ("selections",),
+        ("Disturbance against loss",),
+        "Less disturbance extends a model better (rank correlation ρ)",
     ),
     Claim(
         "Without extension a model collapses beyond L; extended it does not",
@@ -55,38 +70,56 @@ CLAIMS = (
             lengths.collapses("passkey", metrics.passkey, "%"),
             lengths.collapses("ruler", metrics.ruler, "%"),
         ),
-        ("loss_by_position", "passkey", "perplexity", "ruler"),
+        ("Long texts", "Passkeys", "RULER"),
     ),
     Claim(
         "Best on LongBench-E, the more so beyond L",
         "section 4.2",
         (rivals.ahead("longbench_e", metrics.longbench_e),),
-        ("longbench_e",),
+        ("LongBench-E",),
+        "DPRoPE is best on LongBench-E beyond L",
     ),
-    Claim("Best on RULER", "appendix B.2", (rivals.ahead("ruler", metrics.ruler),), ("ruler", "ruler_paired")),
-    Claim("Least perplexity", "appendix B.2", (rivals.less_perplexity,), ("perplexity", "whole_texts")),
+    Claim("Best on RULER", "appendix B.2", (rivals.ahead("ruler", metrics.ruler),), ("RULER",)),
+    Claim(
+        "Least perplexity",
+        "appendix B.2",
+        (rivals.less_perplexity,),
+        ("Long texts",),
+        "DPRoPE has the least perplexity at L'",
+    ),
     Claim(
         "Short text keeps its scores: above the other methods on Open LLM",
         "section 4.3",
         (rivals.ahead("open_llm", metrics.open_llm),),
-        ("open_llm", "short_text"),
+        ("What extending costs within L",),
+        "DPRoPE is best on short text (Open LLM)",
     ),
     Claim(
-        "All passkeys are found within the extended context", "section 4.4", (lengths.finds_all_passkeys,), ("passkey",)
+        "All passkeys are found within the extended context",
+        "section 4.4",
+        (lengths.finds_all_passkeys,),
+        ("Passkeys",),
+        "DPRoPE finds every passkey within L'",
     ),
     Claim(
         "With too few dimensions interpolated, LongBench-E falls",
         "section 5.2",
         (ablations.too_few_dimensions,),
-        ("disturbance_longbench_e", "n_hat_longbench_e"),
+        ("The choice of n̂ and b",),
     ),
-    Claim("n̂ has little effect on Open LLM", "section 5.2", (ablations.n_hat_is_alike,), ("n_hat_open_llm",)),
+    Claim("n̂ has little effect on Open LLM", "section 5.2", (ablations.n_hat_is_alike,), ("The choice of n̂ and b",)),
     Claim(
         "LongBench-E is the same for b = 90, 180, 360, and falls at 720",
         "section 5.3",
         (ablations.only_the_most_intervals_hurt,),
-        ("intervals_longbench_e",),
+        ("The choice of n̂ and b",),
     ),
-    Claim("b does not influence Open LLM", "section 5.3", (ablations.intervals_are_alike,), ("intervals_open_llm",)),
-    Claim("No cost over PI in training or inference", "appendix B.2", (times.costs_nothing,), ("time_cost",)),
+    Claim("b does not influence Open LLM", "section 5.3", (ablations.intervals_are_alike,), ("The choice of n̂ and b",)),
+    Claim(
+        "No cost over PI in training or inference",
+        "appendix B.2",
+        (times.costs_nothing,),
+        ("Time",),
+        "DPRoPE takes no more time than PI",
+    ),
 )

@@ -23,6 +23,7 @@ from core import rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.kit.records import RESULTS
+from figures.kit import command as figures
 from tables.kit import benchmark_table, command, markdown
 from tables.kit.table import Table, interval, number
 
@@ -60,9 +61,10 @@ class View:
         return markdown.render(made, caption)
 
     def figure(self, name: str, text: str) -> str:
-        """A link to it; empty where it was not rendered."""
+        """The image and how to read it; empty where it was not rendered."""
         file = root(self.results.folder) / "figures" / self.model.name / f"{name}.png"
-        return f"![{text}]({os.path.relpath(file, self.page)})" if file.is_file() else ""
+        caption = markdown.text(" ".join(figures.caption(name)))
+        return f"![{text}]({os.path.relpath(file, self.page)})\n\n*{caption}*" if file.is_file() else ""
 
     def part(self, heading: str, tables: list[str], figures: dict[str, str] | None = None) -> str:
         """A section of those tables and figures that there are; empty where there is none."""

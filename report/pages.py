@@ -1,6 +1,7 @@
 """The pages that say what came out, from templates and records.
 
-    python -m report.pages                 results/<model>/README.md of every model, and the repository's own pages
+    python -m report.pages                 results/<model>/README.md of every model, results/claims.md, and the
+                                           repository's own pages
     python -m report.pages --model tiny    one model's page
 
 A model's page is rendered from templates/<model>.md, whose prose is about the repository's own records, where there is
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from pathlib import Path
 
 import jinja2
@@ -21,8 +23,8 @@ from core import files, rope
 from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import RESULTS, ROOT
-from report import audit, main_claims
-from report.model_view import FILTERS, View, environment, holds
+from report import audit, claims_page, main_claims
+from report.model_view import FILTERS, RIVAL, View, environment, holds
 from report.paper_and_code import DIFFERENCES
 from tables.kit import markdown
 
@@ -39,7 +41,7 @@ OVERALL = {
 
 
 def pages(folder: Path, model: str | None = None) -> dict[Path, str]:
-    """What belongs in which file: a model's page, or every model's; and the repository's own pages, of its records.
+    """What belongs in which file: a model's page; or every model's, the claims, and the repository's own pages.
 
     Raises:
         InputError: no such model, or the records no longer say what a template does.
@@ -48,6 +50,8 @@ def pages(folder: Path, model: str | None = None) -> dict[Path, str]:
     if not models:
         raise InputError(f"no records under {folder}; measure something, or give --results.")
     made = {folder / name / "README.md": model_page(Results.of(name, folder)) for name in models}
+    if not model:
+        made[folder / "claims.md"] = claims(folder, {file.parent.name: text for file, text in made.items()})
     return made if model or folder.resolve() != RESULTS else made | overall_pages()
 
 
@@ -56,6 +60,19 @@ def model_page(measured: Results) -> str:
     own = f"{measured.model.name.replace('-', '_')}.md"
     ours = measured.folder.resolve() == RESULTS and (TEMPLATES / own).is_file()
     return _render(own if ours else "model.md", environment(View(measured, measured.folder / measured.model.name)))
+
+
+def claims(folder: Path, model_pages: dict[str, str]) -> str:
+    """The page of the claims, which leads to those sections that the models' pages have."""
+    tested = claims_page.tested(folder)
+    names = {
+        "tested": tested,
+        "counts": claims_page.counts(tested),
+        "meanings": claims_page.MEANING,
+        "pages": model_pages,
+        "rival": RIVAL,
+    }
+    return _render("claims.md", names)
 
 
 def overall_pages() -> dict[Path, str]:
@@ -70,7 +87,7 @@ def overall_pages() -> dict[Path, str]:
         "cost": took,
         "all": sum(time_taken.compute().values(), time_taken.Compute()),
         "minutes": time_taken.commands(),
-        "glance": main_claims.lines(RESULTS),
+        "main_claims": main_claims.lines(RESULTS),
         "differences": markdown.render(DIFFERENCES, caption=False),
         "methods": list(rope.METHODS),
         "checks": len(checks),
@@ -93,12 +110,18 @@ def _render(template: str, names: dict) -> str:
         extensions=["jinja2.ext.do"],
         autoescape=False,  # Markdown: what is not the template's own words is escaped where it is inserted
     )
-    engine.filters |= FILTERS | {"anchor": main_claims.anchor}
+    engine.filters |= FILTERS | {"anchor": anchor}
     try:
         text = engine.get_template(template).render(names | {"holds": holds})
     except (jinja2.TemplateError, LookupError) as error:
         raise InputError(f"the records do not hold what {template} asks for ({error}); change the template.") from error
     return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)).strip() + "\n"
+
+
+def anchor(heading: str) -> str:
+    """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces as hyphens."""
+    kept = (sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN")
+    return "".join(kept).replace(" ", "-")
 
 
 def main() -> None:

@@ -11,9 +11,8 @@ from analysis.claims.finding import VERDICTS
 from analysis.comparison import in_comparison
 from analysis.results import Results, root
 from experiments.kit import command_line
-from report import verdict_table
+from report import claims_page
 from report.claims import CLAIMS
-from report.phrases import fact_line
 from tables.kit.table import interval, number
 
 _OUTPUTS = (("tables", ".tex"), ("figures", ".pdf"))
@@ -27,10 +26,10 @@ def build(folder: Path) -> str:
     disturbance = CLAIMS[0]
     for finding in (found for found in disturbance.findings(folder) if found.facts):
         lines += ["", f"{disturbance.text}, {finding.about}: {finding.verdict}"]
-        lines += [f"  {fact_line(fact)}" for fact in finding.facts]
+        lines += [f"  {claims_page.fact_line(fact)}" for fact in finding.facts]
     for measured in results.every(folder):
         lines += _losses(measured)
-    found = verdict_table.counts(verdict_table.tested(folder))
+    found = claims_page.counts(claims_page.tested(folder))
     counts = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
     return "\n".join([*lines, "", f"The paper's claims, model by model: {counts}. `make report` shows each."])
 

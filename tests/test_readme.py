@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from urllib.parse import unquote
 
 import pytest
 from markdown_it import MarkdownIt
@@ -57,7 +58,7 @@ def test_every_link_leads_to_a_file_and_a_heading(page):
         file = (page.parent / target).resolve() if target else page
         assert file.exists(), f"{page} links to {link}"
         if heading:
-            assert heading in parsed(file)[1], f"{page} links to {link}"
+            assert unquote(heading) in parsed(file)[1], f"{page} links to {link}"
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "experiments/README.md"])

@@ -79,7 +79,7 @@ def order_loss(results: Results) -> Iterator[Finding]:
         if len(pairs) < 4 or any(len(set(values)) == 1 for values in zip(*pairs)):  # too little to order
             continue
         best = min(rows, key=lambda row: row.first["ranges"][-1]["mean"])
-        loss = Quantity(f"least loss, {best.setting.name},", Score.of(best.first["ranges"][-1]), 3, "nats per token")
+        loss = Quantity(f"least loss ({best.setting.name})", Score.of(best.first["ranges"][-1]), 3, "nats per token")
         found.append((factor, correlation(pairs), loss))
     if not found:
         return
@@ -119,7 +119,7 @@ def selections_order_loss(results: Results) -> Iterator[Finding]:
     facts = []
     for (run, convention, order), decision in zip(orders, decisions):
         best = min(run["scores"], key=lambda row: row["beyond"]["mean"])
-        name = f"least loss, {2 * len(best['interpolated_pairs'])} dimensions interpolated,"
+        name = f"least loss ({2 * len(best['interpolated_pairs'])} dimensions interpolated)"
         quantities = (
             Quantity(name, Score.of(best["beyond"]), 3, "nats per token"),
             decided(f"Spearman's ρ over {order.n} selections", decision),

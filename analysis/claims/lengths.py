@@ -45,7 +45,7 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
             family += [(lost, ABOVE, None), (minus(mine, theirs), ABOVE, effect)]
             found += [(factor, row, ends, own) for row, own in zip((original, ours), scores)]
         facts = []
-        names = ("lost", "more is kept, by") * len(found)
+        names = ("lost beyond L", "kept beyond what the original keeps") * len(found)
         for (factor, row, ends, own), name, decision in zip(found, names, decide(family)):
             at = [Quantity(f"{called(row)} at {end}", own[end], 1, unit) for end in ends]
             facts.append(Fact((*at, decided(name, decision, 0, "%")), factor, experiment, decision))

@@ -1,7 +1,7 @@
 """What the claims come out as, on records made by hand."""
 
 from report.claims import CLAIMS
-from report.phrases import finding_lines
+from report.claims_page import fact_line
 
 
 def findings(start, folder):
@@ -11,7 +11,7 @@ def findings(start, folder):
 
 def only(start, folder):
     (finding,) = findings(start, folder)
-    assert all(line.strip() for line in finding_lines(finding))
+    assert all(fact_line(fact).strip() for fact in finding.facts)
     return finding
 
 

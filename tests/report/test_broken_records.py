@@ -17,7 +17,6 @@ from core.errors import InputError
 from experiments.kit.records import RESULTS
 from figures.kit import command as figures
 from report import model_view, pages, summary
-from report.claims import CLAIMS
 from tables.kit import command as tables
 from tables.kit import latex
 
@@ -39,7 +38,7 @@ OF = {  # the records that are broken here: of which model, and which of its fil
 WHOLE = {
     "page": pages.model_page,
     "summary": lambda measured: summary.build(measured.folder),
-    "claims": lambda measured: [claim.findings(measured.folder) for claim in CLAIMS],
+    "claims": lambda measured: pages.claims(measured.folder, {"mine": ""}),
 }
 EVERY = WHOLE | {
     f"{kind.__name__} {name}": functools.partial(kind.build, name)

@@ -8,7 +8,7 @@ import pytest
 from analysis import results
 from core.errors import InputError
 from experiments.kit.records import RESULTS, ROOT
-from report import main_claims, model_view, pages
+from report import model_view, pages
 from tests.report.conftest import score
 
 
@@ -42,9 +42,9 @@ def stranger(folder):
     return folder.path
 
 
-def test_a_strangers_scale_has_a_page(stranger):
-    ((file, text),) = pages.pages(stranger).items()
-    assert file == stranger / "mine" / "README.md"
+def test_a_strangers_scale_has_a_page_beside_that_of_the_claims(stranger):
+    (file, text), (claims, _) = pages.pages(stranger).items()
+    assert file == stranger / "mine" / "README.md" and claims == stranger / "claims.md"
     assert text.startswith("# my \\| \\*model\\* \\<b\\>")
     assert "linear-ramp" in text.lower() and "10/10" in text.replace(" of ", "/")
     assert "0.8 [0.7, 0.9]" in text  # a benchmark that has no table of its own
@@ -55,13 +55,13 @@ def test_a_figure_that_was_rendered_is_linked(stranger):
     figure = stranger.parent / "figures" / "mine" / "passkey.png"
     figure.parent.mkdir(parents=True)
     figure.write_bytes(b"")
-    ((_, text),) = pages.pages(stranger).items()
+    ((_, text),) = pages.pages(stranger, "mine").items()
     assert "](../../figures/mine/passkey.png)" in text
 
 
 def test_records_of_another_folder_have_a_page_without_the_prose_about_ours(folder):
     folder.copy("tiny", "passkey")
-    ((_, text),) = pages.pages(folder.path).items()
+    ((_, text),) = pages.pages(folder.path, "tiny").items()
     assert "28 of 30" in text.replace("/", " of ") and "trained here" not in text
 
 
@@ -107,7 +107,7 @@ def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length():
     [("The choice of n̂ and b", "the-choice-of-n̂-and-b"), ("Long texts, RULER: 4.5 %", "long-texts-ruler-45-")],
 )
 def test_a_heading_is_linked_as_github_names_it(heading, anchor):
-    assert main_claims.anchor(heading) == anchor
+    assert pages.anchor(heading) == anchor
 
 
 def test_the_command_line_refuses_a_scale_that_is_not_there(monkeypatch, capsys):

@@ -7,7 +7,7 @@ from core import rope
 from core.errors import InputError
 from tables.beyond import served as table
 from tables.beyond import serving as matrix_table
-from tables.kit import html, latex, markdown
+from tables.kit import latex, markdown
 from tests.analysis.made import score
 
 OPTIONS = {rope.OURS: {"n_hat": 28}, rope.RIVAL: {}}
@@ -85,5 +85,5 @@ def test_the_table_is_rendered_everywhere(made):
     shown = table.build(made.results())
     matrix = matrix_table.build(made.results())
     assert len(shown.blocks[0].rows) == 2 and len(matrix.blocks[0].rows) == len(serving.sources())
-    for back_end in (latex, html, markdown):
+    for back_end in (latex, markdown):
         assert back_end.render(shown) and back_end.render(matrix)

@@ -1,0 +1,117 @@
+"""The Markdown pages as one HTML file: a link between pages leads within the file, an image is inside it."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import mimetypes
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from core.errors import InputError
+from experiments.kit.records import RESULTS, ROOT
+from report.pages import anchor, pages
+
+_HERE = Path(__file__).parent
+_FRAME = """<!doctype html>
+<html lang=en>
+<head>
+<meta charset=utf-8>
+<meta name=viewport content="width=device-width, initial-scale=1">
+<title>DPRoPE, reproduced</title>
+<style>
+{style}</style>
+</head>
+<body>
+<nav id=contents aria-label=Contents>
+{contents}
+</nav>
+<main>
+{main}
+</main>
+<script>
+{script}</script>
+</body>
+</html>
+"""
+
+
+def build(folder: Path) -> str:
+    """The pages of a folder of records as one file, with those that were written by hand beside them.
+
+    Raises:
+        InputError: an image that a page shows is not there.
+    """
+    written = {file.resolve(): text for file, text in pages(folder).items()}
+    if folder.resolve() == RESULTS:
+        by_hand = [*RESULTS.glob("*.md"), *(ROOT / "models").glob("*/README.md")]
+        written |= {file: file.read_text(encoding="utf-8") for file in sorted(by_hand) if file not in written}
+    top = folder.resolve().parent
+    names = {file: quote(file.relative_to(top).with_suffix("").as_posix()) for file in written}
+    order = sorted(written, key=lambda file: (file != ROOT / "README.md", file.name != "claims.md"))
+    parser = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False}).enable("table")
+    parser.add_render_rule("table_open", lambda *_: "<div class=scroll><table>")
+    parser.add_render_rule("table_close", lambda *_: "</table></div>")
+    contents, main = [], []
+    for file in order:
+        tokens = parser.parse(written[file])
+        headings = list(_headings(tokens, names[file]))
+        for token in tokens:
+            _embed(token.children or (), file, names)
+        contents.append(_contents(headings))
+        body = parser.renderer.render(tokens, parser.options, {})
+        main.append(f'<article id="{names[file]}">\n{body}</article>')
+    style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
+    return _FRAME.format(style=style, contents="\n".join(contents), main="\n".join(main), script=script)
+
+
+def _headings(tokens: Sequence[Token], page: str) -> Iterator[tuple[str, str, str]]:
+    """Each heading's tag, words and id, which it is given: the page's name, and GitHub's anchor within the page."""
+    seen: Counter[str] = Counter()
+    for token, inside in itertools.pairwise(tokens):
+        if token.type == "heading_open":
+            words = "".join(part.content for part in inside.children or ())
+            slug = anchor(words)
+            token.attrSet("id", f"{page}/{quote(slug)}" + (f"-{seen[slug]}" if seen[slug] else ""))
+            seen[slug] += 1
+            yield token.tag, words, str(token.attrs["id"])
+
+
+def _contents(headings: Sequence[tuple[str, str, str]]) -> str:
+    """A page's title and its sections, as links."""
+    first, *others = (f'<a href="#{name}">{escape(words)}</a>' for tag, words, name in headings if tag in ("h1", "h2"))
+    sections = "".join(f"<li>{link}</li>" for link in others)
+    return f"<details><summary>{first}</summary><ul>{sections}</ul></details>" if others else f"<p>{first}</p>"
+
+
+def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str]) -> None:
+    """Images are put into the file; links lead within it, to the network, or nowhere, if to another file."""
+    closing = ""
+    for part in parts:
+        if part.type == "image":
+            part.attrSet("src", _data(file.parent / unquote(str(part.attrs["src"]))))
+        elif part.type == "link_close" and closing:
+            part.tag, closing = closing, ""
+        elif part.type == "link_open" and "://" not in (href := unquote(str(part.attrs["href"]))):
+            path, _, section = href.partition("#")
+            target = (file.parent / path).resolve() if path else file
+            if target in names:
+                part.attrSet("href", "#" + names[target] + (f"/{quote(section)}" if section else ""))
+            else:
+                part.tag = closing = "span"
+                part.attrs = {"title": os.path.relpath(target, ROOT)}
+
+
+def _data(image: Path) -> str:
+    """A data: URL of its content."""
+    if not image.is_file():
+        raise InputError(f"no image {image.resolve()}; make it with `make figures`.")
+    kind = mimetypes.guess_type(image.name)[0]
+    return f"data:{kind};base64,{base64.b64encode(image.read_bytes()).decode()}"

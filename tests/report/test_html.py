@@ -1,0 +1,161 @@
+"""The HTML report: what the pages say, in one file that needs nothing else; in a browser its tables sort."""
+
+import html as entities
+import importlib
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from core.errors import InputError
+from experiments.kit.records import RESULTS, ROOT
+from report import html
+from report.pages import pages
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+PROBE = """<script>
+const problems = [], wide = () => document.scrollingElement.scrollWidth - innerWidth;
+addEventListener("error", (event) => problems.push(event.message));
+console.error = (...words) => problems.push(words.join(" "));
+addEventListener("load", () => {
+  document.querySelectorAll("details").forEach((closed) => { closed.open = true; });
+  const column = (button) => [...button.closest("table").tBodies[0].rows].map(
+    (row) => row.cells[button.parentElement.cellIndex].firstChild?.textContent.trim() ?? "");
+  const signed = [...document.querySelectorAll("th button")].find(
+    (button) => /^[+]/.test(column(button)) && column(button).filter((text) => text[0] === "−").length > 1);
+  const columns = [column(signed), ...[1, 2, 3].map(() => (signed.click(), column(signed)))];
+  const tables = [...document.querySelectorAll("table")];
+  const drawn = [...document.querySelectorAll("td:has(svg)")].map((cell) => [
+    [tables.indexOf(cell.closest("table")), cell.cellIndex], cell.textContent,
+    cell.querySelector("path:last-of-type").getAttribute("d"), cell.querySelector("circle").getAttribute("cx")]);
+  const broken = [...document.images].filter((image) => !image.complete || !image.naturalWidth).length;
+  parent.postMessage({ width: innerWidth, problems, wide: wide(), broken, columns, drawn }, "*");
+});</script>"""
+# A window cannot be as narrow as a phone; a frame can.
+FRAMES = """<!doctype html><meta charset=utf-8><pre id=seen></pre><script>
+const seen = [];
+addEventListener("message", (event) => {
+  seen.push(event.data);
+  document.getElementById("seen").textContent = JSON.stringify(seen);
+});
+</script>""" + "".join(
+    f"<iframe src=page.html style='width:{width}px;height:900px;border:0'></iframe>" for width in (1280, 390)
+)
+
+
+class Reader(HTMLParser):
+    """The tags of a page, whether they balance, and its text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.open += [tag] if tag not in ("meta", "br", "img", "hr", "li") else []
+
+    def handle_endtag(self, tag):
+        assert tag == "li" or self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+    def all(self, name):
+        return [attrs[name] for _, attrs in self.tags if name in attrs]
+
+
+@pytest.fixture(scope="module")
+def report():
+    return html.build(RESULTS)
+
+
+def test_the_report_has_every_table_image_and_heading_of_the_pages_and_needs_nothing_else(report):
+    written, reader = "\n".join(pages(RESULTS).values()), Reader(report)
+    names = [tag for tag, _ in reader.tags]
+    assert names.count("table") >= len(re.findall(r"^\| -", written, re.MULTILINE)) > 50
+    assert names.count("img") >= written.count("![") > 20
+    assert names.count("h2") >= len(re.findall(r"^## ", written, re.MULTILINE)) > 50
+    assert all(source.startswith("data:image/png;base64,") for source in reader.all("src"))
+    assert not re.search(r"@import|url\(|fetch\(|\.\./", report)
+
+
+def test_every_link_leads_within_the_file_or_to_the_network(report):
+    reader = Reader(report)
+    ids = reader.all("id")
+    assert len(ids) == len(set(ids))
+    inside = [link[1:] for link in reader.all("href") if link.startswith("#")]
+    assert len(inside) > 100 and set(inside) <= set(ids)
+    assert all(link.startswith(("#", "https://")) for link in reader.all("href"))
+
+
+def test_links_between_pages_and_to_headings_of_one_name(tmp_path, monkeypatch):
+    texts = {
+        "1/README.md": "# One\n## The n̂ of it\n## The n̂ of it\n[b](../2/README.md#a-b-c) [top](../2/README.md)",
+        "2/README.md": f"# Two\n## A b, `c`\n[back](../1/README.md#the-n̂-of-it-1) [code]({ROOT}/core/x.py) [x](#a-b-c)",
+    }
+    monkeypatch.setattr(html, "pages", lambda folder: {folder / file: text for file, text in texts.items()})
+    reader = Reader(html.build(tmp_path))
+    in_text = [attrs["href"][1:] for tag, attrs in reader.tags if tag == "a"][-4:]
+    tags_of = {attrs["id"]: tag for tag, attrs in reader.tags if "id" in attrs}
+    assert [tags_of[name] for name in in_text] == ["h2", "article", "h2", "h2"] and in_text[0] == in_text[3]
+    assert in_text[2].endswith("-1") and ("span", {"title": "core/x.py"}) in reader.tags
+    monkeypatch.setattr(html, "pages", lambda folder: {folder / "1/README.md": "![plot](no.png)"})
+    with pytest.raises(InputError, match="no image .*no.png"):
+        html.build(tmp_path)
+
+
+def test_what_records_say_is_no_markup(folder):
+    title = "<script>alert('1')</script> & <b>"
+    folder.scale("mine", title=title)
+    folder.ruler("my-<img src=x>", {8192: 40}, model="mine")
+    reader = Reader(html.build(folder.path))
+    assert [tag for tag, _ in reader.tags if tag in ("script", "b", "img")] == ["script"] and title in reader.text
+
+
+def test_the_command_writes_beside_other_records(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(html, "build", lambda results: "<!doctype html>")
+    (tmp_path / "results" / "mine").mkdir(parents=True)
+    (tmp_path / "results" / "mine" / "model.json").touch()
+    monkeypatch.setattr("sys.argv", ["report", "--results", str(tmp_path / "results")])
+    importlib.import_module("report.__main__").main()
+    assert (tmp_path / "report" / "index.html").read_text() == "<!doctype html>"
+    assert "index.html" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome here")
+def test_in_a_browser_tables_sort_and_intervals_are_drawn(report, tmp_path):
+    (tmp_path / "page.html").write_text(report.replace("<head>", f"<head>{PROBE}", 1))
+    (tmp_path / "frames.html").write_text(FRAMES)
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+    options += ("--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}")
+    options += ("--window-size=1400,1000", "--virtual-time-budget=20000", "--dump-dom")
+    page = (tmp_path / "frames.html").as_uri()
+    done = subprocess.run([BROWSER, *options, page], capture_output=True, text=True, timeout=120, check=True)
+    (text,) = re.findall(r"<pre id=\"seen\">(.*?)</pre>", done.stdout, re.DOTALL)
+    seen = json.loads(entities.unescape(text))
+    assert sorted(one["width"] for one in seen) == [390, 1280]
+    for one in seen:
+        assert one["problems"] == [] and one["wide"] <= 0 == one["broken"]
+        original, up, down, again = one["columns"]
+        assert again == original and sorted(up) == sorted(original) == sorted(down)
+        assert numbers(up) == sorted(numbers(original)) and numbers(down) == numbers(up)[::-1]
+        assert len(one["drawn"]) > 100
+        columns = {}
+        for place, shown, line, dot in one["drawn"]:
+            drawn = map(float, (dot, *re.fullmatch(r"M([\d.]+) 5H([\d.]+)", line).groups()))
+            columns.setdefault(tuple(place), []).extend(zip(numbers(re.split(r"[\[,] ?", shown)[:3]), drawn))
+        for points in columns.values():  # one axis for each column
+            values, places = np.transpose(points)
+            assert np.polyval(np.polyfit(values, places, 1), values) == pytest.approx(places, abs=0.2)
+            assert 0 <= places.min() < places.max() <= 100
+
+
+def numbers(texts):
+    found = [re.match(r"[+−]?[\d.,]+", text) for text in texts]
+    return [float(one[0].replace("−", "-").replace(",", "")) for one in found if one]
