@@ -62,7 +62,7 @@ class View:
 
     def figure(self, name: str, text: str) -> str:
         """The image and how to read it; empty where it was not rendered."""
-        file = root(self.results.folder) / "figures" / self.model.name / f"{name}.png"
+        file = root(self.results.folder) / "figures" / self.model.name / f"{figures.place(name)}.png"
         caption = markdown.text(" ".join(figures.caption(name)))
         return f"![{text}]({os.path.relpath(file, self.page)})\n\n*{caption}*" if file.is_file() else ""
 
