@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis import published
-from analysis.comparison import Setting
 from analysis.results import Results
+from analysis.settings import Setting
 from core import rope
 
 Way = tuple[str, str]  # how the disturbance is counted: a precision and a convention

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from analysis import published
-from analysis.comparison import tokens
+from analysis.settings import tokens
 from core import rope
 
 if TYPE_CHECKING:

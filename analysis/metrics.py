@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.beyond import loss_by_position
-from analysis.comparison import tokens
 from analysis.scores import Score, Scores
+from analysis.settings import tokens
 from eval.intervals import accuracy_interval, mean_interval
 
 # Generated samples in LongBench-E's form have buckets that divide at L and 2L tokens.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from analysis import metrics
-from analysis.comparison import Row, tokens
+from analysis.comparison import Row
 from analysis.scores import Score
+from analysis.settings import tokens
 
 ALL = "all"
 

@@ -16,10 +16,11 @@ from dataclasses import replace
 import numpy as np
 
 from analysis.beyond import whole_texts
-from analysis.comparison import Comparison, Metrics, Row, tokens
+from analysis.comparison import Comparison, Metrics, Row
 from analysis.hypothesis_tests import Estimate
 from analysis.metrics import OPEN_LLM
 from analysis.scores import Score, difference, stacked
+from analysis.settings import tokens
 from eval import longbench
 from eval.intervals import mean_of_means
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from analysis.comparison import Setting
 from analysis.scores import Score, Scores
+from analysis.settings import Setting
 
 
 def rows(record: dict) -> list[tuple[str, Scores]]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.comparison import Setting
 from analysis.disturbance import registered
 from analysis.results import Results
+from analysis.settings import Setting
 from core import rope
 from figures.kit.per_pair import draw
 

@@ -16,9 +16,10 @@ import numpy as np
 
 from analysis import metrics, published, record_types, time_taken
 from analysis.beyond import learned, loss_by_position, serving, short_text, whole_texts
-from analysis.comparison import Comparison, Row, Setting, compared, gap, in_comparison, tokens
+from analysis.comparison import Comparison, Row, compared, gap, in_comparison
 from analysis.results import NotMeasured, Results, root
 from analysis.scores import Score, Scores, SignTest, sign_test, stacked
+from analysis.settings import Setting, tokens
 from core import rope
 from core.errors import InputError
 from core.geometry import RopeGeometry

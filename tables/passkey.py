@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from analysis import metrics, passkey
-from analysis.comparison import STATES, compared
+from analysis.comparison import compared
 from analysis.results import Results
+from analysis.settings import STATES
 from tables.kit.benchmark_table import titled
 from tables.kit.table import NO_RECORD, Block, Cell, Table, interval, noted, sentence_case
 

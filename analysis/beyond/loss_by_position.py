@@ -6,9 +6,10 @@ import functools
 
 import numpy as np
 
-from analysis.comparison import Comparison, Row, compared, factors, span
+from analysis.comparison import Comparison, Row, compared, factors
 from analysis.results import Results
 from analysis.scores import Score, Scores, stacked
+from analysis.settings import span
 from core import disturbance as kl
 from core import rope
 from core.angles import angle_distribution

@@ -6,9 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from analysis import metrics
-from analysis.comparison import Ablation, Metrics, ablation, extended_length, tokens
+from analysis.comparison import Ablation, Metrics, ablation
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import extended_length, tokens
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.comparison import Comparison, Row, compared, tokens
+from analysis.comparison import Comparison, Row, compared
 from analysis.results import Results
 from analysis.scores import Score, Scores, stacked
+from analysis.settings import tokens
 from core.errors import InputError
 from eval.intervals import resampled_interval, resampled_ratio
 

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from analysis import effects, published, row_differences
 from analysis.claims.finding import Fact, Finding, Quantity, concluded
 from analysis.claims.shared import decided, told
-from analysis.comparison import SYMBOLS, Ablation, Metrics, Row, ablations, compared
+from analysis.comparison import Ablation, Metrics, Row, ablations, compared
 from analysis.hypothesis_tests import BELOW, Region, decide, within
 from analysis.metrics import longbench_e, open_llm
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import SYMBOLS
 from core import rope
 
 INTERVALS = rope.method_options(rope.OURS)["intervals"]  # b, the paper's own

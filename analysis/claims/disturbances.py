@@ -12,10 +12,11 @@ from analysis import effects, published
 from analysis.beyond import loss_by_position
 from analysis.claims.finding import EXACT, Fact, Finding, Quantity, concluded
 from analysis.claims.shared import decided
-from analysis.comparison import Setting, in_comparison
+from analysis.comparison import in_comparison
 from analysis.hypothesis_tests import ABOVE, CONTRADICTED, REPRODUCED, Estimate, decide
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import Setting
 from core import rope
 
 _ROUNDING = 0.005  # relative; the published disturbances have three to four digits

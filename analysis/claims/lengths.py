@@ -12,10 +12,11 @@ from analysis import effects
 from analysis.claims import Test
 from analysis.claims.finding import Fact, Finding, Quantity, concluded
 from analysis.claims.shared import called, decided, factors, measured, papers_own
-from analysis.comparison import Metrics, Row, agree, compared, extended_length, tokens
+from analysis.comparison import Metrics, Row, agree, compared
 from analysis.hypothesis_tests import ABOVE, Estimate, Region, decide
 from analysis.results import Results
 from analysis.scores import Score, Scores
+from analysis.settings import extended_length, tokens
 from core import rope
 from eval.intervals import accuracy_interval
 

@@ -9,11 +9,12 @@ from analysis import effects, row_differences
 from analysis.claims import Test
 from analysis.claims.finding import Fact, Finding, Quantity, concluded
 from analysis.claims.shared import decided, factors, measured, papers_own, told
-from analysis.comparison import Comparison, Metrics, Row, extended_length, mean_of, tokens
+from analysis.comparison import Comparison, Metrics, Row, mean_of
 from analysis.hypothesis_tests import ABOVE, BELOW, Region, decide
 from analysis.metrics import perplexity
 from analysis.results import Results
 from analysis.scores import Score, Scores
+from analysis.settings import extended_length, tokens
 from core.errors import InputError
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from analysis.claims.finding import Quantity
-from analysis.comparison import STATES, Comparison, Row, compared
+from analysis.comparison import Comparison, Row, compared
 from analysis.hypothesis_tests import Decision
 from analysis.results import Results
+from analysis.settings import STATES
 from core import rope
 
 TRAINED = dict(STATES)[True]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from analysis import effects
 from analysis.claims.finding import Fact, Finding, Quantity, concluded
-from analysis.comparison import Setting
 from analysis.hypothesis_tests import Estimate, Region, decide
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import Setting
 from core import rope
 
 _MARGIN = "half a unit of the last digit of the paper's times"

@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.beyond import whole_texts
-from analysis.comparison import STATES, in_comparison
+from analysis.comparison import in_comparison
 from analysis.results import NotMeasured, Results
+from analysis.settings import STATES
 from core import rope
 from figures.beyond.loss_by_position import positions
 from figures.kit import style

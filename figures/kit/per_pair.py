@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.comparison import Setting, extended_length, tokens
 from analysis.results import Results
+from analysis.settings import Setting, extended_length, tokens
 from figures.kit import style
 
 FLOOR = 1e-5  # nats; smaller disturbances are drawn here

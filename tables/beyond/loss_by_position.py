@@ -6,9 +6,10 @@ Loss by position on the beginnings of books, up to L'.
 from __future__ import annotations
 
 from analysis.beyond import loss_by_position
-from analysis.comparison import Comparison, extended_length, tokens
+from analysis.comparison import Comparison
 from analysis.results import Results
 from analysis.scores import Score, Scores
+from analysis.settings import extended_length, tokens
 from core import rope
 from tables.kit.table import Block, Table, noted, score_block
 

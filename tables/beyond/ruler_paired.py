@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from analysis.beyond import loss_by_position, pairs
 from analysis.beyond.pairs import Paired
-from analysis.comparison import STATES, Comparison, compared, factors
+from analysis.comparison import Comparison, compared, factors
 from analysis.results import NotMeasured, Results
+from analysis.settings import STATES
 from core import rope
 from tables.kit.table import NONE, Block, Cell, Table, interval, noted, number, probability, sentence_case
 

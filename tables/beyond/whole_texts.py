@@ -6,8 +6,8 @@ Read in overlapping windows of L'.
 from __future__ import annotations
 
 from analysis.beyond import loss_by_position, whole_texts
-from analysis.comparison import STATES, tokens
 from analysis.results import NotMeasured, Results
+from analysis.settings import STATES, tokens
 from core import rope
 from tables.kit.table import Table, noted, score_block
 
