@@ -192,6 +192,11 @@ def ablations(results: Results, experiment: str, option: str, default: object = 
             yield state, found
 
 
+def reference(rows: Comparison, factor: float | None = None) -> Row | None:
+    """The row of the rival from which differences are taken, or None."""
+    return rows.find(rope.RIVAL, {}, factor)
+
+
 def factors(results: Results, *experiments: str) -> list[float]:
     """The scaling factors of the records."""
     found = {float(r["factor"]) for name in experiments for r in results.records(name) if r.get("method", "several")}
