@@ -58,12 +58,12 @@ def run(doc: str, kind: str, known: list[str], make: Make, sources: list[Path] |
         if model not in same
         for name in arguments.names or known
     ]
-    made, missing = [], []
-    for found in _each(jobs):
-        (missing if isinstance(found, NotMeasured) else made).append(found)
-    if not (made or same) and missing:
+    rendered, missing = [], []
+    for outcome in _each(jobs):
+        (missing if isinstance(outcome, NotMeasured) else rendered).append(outcome)
+    if not (rendered or same) and missing:
         raise missing[0]
-    for file in itertools.chain.from_iterable(made):
+    for file in itertools.chain.from_iterable(rendered):
         print(os.path.relpath(file))
     for model in now.keys() - set(same):
         if (beside / model).is_dir():
