@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis import metrics, published, record_types, time_taken
+from analysis import disturbance, metrics, perplexity_windows, published, record_types, time_taken
 from analysis.beyond import learned, loss_by_position, serving, short_text, whole_texts
-from analysis.comparison import Comparison, Row, Setting, compared, gap, in_comparison, tokens
+from analysis.comparison import Comparison, Row, compared, gap, in_comparison
 from analysis.results import NotMeasured, Results, root
 from analysis.scores import Score, Scores, SignTest, sign_test, stacked
+from analysis.settings import Setting, tokens
 from core import rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
@@ -110,14 +111,15 @@ class View:
     ) -> Score:
         """Over whole books, a row's loss minus another's at the positions from start to end, paired by window."""
         rows = whole_texts.runs(self.results, trained)
-        gaps = whole_texts.differences(*(_find(rows, "whole texts", each, None) for each in (name, than)))
+        gaps = perplexity_windows.differences(*(_find(rows, "whole texts", each, None) for each in (name, than)))
         bucket = rows.first["bucket"]
-        return whole_texts.average(gaps[:, start // bucket : end and end // bucket])
+        return perplexity_windows.average(gaps[:, start // bucket : end and end // bucket])
 
     def more_context(self, trained: bool = False) -> dict[str, Score]:
         """By row, what a stride's tokens more before them change of the loss."""
         rows = whole_texts.runs(self.results, trained).rows
-        return {row.setting.name: whole_texts.average(whole_texts.more_context(row.first)[:, 1:]) for row in rows}
+        average = perplexity_windows.average
+        return {row.setting.name: average(whole_texts.more_context(row.first)[:, 1:]) for row in rows}
 
     def found(self, name: str, length: int | None = None, trained: bool = False, factor: float | None = None) -> str:
         """Passkeys found of those asked, of all seeds; at one length or at all."""
@@ -168,7 +170,7 @@ class View:
 
     def disturbance(self, name: str, factor: float | None = None) -> float:
         """The averaged disturbance of a row without training, in 10⁻³ nat."""
-        return 1e3 * loss_by_position.disturbance(self.results, self.row("loss_by_position", name, factor=factor))
+        return 1e3 * disturbance.averaged(self.results, self.row("loss_by_position", name, factor=factor).setting)
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""

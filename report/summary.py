@@ -7,12 +7,12 @@ from pathlib import Path
 
 from analysis import results
 from analysis.beyond import loss_by_position
+from analysis.claims import claims
 from analysis.claims.finding import VERDICTS
 from analysis.comparison import in_comparison
 from analysis.results import Results, root
 from experiments.kit import command_line
 from report import claims_page
-from report.claims import CLAIMS
 from tables.kit.table import interval, number
 
 _OUTPUTS = (("tables", ".tex"), ("figures", ".pdf"))
@@ -23,7 +23,7 @@ def build(folder: Path) -> str:
     lines = ["", "Made:"]
     for measured in results.every(folder):
         lines += [f"  {line}" for line in _made(measured)]
-    disturbance = CLAIMS[0]
+    disturbance = claims()[0]
     for finding in (found for found in disturbance.findings(folder) if found.facts):
         lines += ["", f"{disturbance.text}, {finding.about}: {finding.verdict}"]
         lines += [f"  {claims_page.fact_line(fact)}" for fact in finding.facts]

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from analysis.comparison import Setting
 from analysis.rendering import INPUTS, sources
 from analysis.results import NotMeasured, Results, every
+from analysis.settings import Setting
 from core import rope
 from core.angles import angle_distribution
 from core.disturbance import disturbance as kl

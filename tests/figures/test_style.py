@@ -6,7 +6,7 @@ from dataclasses import replace
 import matplotlib.colors
 import numpy as np
 
-from analysis.comparison import Setting
+from analysis.settings import Setting
 from core import rope
 from figures.kit import style
 
