@@ -36,7 +36,7 @@ GIVEN    = --model $(call quote,$(or $(MODEL),tiny)) $(call option,--factor,$(FA
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test lint env env-flash check-environment lock tables figures pages audit verify pretrain train rerun ablations report bench \
+.PHONY: help reproduce test lint without-beyond env env-flash check-environment lock tables figures pages audit verify pretrain train rerun ablations report bench \
   summary clean $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
@@ -59,6 +59,10 @@ lint: env ## Check style, format (ruff) and types (mypy)
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
+without-beyond: env ## Show that the paper's part stands alone: render it and run its tests
+	rm -rf build/without-beyond && git clone --quiet . build/without-beyond
+	find build/without-beyond -name beyond -type d -prune -exec rm -r {} +
+	$(MAKE) -C build/without-beyond VENV=$(abspath $(VENV)) reproduce test
 
 ##@ Install
 env: $(VENV)/.installed ## Create .venv with the pinned packages
