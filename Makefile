@@ -62,7 +62,7 @@ lint: env ## Check style, format (ruff) and types (mypy)
 without-beyond: env ## Show that the paper's part stands alone: render it and run its tests
 	rm -rf build/without-beyond && git clone --quiet . build/without-beyond
 	find build/without-beyond -name beyond -type d -prune -exec rm -r {} +
-	$(MAKE) -C build/without-beyond VENV=$(abspath $(VENV)) reproduce test
+	$(MAKE) -C build/without-beyond VENV=$(abspath $(VENV)) -o $(abspath $(VENV))/.installed reproduce test
 
 ##@ Install
 env: $(VENV)/.installed ## Create .venv with the pinned packages
