@@ -1,7 +1,10 @@
 """Which records stand in one table, in which order, and which are left out, with the reason."""
 
+import pytest
+
 from analysis import metrics
 from analysis.comparison import ablation, agree, compared, factors, in_comparison
+from core.errors import InputError
 from tests.analysis.made import score
 
 
@@ -38,7 +41,7 @@ def test_records_of_the_same_pairs_can_be_left_aside(made):
     assert len(compared(results, "passkey", False, twins=False).rows) == 1
 
 
-def test_the_comparison_has_the_scales_own_n_hat_and_no_other(made):
+def test_the_comparison_has_the_models_n_hat_and_no_other(made):
     listed = in_comparison(made.results().model)
     options = (
         {},
@@ -86,3 +89,10 @@ def test_factors_are_those_measured(made):
     made.add("ruler", None, {}, factor=1)
     made.add("passkey", "pi", {}, factor=16)
     assert factors(made.results(), "ruler", "passkey") == [3.0, 16.0]
+
+
+def test_a_copied_record_is_no_further_seed(made):
+    for file in ("pi", "copy"):
+        made.add("ruler", "pi", {}, seed=0, file=file)
+    with pytest.raises(InputError, match="record the same run"):
+        compared(made.results(), "ruler", True)
