@@ -2,8 +2,9 @@
 
 import pytest
 
-from analysis.results import NotMeasured, Results, models
+from analysis.results import NotMeasured, Results, _known, models
 from core.errors import InputError
+from experiments import base_models
 
 
 def test_a_model_is_its_folder(made):
@@ -23,3 +24,7 @@ def test_a_model_that_does_not_say_what_it_is_is_refused(made, content):
     (results.folder / results.model.name / "model.json").write_text(content)
     with pytest.raises(InputError, match="model.json"):
         Results.of(results.model.name, results.folder)
+
+
+def test_the_known_models_are_those_that_experiments_know():
+    assert _known() == set(base_models.MODELS)
