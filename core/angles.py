@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import InputError, is_whole
+from .errors import InputError, check_whole
 
 # π to 119 decimals (OEIS A000796): γ is then known to about 1e-115, and lengths up to 2^60 need 1e-40.
 _PI_DIGITS = (
@@ -55,8 +55,11 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
     Arguments and errors as in :func:`angle_distribution`. The counts are exact for any length up to 2^60.
     """
     inv_freq = real_array(inv_freq, "the inverse frequencies")
-    _check(inv_freq, length, intervals)
-    length, intervals = int(length), int(intervals)  # NumPy's integers overflow
+    if inv_freq.ndim != 1 or not np.all((inv_freq >= 0) & (inv_freq <= MAX_INV_FREQ)):
+        raise InputError(f"the inverse frequencies must be an array [pairs] of numbers from 0 to {MAX_INV_FREQ:g}.")
+    # As Python's integers, because NumPy's overflow.
+    length = check_whole(length, "the context length in positions", 1, MAX_LENGTH)
+    intervals = check_whole(intervals, "the number of intervals b", 2, MAX_INTERVALS)
     if inv_freq.size == 0:
         return np.zeros((0, intervals), dtype=np.int64)
 
@@ -76,21 +79,12 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
 def real_array(values: ArrayLike, name: str) -> np.ndarray:
     """The values as float64. InputError, with `name` in its message, unless all are finite real numbers."""
     try:
-        found = np.asarray(values)
+        array = np.asarray(values)
     except ValueError:  # rows of unequal length
-        found = np.array(None)
-    if (found.dtype.kind not in "iuf" and found.size) or not np.isfinite(found).all():
+        array = np.array(None)
+    if (array.dtype.kind not in "iuf" and array.size) or not np.isfinite(array).all():
         raise InputError(f"{name} are not all finite numbers; give an array of finite numbers.")
-    return found.astype(np.float64)
-
-
-def _check(inv_freq: np.ndarray, length: int, intervals: int) -> None:
-    if inv_freq.ndim != 1 or not np.all((inv_freq >= 0) & (inv_freq <= MAX_INV_FREQ)):
-        raise InputError(f"the inverse frequencies must be an array [pairs] of numbers from 0 to {MAX_INV_FREQ:g}.")
-    if not is_whole(length) or not 1 <= length <= MAX_LENGTH:
-        raise InputError(f"the context length is {length}; give a whole number of positions from 1 to 2^60.")
-    if not is_whole(intervals) or not 2 <= intervals <= MAX_INTERVALS:
-        raise InputError(f"the number of intervals is {intervals}; give a whole number b ≥ 2, at most {MAX_INTERVALS}.")
+    return array.astype(np.float64)
 
 
 def _floor_equivalent(theta: float, length: int, intervals: int) -> tuple[int, int]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .angles import angle_distribution, real_array
-from .errors import InputError, check_number, is_whole
+from .errors import InputError, check_choice, check_number, check_whole
 
 CONVENTIONS = ("released", "equation")
 EPSILON = 1e-8
@@ -45,9 +45,8 @@ def disturbance(
         raise InputError(f"the distributions differ in shape ({extended.shape} and {pretrained.shape}); use one b.")
     if (extended < 0).any() or (pretrained < 0).any():
         raise InputError("a distribution holds a negative frequency; give distributions that core.angles computed.")
-    check_number(epsilon, "ε", 0)
-    if convention not in CONVENTIONS:
-        raise InputError(f"unknown convention {convention!r}; choose one of {', '.join(CONVENTIONS)}.")
+    check_number(epsilon, "ε", least=0)
+    check_choice(convention, "convention", CONVENTIONS)
     first, second = (pretrained, extended) if convention == "released" else (extended, pretrained)
     return np.sum(first * np.log((first + epsilon) / (second + epsilon)), axis=-1)
 
@@ -72,15 +71,13 @@ def strategy_disturbance(
         two float64 arrays [pairs].
     """
     inv_freq = real_array(inv_freq, "the inverse frequencies")
-    check_number(factor, "the scaling factor", 1)
-    pretrained = angle_distribution(inv_freq, length, intervals)
-    longer = round(length * factor)
-    interpolated = angle_distribution(inv_freq / factor, longer, intervals)
-    extrapolated = angle_distribution(inv_freq, longer, intervals)
-    return (
-        disturbance(interpolated, pretrained, convention, epsilon),
-        disturbance(extrapolated, pretrained, convention, epsilon),
+    check_number(factor, "the scaling factor", least=1)
+    pretrained, longer = angle_distribution(inv_freq, length, intervals), round(length * factor)
+    interpolation, extrapolation = (
+        disturbance(angle_distribution(theta, longer, intervals), pretrained, convention, epsilon)
+        for theta in (inv_freq / factor, inv_freq)
     )
+    return interpolation, extrapolation
 
 
 def select_interpolated(
@@ -111,8 +108,8 @@ def select_interpolated(
         return margin > threshold
     if threshold != 0.0:
         raise InputError("n̂ and a threshold t were both given; choose one.")
-    if not is_whole(n_hat) or n_hat % 2 or not 0 <= n_hat <= 2 * margin.size:
-        raise InputError(f"n̂ is {n_hat}; it counts dimensions, so give an even number from 0 to {2 * margin.size}.")
+    if check_whole(n_hat, "n̂, a number of dimensions,", 0, 2 * margin.size) % 2:
+        raise InputError(f"n̂ is {n_hat}; it counts dimensions, two per pair, so give an even number.")
     by_margin = np.lexsort((-np.arange(margin.size), -margin))
     selected = np.zeros(margin.size, dtype=bool)
     selected[by_margin[: int(n_hat) // 2]] = True

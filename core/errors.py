@@ -1,8 +1,11 @@
-"""The exceptions that users read: command lines print each as one sentence and exit with status 2."""
+"""The exceptions that users read: command lines print each as one sentence and exit with status 2.
+
+The checks below raise :class:`InputError` with the value's `name` in its message.
+"""
 
 import math
+from collections.abc import Iterable
 from numbers import Real
-from typing import TypeGuard
 
 
 class InputError(ValueError):
@@ -13,26 +16,37 @@ class NonFiniteError(ArithmeticError):
     """The model produced a loss or logits that are not finite. The message names the sample."""
 
 
-def check_number(value: object, name: str, least: float = -math.inf) -> None:
-    """Raise InputError, with `name` in its message, unless `value` is a finite real number of at least `least`."""
-    if not is_finite(value) or value < least:
-        wanted = "a finite number" + (f" of at least {least:g}" if least > -math.inf else "")
-        raise InputError(f"{name} is {value!r}; give {wanted}.")
+def check_number(value, name: str, least: float = -math.inf, most: float = math.inf, above: float = -math.inf) -> float:
+    """The value as a float, if it is a finite real number of any type but bool, and in range."""
+    if not _is_finite(value) or not least <= value <= most or value <= above:
+        limits = {"at least": least, "at most": most, "above": above}
+        wanted = " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if math.isfinite(limit))
+        raise InputError(f"{name} is {value!r}; give a finite number{wanted and ', '}{wanted}.")
+    return float(value)
 
 
-def check_whole(value: object, name: str, least: int) -> None:
-    """Raise InputError, with `name` in its message, unless `value` is a whole number of at least `least`."""
-    if not is_whole(value) or value < least:
-        raise InputError(f"{name} is {value!r}; give a whole number of at least {least}.")
+def check_whole(value, name: str, least: int, most: float = math.inf) -> int:
+    """The value as an int, if it is a whole number of any numeric type but bool, and in range."""
+    if not _is_finite(value) or int(value) != value or not least <= value <= most:
+        limit = f" and at most {most}" if math.isfinite(most) else ""
+        raise InputError(f"{name} is {value!r}; give a whole number of at least {least}{limit}.")
+    return int(value)
 
 
-def is_whole(value: object) -> TypeGuard[float]:
-    """Whether `value` is a finite whole number, of any numeric type but bool."""
-    return is_finite(value) and int(value) == value
+def check_choice(value, name: str, choices: Iterable[str]) -> None:
+    """Refuse a value that is none of the choices."""
+    if value not in list(choices):
+        raise InputError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}.")
 
 
-def is_finite(value: object) -> TypeGuard[float]:
-    """Whether `value` is a finite real number that a float can hold, of any numeric type but bool."""
+def check_texts(values, name: str) -> None:
+    """Refuse what is not a list or a tuple of text."""
+    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
+        raise InputError(f"{name} must be text; give text, or a list of text where there are several.")
+
+
+def _is_finite(value: object) -> bool:
+    """Whether the value is a finite real number that a float can hold."""
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:

@@ -131,5 +131,5 @@ def _verify(model: PreTrainedModel, directory: Path) -> None:
     """Check that the written configuration rebuilds the same embedding, to fail now rather than at the next load."""
     config = text_config(AutoConfig.from_pretrained(directory, trust_remote_code=False))
     for _, _, rotary in rotary_modules(model):
-        if found := differences(rotary, type(rotary)(config)):
-            raise RuntimeError(f"the written configuration does not reproduce {type(rotary).__name__}: {found}")
+        if names := differences(rotary, type(rotary)(config)):
+            raise RuntimeError(f"the written configuration does not reproduce {type(rotary).__name__}: {names}")

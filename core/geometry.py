@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .errors import InputError, check_number, is_whole
+from .errors import InputError, check_number, check_whole
 
 LARGEST = 2**16  # dimensions of a head, far more than any model has
 
@@ -27,20 +27,12 @@ class RopeGeometry:
     context_length: int
 
     def __post_init__(self) -> None:
-        for name in ("head_dim", "base", "context_length"):
-            value = getattr(self, name)
-            check_number(value, f"the RoPE geometry's {name}")
-        if not is_whole(self.head_dim) or not 2 <= self.head_dim <= LARGEST or self.head_dim % 2:
-            raise InputError(
-                f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even, "
-                f"up to {LARGEST}."
-            )
-        if self.base <= 1:
-            raise InputError(f"the RoPE base is {self.base}; give a finite number above 1, such as 10000.")
-        if not is_whole(self.context_length) or self.context_length < 1:
-            raise InputError(f"the context length is {self.context_length}; give a positive whole number of tokens.")
-        for name in ("head_dim", "context_length"):  # NumPy does not take 64.0 for a number of dimensions
-            object.__setattr__(self, name, int(getattr(self, name)))
+        check_number(self.base, "the RoPE base", above=1)
+        # As integers, because NumPy does not take 64.0 for a number of dimensions.
+        object.__setattr__(self, "head_dim", check_whole(self.head_dim, "the rotary head dimension", 2, LARGEST))
+        object.__setattr__(self, "context_length", check_whole(self.context_length, "the context length in tokens", 1))
+        if self.head_dim % 2:
+            raise InputError(f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even.")
 
     @property
     def pairs(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .angles import real_array
-from .errors import InputError, check_whole, is_whole
+from .errors import InputError, check_whole
 from .geometry import RopeGeometry
 
 MAX_LENGTH = 2**24  # float32 cannot represent every position beyond this
@@ -39,12 +39,10 @@ def angle_distribution_float32(inv_freq: np.ndarray, length: int, intervals: int
             range.
     """
     inv_freq = real_array(inv_freq, "the inverse frequencies")
-    if inv_freq.ndim != 1 or not is_whole(length) or not 1 <= length <= MAX_LENGTH:
-        raise InputError(
-            f"{length} positions cannot be counted in float32; give frequencies [pairs] and a length up to 2^24."
-        )
-    check_whole(intervals, "the number of intervals b", 2)
-    length, intervals = int(length), int(intervals)
+    if inv_freq.ndim != 1:
+        raise InputError(f"the inverse frequencies have the shape {inv_freq.shape}; give an array [pairs].")
+    length = check_whole(length, "the context length in positions", 1, MAX_LENGTH)
+    intervals = check_whole(intervals, "the number of intervals b", 2)
     two_pi = np.float32(2 * np.pi)
     angles = np.arange(length, dtype=np.float32) * np.asarray(inv_freq, dtype=np.float32)[:, None]
     interval = np.floor(np.float32(intervals / (2 * np.pi)) * np.mod(angles, two_pi)).astype(np.int64)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from . import methods  # noqa: F401  (registers them)
-from .errors import InputError, check_number, is_finite
+from .errors import InputError, check_number
 from .geometry import RopeGeometry, RopeScaling
 from .methods.registry import METHODS, ORIGINAL, OURS, RIVAL, UNIT, Method, Style, get, register  # noqa: F401
 
@@ -42,28 +42,23 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
             raise InputError(f"the method {method!r} has no option {option!r}; {takes}.")
         _check_type(method, option, value)
-    for option in METHODS[method].needs:
-        if option not in options:
-            raise InputError(
-                f"the method {method!r} needs its option {option}; give it (--{option.replace('_', '-')})."
-            )
-    if not is_finite(factor) or factor <= 1:
-        raise InputError(f"the scaling factor is {factor!r}; to extend the context give a number above 1, such as 2.")
+    if missing := [option for option in METHODS[method].needs if option not in options]:
+        needed = missing[0]
+        raise InputError(f"the method {method!r} needs its option {needed}; give it (--{needed.replace('_', '-')}).")
+    factor = check_number(factor, "the scaling factor", above=1)
     if round(geometry.context_length * factor) == geometry.context_length:
         raise InputError(f"a factor of {factor} adds no token to {geometry.context_length}; give a larger one.")
-    return METHODS[method].function(geometry, float(factor), **options)
+    return METHODS[method].function(geometry, factor, **options)
 
 
 _NAMES = {Real: "a number", Integral: "a whole number", type(None): "None", bool: "True or False", tuple: "a list"}
 
 
 def _check_type(method: str, option: str, value: object) -> None:
-    allowed = {Real if kind is float else Integral if kind is int else kind for kind in _kinds(_hints(method)[option])}
-    plain = {kind for kind in allowed if isinstance(kind, type)}
-    is_flag = isinstance(value, bool) and bool not in plain
+    kinds = tuple({float: Real, int: Integral}.get(kind, kind) for kind in _kinds(_hints(method)[option]))
     value = tuple(value) if isinstance(value, list) else value  # as JSON has it
-    if len(plain) == len(allowed) and (is_flag or not isinstance(value, tuple(plain))):
-        names = " or ".join(sorted(_NAMES.get(kind, kind.__name__) for kind in plain))
+    if (isinstance(value, bool) and bool not in kinds) or not isinstance(value, kinds):
+        names = " or ".join(sorted(_NAMES.get(kind, kind.__name__) for kind in kinds))
         raise InputError(f"{option} of the method {method!r} is {value!r}; give {names}.")
     if isinstance(value, Real) and not isinstance(value, bool):
         check_number(value, f"{option} of the method {method!r}")
@@ -113,22 +108,22 @@ class Option:
 
 def all_options() -> dict[str, Option]:
     """Every option of every method, by name."""
-    found: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     for method in METHODS.values():
         hints = _hints(method.name)
         for name, default in method_options(method.name).items():
-            if name in found:
-                found[name] = replace(found[name], methods=(*found[name].methods, method.name))
+            if name in options:
+                options[name] = replace(options[name], methods=(*options[name].methods, method.name))
                 continue
             several = get_origin(hints[name]) is tuple
             kinds = get_args(hints[name])[:1] if several else _kinds(hints[name])
             kind = next((kind for kind in kinds if kind in (int, float, str, bool)), str)
-            found[name] = Option((method.name,), kind, several, default, _text(method.function, name))
-    return found
+            options[name] = Option((method.name,), kind, several, default, _text(method.function, name))
+    return options
 
 
 def _text(function: Callable, argument: str) -> str:
     """A docstring's explanation of an argument, in one line."""
     section = (inspect.getdoc(function) or "").partition("Args:\n")[2]
-    found = re.search(rf"^    (?:.*, )?{argument}(?:, .*)?: ((?:.|\n     )*)", section, re.MULTILINE)
-    return " ".join(found[1].split()).rstrip(".") if found else argument.replace("_", " ")
+    text = re.search(rf"^    (?:.*, )?{argument}(?:, .*)?: ((?:.|\n     )*)", section, re.MULTILINE)
+    return " ".join(text[1].split()).rstrip(".") if text else argument.replace("_", " ")

@@ -11,7 +11,7 @@ An input's scale is that of its prompt plus all tokens that may be generated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import groupby
@@ -23,7 +23,7 @@ from transformers import Cache, DynamicCache, PreTrainedModel
 from core.clex import at_length, factor_for
 from core.errors import NonFiniteError
 from eval import kv_cache
-from eval.kv_cache import Reserved, Rows, has_windows
+from eval.kv_cache import Reserved, Rows, has_windows, shared_prefix
 
 # Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as matrix products stay
 # efficient. Attention without a cache skips the triangle, so a prompt that shares no prefix is read in one pass, up to
@@ -54,10 +54,7 @@ class Request:
 
 @torch.inference_mode()
 def generate(
-    model: PreTrainedModel,
-    requests: Iterable[Request],
-    cache_tokens: int | None = None,
-    progress: Callable[[int], object] = lambda requests: None,
+    model: PreTrainedModel, requests: Iterable[Request], cache_tokens: int | None = None
 ) -> Iterator[tuple[str, list[int]]]:
     """Continue every prompt greedily; yields (key, new token ids) in the order they finish.
 
@@ -66,7 +63,6 @@ def generate(
         requests: what to continue.
         cache_tokens: for how many tokens, padding included, keys and values may be held while decoding; it sets the
             batch size. None for as many as the device has room for.
-        progress: called with the number of requests done, after each batch.
 
     Raises:
         NonFiniteError: logits are not finite; the message names the sample.
@@ -80,25 +76,24 @@ def generate(
         longest = max((len(request.prompt) for request in requests), default=1)
         cache_tokens = kv_cache.cache_tokens(model, longest, FIRST_PASS)
     for _, group in groupby(requests, scale):
-        yield from _continue_group(model, sorted(group, key=lambda request: request.prompt), cache_tokens, progress)
+        yield from _continue_group(model, sorted(group, key=lambda request: request.prompt), cache_tokens)
 
 
-def _continue_group(model, ordered: list[Request], cache_tokens: int, progress) -> Iterator[tuple[str, list[int]]]:
+def _continue_group(model, ordered: list[Request], cache_tokens: int) -> Iterator[tuple[str, list[int]]]:
     """Requests of one scale, in lexicographic order."""
     prefix = _Prefix(model, max(len(request.prompt) for request in ordered))
     alone = has_windows(model)
     batch: list[Request] = []
     for request in ordered:
-        grown = [*batch, request]
-        if batch and (alone or len(grown) * max(_capacity(r) for r in grown) > cache_tokens):
-            yield from _continue_all(model, prefix, batch, progress)
+        longest = max(_capacity(each) for each in (*batch, request))
+        if batch and (alone or (len(batch) + 1) * longest > cache_tokens):
+            yield from _continue_all(model, prefix, batch)
             batch = []
         batch.append(request)
-    if batch:
-        yield from _continue_all(model, prefix, batch, progress)
+    yield from _continue_all(model, prefix, batch)
 
 
-def _continue_all(model, prefix: _Prefix, batch: list[Request], progress) -> Iterator[tuple[str, list[int]]]:
+def _continue_all(model, prefix: _Prefix, batch: list[Request]) -> Iterator[tuple[str, list[int]]]:
     """Continue one batch; if memory runs out, continue each half of it."""
     try:
         with at_length(model, max(_capacity(request) for request in batch)):
@@ -111,11 +106,10 @@ def _continue_all(model, prefix: _Prefix, batch: list[Request], progress) -> Ite
         torch.cuda.empty_cache()
         prefix.forget()
         half = len(batch) // 2
-        yield from _continue_all(model, prefix, batch[:half], progress)
-        yield from _continue_all(model, prefix, batch[half:], progress)
+        yield from _continue_all(model, prefix, batch[:half])
+        yield from _continue_all(model, prefix, batch[half:])
     else:
         yield from done
-        progress(len(batch))
 
 
 def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, list[int]]]:
@@ -138,15 +132,17 @@ def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) 
     mask = torch.arange(longest, device=model.device)[None] >= longest - lengths[:, None]
 
     ends = model_stops(model)
-    made: list[list[int]] = [[] for _ in batch]
+    continuations: list[list[int]] = [[] for _ in batch]
     alive = list(range(len(batch)))
     while True:
         finite = torch.isfinite(logits).all(dim=-1).tolist()
         for row, index in enumerate(alive):
             request = batch[index]
             if not finite[row]:
-                raise NonFiniteError(f"{request.key}: the logits after {len(made[index])} new tokens are not finite")
-            if len(made[index]) < request.min_new_tokens:
+                raise NonFiniteError(
+                    f"{request.key}: the logits after {len(continuations[index])} new tokens are not finite"
+                )
+            if len(continuations[index]) < request.min_new_tokens:
                 logits[row, list(ends | request.stop)] = -torch.inf
         chosen = logits.argmax(-1).tolist()
         kept = []
@@ -154,11 +150,11 @@ def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) 
             request = batch[index]
             if chosen[row] in ends or chosen[row] in request.stop:
                 continue
-            made[index].append(chosen[row])
-            if len(made[index]) < request.max_new_tokens:
+            continuations[index].append(chosen[row])
+            if len(continuations[index]) < request.max_new_tokens:
                 kept.append(row)
         if not kept:
-            return [(request.key, tokens) for request, tokens in zip(batch, made)]
+            return [(request.key, tokens) for request, tokens in zip(batch, continuations)]
         if len(kept) < len(alive):
             rows.keep(kept)
             lengths, mask = lengths[kept], mask[kept]
@@ -210,12 +206,8 @@ class _Prefix:
 
     def prefill(self, request: Request) -> torch.Tensor:
         """The logits after the prompt, [vocabulary]; the cache then holds the prompt."""
-        shared = 0
         # The last token is always computed, as its logits are needed.
-        for ours, theirs in zip(self.tokens, request.prompt[:-1]):
-            if ours != theirs:
-                break
-            shared += 1
+        shared = shared_prefix(self.tokens, request.prompt[:-1])
         # A sliding window no longer holds what a crop would need.
         if has_windows(self.model) or shared < LEAST_SHARED * len(request.prompt):
             self.forget()

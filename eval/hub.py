@@ -7,9 +7,7 @@ not downloaded again, and an interrupted download resumes.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 
 from huggingface_hub import constants, get_hf_file_metadata, get_token, hf_hub_url, snapshot_download
@@ -70,35 +68,20 @@ def files(name: str, pattern: str, otherwise: str) -> list[str]:
     Raises:
         InputError: the dataset cannot be read, or has no such file.
     """
-    with _reading(name, otherwise):
-        found = _snapshot(name, pattern, dry_run=True)
-    return sorted(file.filename for file in _some(found, name, pattern, otherwise))
+    return [file.filename for file in _matching(name, pattern, otherwise, dry_run=True)]
 
 
 def download(name: str, pattern: str, otherwise: str) -> list[Path]:
     """The files themselves, downloaded where needed, sorted."""
-    with _reading(name, otherwise):
-        found = sorted(Path(_snapshot(name, pattern)).glob(pattern))
-    return _some(found, name, pattern, otherwise)
+    return _matching(name, pattern, otherwise, dry_run=False)
 
 
-def _snapshot(name: str, pattern: str, **options):
-    return snapshot_download(
-        name, repo_type="dataset", revision=REVISIONS[name], allow_patterns=pattern, etag_timeout=PATIENCE, **options
-    )
-
-
-def _some(found: list, name: str, pattern: str, otherwise: str) -> list:
-    if not found:
-        raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
-    return found
-
-
-@contextlib.contextmanager
-def _reading(name: str, otherwise: str) -> Iterator[None]:
+def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list:
+    """The matching files, sorted: their paths, or if dry_run, huggingface_hub's DryRunFileInfo of each."""
     reach(name, "dataset")
+    options = {"revision": REVISIONS[name], "etag_timeout": PATIENCE, "dry_run": dry_run}
     try:
-        yield
+        snapshot = snapshot_download(name, repo_type="dataset", allow_patterns=pattern, **options)
     except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:
         if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, "dataset")):
             raise InputError(sentence) from error
@@ -107,6 +90,10 @@ def _reading(name: str, otherwise: str) -> Iterator[None]:
         else:
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(f"cannot read {name} from the hub ({reason}); {otherwise}.") from error
+    matching = sorted(snapshot, key=lambda file: file.filename) if dry_run else sorted(Path(snapshot).glob(pattern))
+    if not matching:
+        raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
+    return matching
 
 
 def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from transformers import Cache, DynamicCache, PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
@@ -100,3 +102,8 @@ class Rows:
 def has_windows(model: PreTrainedModel) -> bool:
     """Whether some layer's cache forgets (a sliding window); prompts are then decoded one by one and share nothing."""
     return any(getattr(layer, "is_sliding", False) for layer in DynamicCache(config=model.config).layers)
+
+
+def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many tokens two prompts share at the beginning."""
+    return next((i for i, (a, b) in enumerate(zip(first, second)) if a != b), min(len(first), len(second)))

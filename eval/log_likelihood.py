@@ -12,6 +12,7 @@ from lm_eval.models.huggingface import HFLM
 from transformers import DynamicCache
 
 from core.clex import at_length, factor_for
+from eval.kv_cache import shared_prefix
 
 
 class SharedPrefixLM(HFLM):
@@ -49,7 +50,7 @@ class SharedPrefixLM(HFLM):
         cache, held = DynamicCache(), tuple[int, ...]()
         for context in sorted(by_context):  # neighbours share the longest prefixes
             stem = context[:-1]  # the last token's logits score the first of the answer, so it is read with them
-            shared = next((i for i, (a, b) in enumerate(zip(held, stem)) if a != b), min(len(held), len(stem)))
+            shared = shared_prefix(held, stem)
             if shared:
                 cache.crop(shared - len(held))
             else:
@@ -78,11 +79,11 @@ class SharedPrefixLM(HFLM):
         branches.batch_repeat_interleave(len(batch))
         logits = self.model(self._tensor(inputs), past_key_values=branches, use_cache=True).logits
         log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
-        found = {}
+        scores = {}
         for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]
             tokens, scored = self._tensor(answer), scored[: len(answer)]
-            found[i] = float(scored.gather(1, tokens[:, None]).sum()), bool((scored.argmax(-1) == tokens).all())
-        return found
+            scores[i] = float(scored.gather(1, tokens[:, None]).sum()), bool((scored.argmax(-1) == tokens).all())
+        return scores
 
     def _tensor(self, tokens: Sequence) -> torch.Tensor:
         return torch.tensor(tokens, dtype=torch.long, device=self.device)

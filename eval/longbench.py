@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
+import importlib.metadata
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import yaml
+from pydantic import Field, NonNegativeInt, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
-from core.errors import InputError, check_number
+from core.errors import InputError, check_choice, check_number, check_texts
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 from eval.longbench_metrics import METRICS
 
@@ -71,27 +73,12 @@ TASKS = {
     )
 }
 
-# SHA-256 of each template in the benchmark's dataset2prompt.json, UTF-8, with its {context} and {input}.
-_TEMPLATE_SHA256 = {
-    "qasper": "0fbdd123fe7f83d6d6a9c583ca28cb29d68e523bf8fec01a0cf2dcd11037775d",
-    "multifieldqa_en": "20b4666a2de8a1f701bdb6c4e015fa9f8758d64b361d841f7766df6c9ceba770",
-    "hotpotqa": "9ec4ae308865bd0c62af20b3dc7b12b31f2b447f55684bd88c1aa40f2f636deb",
-    "2wikimqa": "9ec4ae308865bd0c62af20b3dc7b12b31f2b447f55684bd88c1aa40f2f636deb",
-    "gov_report": "91c25d585b189ced91c9280efcb4ecb5dcff9548cd4e3bfae66c68025b569e95",
-    "multi_news": "2af3f28c40b902e6535d4910510d51653613c49de9b2fc287c5958395061101d",
-    "trec": "0eff8bebdba99d91e9d7d91b6ab39455ac74648bea92c9255c9f68c62175b2db",
-    "triviaqa": "00a802e6377e72fca39b169cf6c28893bedf23ba7286b03ecd15867c3e27a7c4",
-    "samsum": "a68d884234907eefcaa0eacf7b2997f60fa46603988dceae6a44f9b49f045b3f",
-    "passage_count": "986550b6c61009c629a4535766d94b7b51e2b2b9e1ed169e4ecb54417466e964",
-    "passage_retrieval_en": "39b96b7fa52bdd2aa2bde34ea199158505201b9a0a2c3ce94e80249293f60431",
-    "lcc": "6a1f24cf0bb83cd90f1fca8f0dd24801626c2aaea29db834ddc83b950e71190e",
-    "repobench-p": "ee9ec182ea5ffeb70a7140d55baea97264a8612d88226d323afa90859c36240c",
-}
+# SHA-256 of the templates in the benchmark's dataset2prompt.json: of a JSON list of them, in the order of TASKS.
+_TEMPLATES_SHA256 = "b450bdd4cbce6eb409e5bb97b101f1b0e90c6065b34760a574eb3eb48113dae3"
 
 
 def _task(name: str) -> Task:
-    if not isinstance(name, str) or name not in TASKS:
-        raise InputError(f"unknown LongBench-E task {name!r}; choose one of {', '.join(TASKS)}.")
+    check_choice(name, "LongBench-E task", TASKS)
     return TASKS[name]
 
 
@@ -106,34 +93,36 @@ _TaskFile.add_constructor("!function", lambda loader, node: node.value)
 
 
 @functools.cache
-def _template(task: str) -> str:
-    """The benchmark's template of a task, with {context} and {input}, from the installed lm-eval.
+def _templates() -> dict[str, str]:
+    """The benchmark's template of each task, with {context} and {input}, from the installed lm-eval.
 
     lm-eval has the benchmark's wording but not its white space. The white space is restored, and a hash checks the
     result.
+
+    Raises:
+        InputError: another lm-eval than the pinned one is installed, and words a task otherwise.
     """
-    package = importlib.util.find_spec("lm_eval")
-    if package is None or not package.submodule_search_locations:
-        raise InputError("the package lm-eval that carries LongBench's prompts is not installed; run `make env`.")
-    file = Path(package.submodule_search_locations[0]) / "tasks" / "longbench" / f"{task}_e.yaml"
-    text = yaml.load(file.read_text(encoding="utf-8"), _TaskFile)["doc_to_text"] if file.is_file() else ""
-    text = text.replace("{{context}}", "{context}").replace("{{question}}", "{input}")
-    if task in ("triviaqa", "samsum"):
-        text = text.replace("{context}\n{input}", "{context}\n\n{input}")
-    text += {"synthetic": " ", "code": "\n"}.get(TASKS[task].kind, "")
-    if hashlib.sha256(text.encode()).hexdigest() != _TEMPLATE_SHA256[task]:
+    templates = {}
+    for name, task in TASKS.items():
+        # The package's files are found without importing it, which takes seconds.
+        file = importlib.metadata.distribution("lm_eval").locate_file(f"lm_eval/tasks/longbench/{name}_e.yaml")
+        text = yaml.load(Path(str(file)).read_text(encoding="utf-8"), _TaskFile)["doc_to_text"]
+        text = text.replace("{{context}}", "{context}").replace("{{question}}", "{input}")
+        if name in ("triviaqa", "samsum"):
+            text = text.replace("{context}\n{input}", "{context}\n\n{input}")
+        templates[name] = text + {"synthetic": " ", "code": "\n"}.get(task.kind, "")
+    if hashlib.sha256(json.dumps([*templates.values()]).encode()).hexdigest() != _TEMPLATES_SHA256:
         raise InputError(
-            f"the installed lm-eval words {task} unlike LongBench; run `make env` to install the pinned version."
+            "the installed lm-eval words LongBench's prompts otherwise; run `make env` for the pinned one."
         )
-    return text
+    return templates
 
 
 def prompt(task: str, sample: dict) -> str:
     """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat template."""
     parts = {key: sample.get(key) for key in ("context", "input")} if isinstance(sample, dict) else {}
-    if not parts or not all(isinstance(part, str) for part in parts.values()):
-        raise InputError("a sample has a context and an input, both text; give one as load returns them.")
-    return _template(_task(task).name).format(**parts)
+    check_texts([*parts.values()] or None, "a sample's context and input")
+    return _templates()[_task(task).name].format(**parts)
 
 
 def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
@@ -151,7 +140,7 @@ def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: i
     return "".join(tokenizer.decode(part, skip_special_tokens=True) for part in (tokens[:half], tokens[-half:]))
 
 
-def score(task: str, prediction: str, answers: Iterable[str], all_classes: list[str] | None = None) -> float:
+def score(task: str, prediction: str, answers: list[str], all_classes: list[str] | None = None) -> float:
     """The score of a prediction in 0…1: the best over the references.
 
     Args:
@@ -163,13 +152,9 @@ def score(task: str, prediction: str, answers: Iterable[str], all_classes: list[
     Raises:
         InputError: an unknown task, or arguments that are not text and lists of text.
     """
-    if not isinstance(prediction, str) or isinstance(answers, str) or not isinstance(answers, Iterable):
-        raise InputError("a score compares one text with a list of references; give those.")
-    answers = list(answers)
-    if not _is_texts(answers) or not (all_classes is None or _is_texts(all_classes)):
-        raise InputError("a reference or a class is not text; give lists of text.")
-    if all_classes is None and _task(task).metric == "classification":
-        raise InputError(f"{task} is scored against its classes; give the sample's all_classes.")
+    check_texts([prediction], "the prediction")
+    check_texts(answers, "the references")
+    check_texts(all_classes or [], "the classes")
     metric = METRICS[_task(task).metric]
     if TASKS[task].first_line:
         prediction = prediction.lstrip("\n").split("\n")[0]
@@ -179,23 +164,24 @@ def score(task: str, prediction: str, answers: Iterable[str], all_classes: list[
 # ---- samples
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+class Sample(TypedDict):
+    """A sample in the benchmark's schema.
+
+    Attributes:
+        length: of the context, in words.
+        answers: the references; some files give a count as a number.
+        all_classes: the class names of a classification task.
+    """
+
+    input: str
+    context: str
+    answers: Annotated[list[str | int | float], Field(min_length=1)]
+    length: NonNegativeInt
+    all_classes: list[str] | None
+    _id: str
 
 
-def _is_answers(value: object) -> bool:
-    """A list of references: text, or numbers, since some files give a count as a number."""
-    return isinstance(value, list) and all(type(one) in (str, int, float) for one in value)
-
-
-_SCHEMA: dict[str, tuple[Callable[[object], bool], str]] = {
-    "input": (lambda value: isinstance(value, str), "text"),
-    "context": (lambda value: isinstance(value, str), "text"),
-    "answers": (_is_answers, "a list of references"),
-    "length": (lambda value: type(value) is int and value >= 0, "a whole number of words"),
-    "all_classes": (lambda value: value is None or _is_texts(value), "a list of text, or null"),
-    "_id": (lambda value: isinstance(value, str), "text"),
-}
+_SAMPLE = TypeAdapter(Sample)
 
 
 def load(task: str, data: str | Path | None = None) -> list[dict]:
@@ -263,7 +249,7 @@ def _unformatted(task: str, row: dict) -> dict:
     The copy (made for NVIDIA's kvpress) has the template filled in already and cut in three: `context`, `question`
     and `answer_prefix`. Filling the template with those again, as lm-eval does, would give the instructions twice.
     """
-    head, rest = _template(task).split("{context}")
+    head, rest = _templates()[task].split("{context}")
     middle, _, tail = rest.partition("{input}")
     context, question = row["context"], row["question"]
     # In few-shot tasks the prefix is the end of the input; it was cut off only where no white space followed.
@@ -283,21 +269,17 @@ def _unformatted(task: str, row: dict) -> dict:
     )
 
 
-def _checked(task: str, row: dict, where: str) -> dict:
-    """The row's schema keys, checked; other keys are dropped."""
-    if not isinstance(row, dict):
-        raise InputError(f"{where} is not a JSON object; a sample is one with the keys {', '.join(_SCHEMA)}.")
-    for key, (fits, wanted) in _SCHEMA.items():
-        if key not in row:
-            raise InputError(f"{where} has no {key!r}; a sample has the keys {', '.join(_SCHEMA)}.")
-        if not fits(row[key]):
-            kind = type(row[key]).__name__
-            raise InputError(f"{where} has a {key!r} of type {kind} that is not {wanted}; see LongBench's schema.")
-    if not row["answers"]:
-        raise InputError(f"{where} has no answers; give at least one reference.")
-    if TASKS[task].metric == "classification" and not row["all_classes"]:
+def _checked(task: str, row: object, where: str) -> dict:
+    """The row's schema keys, checked, its answers as text; other keys are dropped."""
+    try:
+        sample = _SAMPLE.validate_python(row, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "all of it"
+        raise InputError(f"{where} is not a sample of LongBench: {first['msg']} ({place}); see its schema.") from error
+    if TASKS[task].metric == "classification" and not sample["all_classes"]:
         raise InputError(f"{where} has no 'all_classes'; {task} is scored against them.")
-    return {**{key: row[key] for key in _SCHEMA}, "answers": [str(answer) for answer in row["answers"]]}
+    return {**sample, "answers": [str(answer) for answer in sample["answers"]]}
 
 
 # ---- averages
@@ -347,4 +329,8 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict:
             mean = float(np.mean([buckets[each]["mean"] for each in over]))
             count = sum(buckets[each]["n"] for each in over)
             averages[name] = resampled_interval(mean, np.mean([resampled[each] for each in over], axis=0), count)
-    return {"tasks": {task: found for task, found in tasks.items() if found}, "buckets": buckets, "averages": averages}
+    return {
+        "tasks": {task: scored for task, scored in tasks.items() if scored},
+        "buckets": buckets,
+        "averages": averages,
+    }

@@ -24,7 +24,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.defaults import DEFAULT_OTHER_SEED
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from core.errors import InputError, NonFiniteError
+from core.errors import InputError, NonFiniteError, check_choice, check_whole
 from eval.intervals import mean_interval, mean_of_means
 from eval.log_likelihood import SharedPrefixLM
 from eval.open_llm_files import TASKS, downloaded, local, read
@@ -48,12 +48,10 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
     Raises:
         InputError: the name is unknown, there are too many shots, or the documents cannot be read.
     """
-    if not isinstance(name, str) or name not in TASKS:
-        raise InputError(f"unknown benchmark {name!r}; choose one of {', '.join(TASKS)}.")
+    check_choice(name, "benchmark", TASKS)
     benchmark = TASKS[name]
     shots = benchmark.shots if shots is None else shots
-    if not 0 <= shots <= benchmark.shots:
-        raise InputError(f"{benchmark.title} is run with 0 to {benchmark.shots} shots; {shots} were asked for.")
+    check_whole(shots, f"the number of shots of {benchmark.title}", 0, benchmark.shots)
 
     # Read this folder only: indexing all of lm-eval's 14,000 tasks takes 15 s.
     folder = Path(lm_eval.tasks.__file__).parent / benchmark.folder
@@ -89,8 +87,7 @@ def documents(name: str, data: Path | None = None, limit: int | None = None, see
     keys = [key for key, _, _ in _rows(load(name, data))]
     if limit is None or limit >= len(keys):
         return keys
-    if limit < 1:
-        raise InputError(f"a limit of {limit} documents leaves nothing to score; give 1 or more.")
+    check_whole(limit, "the limit of documents", 1)
     edges = np.linspace(0, len(keys), limit + 1).astype(int)
     return [keys[row] for row in np.random.default_rng(seed).integers(edges[:-1], edges[1:])]
 
@@ -117,7 +114,6 @@ def evaluate(
     data: Path | None = None,
     batch_size: int = 8,
     shots: int | None = None,
-    progress: Callable[[int], object] = lambda documents: None,
 ) -> Iterator[tuple[str, dict]]:
     """Score documents one by one, in the benchmark's order.
 
@@ -133,7 +129,6 @@ def evaluate(
         keys: the keys to score, from :func:`documents`.
         data, shots: see :func:`load`.
         batch_size: how many answers to one document are read side by side; changes memory, not scores.
-        progress: called with the number of documents scored, after each chunk of 16.
 
     Yields:
         (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt before any cut}).
@@ -159,7 +154,6 @@ def evaluate(
             if not np.isfinite(score):  # mc2, if all answers are too improbable for float64
                 raise NonFiniteError(f"the score of {key} is not finite")
             yield key, {"score": score, "tokens": len(lm.tok_encode(requests[0].args[0]))}
-        progress(len(chunk))
 
 
 def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerBase
 
-from core.errors import InputError, check_number, check_whole
+from core.errors import InputError, check_number, check_texts, check_whole
 
 # The paper's prompt (Figure 9), each line of it ending in a newline.
 _INTRODUCTION = (
@@ -50,9 +50,7 @@ def sample(tokenizer: PreTrainedTokenizerBase, length: int, depth: float, seed: 
     """
     check_whole(length, "the length in tokens", 1)
     check_whole(seed, "the seed", 0)
-    check_number(depth, "the depth")
-    if not 0 <= depth <= 1:
-        raise InputError(f"the depth is {depth}; give a share from 0 (first) to 1 (last).")
+    check_number(depth, "the depth, a share from 0 (first) to 1 (last),", least=0, most=1)
     answer = str(random.Random(f"{length} {depth} {seed}").randint(10000, 99999))
 
     def prompt(fillers: int) -> str:
@@ -78,7 +76,5 @@ def sample(tokenizer: PreTrainedTokenizerBase, length: int, depth: float, seed: 
 
 def score(prediction: str, answer: str) -> float:
     """1 if the first run of digits in the prediction is the key, else 0."""
-    if not isinstance(prediction, str) or not isinstance(answer, str):
-        raise InputError("a score compares two texts; give the prediction and the key as text.")
-    found = re.search(r"\d+", prediction)
-    return float(found is not None and found.group() == answer)
+    check_texts([prediction, answer], "the prediction and the key")
+    return float(re.findall(r"\d+", prediction)[:1] == [answer])

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from core.errors import InputError, NonFiniteError, check_whole
+from core.errors import InputError, NonFiniteError, check_choice, check_whole
 from eval.position_loss import CHUNK, position_losses, token_losses
 
 CONVENTIONS = ("token", "window")
@@ -37,17 +37,17 @@ def windows(tokens: int, length: int, stride: int) -> list[tuple[int, int, int]]
     """
     for value, name in ((tokens, "the text's tokens"), (length, "the window's tokens"), (stride, "the stride")):
         check_whole(value, name, 1)
-    if not 1 <= stride < length:
+    if stride >= length:
         raise InputError(f"the stride is {stride} and the window {length} tokens; the stride must be shorter.")
-    made, scored = [], 1
+    spans, scored = [], 1
     for begin in range(0, tokens, stride):
         end = min(begin + length, tokens)
         if end > scored:
-            made.append((begin, end, scored))
+            spans.append((begin, end, scored))
         scored = end
         if end == tokens:
             break
-    return made
+    return spans
 
 
 @torch.inference_mode()
@@ -93,8 +93,7 @@ def _head_is_last(model: PreTrainedModel) -> bool:
 
 def perplexity(losses: list[np.ndarray], convention: str = "token") -> float:
     """The perplexity of windows' losses by a convention; InputError if it is unknown or a window has no losses."""
-    if convention not in CONVENTIONS:
-        raise InputError(f"unknown convention {convention!r}; choose one of {', '.join(CONVENTIONS)}.")
+    check_choice(convention, "convention", CONVENTIONS)
     if not len(losses) or not all(map(len, losses)):
         raise InputError("a window scores no token, so it has no perplexity; give windows that score some.")
     if convention == "window":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from transformers import DynamicCache, PreTrainedModel
@@ -15,9 +13,7 @@ CHUNK = 1024
 
 
 @torch.inference_mode()
-def position_losses(
-    model: PreTrainedModel, tokens: torch.Tensor, progress: Callable[[int], object] = lambda positions: None
-) -> np.ndarray:
+def position_losses(model: PreTrainedModel, tokens: torch.Tensor) -> np.ndarray:
     """−ln p(token m+1 | tokens 0 … m) in nats for every position m.
 
     The text is read in chunks of 1024 tokens over a key-value cache, so that logits exist for one chunk at a time.
@@ -26,7 +22,6 @@ def position_losses(
     Args:
         model: a causal language model.
         tokens: token ids, int64 [length + 1].
-        progress: called with the number of positions scored, after each chunk.
 
     Returns:
         float64 array [length].
@@ -46,7 +41,6 @@ def position_losses(
             inputs = tokens[start : start + len(targets)]
             logits = model(inputs[None], past_key_values=cache, use_cache=True).logits[0]
             losses.append(token_losses(logits, targets, start))
-            progress(len(targets))
     return np.concatenate(losses)
 
 

@@ -6,13 +6,12 @@ Prompts come from eval/ruler_scripts.py, which is not thread-safe.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from core.errors import InputError, check_whole, is_whole
+from core.errors import InputError, check_choice, check_texts, check_whole
 from eval import ruler_scripts as scripts
 from eval.intervals import accuracy_interval
 
@@ -61,7 +60,7 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
     Args:
         task: a name in TASKS.
         length: the evaluation length in tokens, for the prompt and the generated tokens together.
-        tokenizer: a Hugging Face tokenizer, or the directory or hub name of one.
+        tokenizer: a Hugging Face tokenizer.
         count: how many samples; the question answering tasks have 5928 (qa_1) and 7405 (qa_2).
         seed: seeds the script's random generators; the benchmark uses 42.
 
@@ -74,36 +73,50 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
             too short for the task with this tokenizer.
     """
     spec = _task(task)
-    if not is_whole(count) or count < 1:
-        raise InputError(f"{count} samples were asked of RULER's {task}; ask for at least 1.")
-    check_whole(length, "the length in tokens", 1)
-    check_whole(seed, "the seed", 0)
-    length, count, seed = int(length), int(count), int(seed)
-    if isinstance(tokenizer, str | Path):
-        from transformers import AutoTokenizer  # imported here, because scoring and aggregation do not need it
-
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(tokenizer)
-        except (OSError, ValueError) as error:
-            raise InputError(f"there is no tokenizer at {tokenizer}; give its directory or its hub name.") from error
-
+    length = check_whole(length, "the length in tokens", 1)
+    count = check_whole(count, "the number of samples", 1)
+    seed = check_whole(seed, "the seed", 0)
     try:
-        return _fill(spec, length, tokenizer, count, seed)
-    except scripts.TooShort as error:
-        hint = _enough(error, length, lambda longer: _fill(spec, longer, tokenizer, count, seed))
+        samples, budget = _samples_within(length, spec, tokenizer, count, seed), length
+        while over := [s["index"] for s in samples if s["length"] + spec.tokens_to_generate > length]:
+            budget -= spec.tokens_to_generate
+            shorter = _samples_within(budget, spec, tokenizer, count, seed)
+            for index in over:
+                samples[index] = shorter[index]
+        return samples
+    except scripts.TooShort:
         raise InputError(
             f"RULER's {task} does not fit in {length} tokens with this tokenizer, the {spec.tokens_to_generate} "
-            f"generated ones included ({hint}); evaluate it at a greater length or leave the task out."
+            "generated ones included; evaluate it at a greater length or leave the task out."
         ) from None
+
+
+def _samples_within(budget: int, task: Task, tokenizer, count: int, seed: int) -> list[dict]:
+    """The samples that the script makes for a length of `budget` tokens; scripts.TooShort if there are none."""
+    rows = scripts.generate(task.name, budget, task.tokens_to_generate, tokenizer, count, seed)
+    # A script may run even if there is no room for what it asks about.
+    if task.metric == "all" and not all(
+        row["outputs"] and all(reference in row["input"] for reference in row["outputs"]) for row in rows
+    ):
+        raise scripts.TooShort
+    return [
+        {
+            "index": index,  # ours, because some versions of the needle script write the needle's place here
+            "prompt": row["input"],
+            "references": list(row["outputs"]),
+            "length": len(tokenizer(row["input"]).input_ids),
+        }
+        for index, row in enumerate(rows)
+    ]
 
 
 def score(task: str, prediction: str, references: list[str]) -> float:
     """The package's metric for one sample, 0 … 1; it ignores case."""
     _task(task)
-    if not isinstance(prediction, str) or not isinstance(references, list | tuple) or not references:
-        raise InputError("a score compares one text with a list of references; give those.")
-    if not all(isinstance(reference, str) for reference in references):
-        raise InputError("a reference is not text; give a list of text.")
+    check_texts([prediction], "the prediction")
+    check_texts(references, "the references")
+    if not references:
+        raise InputError("there are no references to find in the prediction; give at least one.")
     metrics = scripts.module("eval.synthetic.constants").TASKS[scripts.recipes()[task]["task"]]
     # The package turns control characters into line ends before it scores.
     printable = "".join("\n" if character < " " else character for character in prediction.strip()).strip()
@@ -167,49 +180,5 @@ def _percent(scores: list[list[np.ndarray]]) -> dict:
 
 
 def _task(name: str) -> Task:
-    if not isinstance(name, str) or name not in TASKS:
-        raise InputError(f"unknown RULER task {name!r}; choose from {', '.join(TASKS)}.")
+    check_choice(name, "RULER task", TASKS)
     return TASKS[name]
-
-
-def _enough(error: scripts.TooShort, length: int, fill: Callable[[int], object]) -> str:
-    """A hint for the error: a length that is enough for the task, found by trying a few."""
-    for _ in range(8):
-        # One token more than needed: if a prompt fits exactly, the scripts look for a larger one.
-        length = max(error.least + 1, length + 32)
-        try:
-            fill(length)
-        except scripts.TooShort as again:
-            error = again
-        else:
-            return f"{length} are enough for these samples"
-    return f"{length} are too few as well"
-
-
-def _fill(task: Task, length: int, tokenizer, count: int, seed: int) -> list[dict]:
-    """The samples of :func:`samples`, none longer than `length`; scripts.TooShort if there are none."""
-
-    def made_for(budget: int) -> list[dict]:
-        rows = scripts.generate(task.name, budget, task.tokens_to_generate, tokenizer, count, seed)
-        # A script may run even if there is no room for what it asks about.
-        if task.metric == "all" and not all(
-            row["outputs"] and all(x in row["input"] for x in row["outputs"]) for row in rows
-        ):
-            raise scripts.TooShort()
-        return [
-            {
-                "index": index,  # ours, because some versions of the needle script write the needle's place here
-                "prompt": row["input"],
-                "references": list(row["outputs"]),
-                "length": len(tokenizer(row["input"]).input_ids),
-            }
-            for index, row in enumerate(rows)
-        ]
-
-    rows, budget = made_for(length), length
-    while over := [row["index"] for row in rows if row["length"] + task.tokens_to_generate > length]:
-        budget -= task.tokens_to_generate
-        shorter = made_for(budget)
-        for index in over:
-            rows[index] = shorter[index]
-    return rows

@@ -34,10 +34,7 @@ TRIES = 200  # a script shrinks a prompt until it fits, endlessly if none does; 
 
 
 class TooShort(Exception):
-    """No prompt of the task fits; `least` is the least number of tokens that it needs, 0 if unknown."""
-
-    def __init__(self, least: int = 0):
-        self.least = least
+    """No prompt of the task fits."""
 
 
 def generate(recipe: str, length: int, generated: int, tokenizer, count: int, seed: int) -> list[dict]:
@@ -57,11 +54,10 @@ def generate(recipe: str, length: int, generated: int, tokenizer, count: int, se
     script_name, options = recipes()[recipe]["task"], recipes()[recipe]["args"]
     parts = module("data.synthetic.constants").TASKS[script_name]
     template = parts["template"] + parts["answer_prefix"]
-    least = len(tokenizer.tokenize(template)) + generated
-    if script_name == "freq_words_extraction":  # it makes up length // 50 words and needs four of them
-        least = max(least, 200)
-    if length < least:
-        raise TooShort(least)
+    # freq_words_extraction makes up length // 50 words and needs four of them.
+    least = 200 if script_name == "freq_words_extraction" else 0
+    if length < max(least, len(tokenizer.tokenize(template)) + generated):
+        raise TooShort
 
     arguments = {
         "save_name": recipe,
@@ -73,7 +69,7 @@ def generate(recipe: str, length: int, generated: int, tokenizer, count: int, se
         "template": template,
         **options,
     }
-    supervisor = _Supervisor(tokenizer, length, generated)
+    supervisor = _Supervisor(tokenizer)
     with tempfile.TemporaryDirectory() as directory, _process_state():
         script = _load(script_name, arguments | {"save_dir": directory}, supervisor)
         questions = getattr(script, "QAS", None)
@@ -89,17 +85,10 @@ class _Supervisor:
     that does not end, this gives the script an empty text, which fits, and `stopped` holds the reason.
     """
 
-    def __init__(self, tokenizer, length: int, tokens_to_generate: int):
+    def __init__(self, tokenizer):
         self.tokenizer = tokenizer
-        self.length = length
-        self.tokens_to_generate = tokens_to_generate
         self.stopped: BaseException | None = None
         self.tries: int | None = None  # for the current sample; None while the script searches for a size that fits
-        self.sizes: list[int] = []  # tokens of each prompt measured since that search or sample began
-        self.smallest = 0  # tokens of the first prompt of the search
-        self.example = 0  # tokens of vt's worked example, which it measures apart from the prompt
-        self.making = False  # whether the script's own function runs, in which fwe measures too
-        self.made = False  # whether a prompt was made but not yet measured
 
     def run(self, script: Any) -> list[dict]:
         """The rows that the script would have written to its file."""
@@ -120,25 +109,22 @@ class _Supervisor:
 
     def each(self, indices: Iterable[int]) -> Iterator[int]:
         """Replaces the script's progress bar, to know when a sample begins."""
-        self.smallest = self.sizes[0] if self.sizes else 0
         for index in indices:
-            self.tries, self.sizes = 0, []
+            self.tries = 0
             yield index
-        self.tries, self.sizes = None, []
+        self.tries = None
 
     def generate_input_output(self, *arguments, **options) -> tuple:
         """Replaces the script's function of this name, which makes a prompt of a given size and its references."""
         if self.tries is not None:
             self.tries += 1
             if self.tries > TRIES and self.stopped is None:
-                least = min(self.sizes, default=self.smallest) + self.example + self.tokens_to_generate
-                self.stopped = TooShort(least)
+                self.stopped = TooShort()
             if self.stopped is not None:
                 return "", []
             # The size is the last argument (except in vt, which fails by itself). An essay needs at least one word.
             if arguments[-1] < 1:
                 raise ValueError("nothing to hide the needle in")
-        self.making = True
         try:
             return self.make(*arguments, **options)
         except KeyboardInterrupt as interrupt:
@@ -146,28 +132,16 @@ class _Supervisor:
                 raise
             self.stopped = interrupt
             return "", []
-        finally:
-            self.making, self.made = False, True
 
     def text_to_tokens(self, text: str) -> range:
         """Replaces the package's tokenizer; the scripts only use the number of tokens."""
         try:
-            size = len(self.tokenizer.tokenize(text))
+            return range(len(self.tokenizer.tokenize(text)))
         except BaseException as error:
             if self.tries is None:
                 raise
-            self.stopped, size = error, 0
-        if self.making:
-            return range(size)
-        if self.made:
-            self.sizes.append(size)
-        else:
-            self.example = size
-            least = size + self.tokens_to_generate
-            if least > self.length:  # then an empty prompt would not fit either
-                raise TooShort(least)
-        self.made = False
-        return range(size)
+            self.stopped = error
+            return range(0)
 
 
 _STAND_INS = ("constants", "tokenizer", f"{PACKAGE}.data.tokenizer")

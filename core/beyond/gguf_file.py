@@ -5,14 +5,13 @@ For some architectures llama.cpp divides the inverse frequency θ_i by entry i o
 YaRN, and every other method is refused. Entry i is dimension pair i: GGUF permutes a Llama's rows of W_q and W_k so
 that the two dimensions of a pair are adjacent, and keeps the order of the pairs.
 
-Layout of a file: header, metadata, one entry per tensor, the tensors' data. Additions come last in each part, so
-everything else is copied unchanged. Source: the specification of GGUF 3, docs/gguf.md in the repository of ggml.
+Files are read and written by the package gguf. Source: the specification of GGUF 3, docs/gguf.md in the repository of
+ggml.
 """
 
 from __future__ import annotations
 
 import os
-import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,6 @@ TAKES_LISTS = ("phi3",)  # by rope_factors_long.weight and rope_factors_short.we
 # These take only a common divisor, another base or YaRN; given a tensor of factors, they do not load.
 TAKES_KEYS = ("qwen2", "qwen2moe", "qwen3", "stablelm", "olmo", "olmo2", "gemma", "gemma2", "starcoder2", "command-r",
               "smollm3", "seed_oss", "glm4", "phi2", "gptneox")  # fmt: skip
-_COPIED_AT_ONCE = 2**24  # bytes
 
 
 def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: str, factor: float, **options) -> Path:
@@ -52,9 +50,9 @@ def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: st
     reader = _read(Path(source))
     geometry = _unscaled(reader, source)
     scaling = rope.scale(geometry, method, factor, **options)
-    keys, tensors = _told(_architecture(reader), geometry, scaling, factor)
+    keys, tensors = _additions(_architecture(reader), geometry, scaling, factor)
     with files.new(Path(output)) as partial:
-        _write(reader, Path(source), partial, keys, tensors)
+        _write(reader, partial, keys, tensors)
     return Path(output)
 
 
@@ -65,14 +63,14 @@ def gguf_scaling(file: str | os.PathLike) -> tuple[RopeGeometry, RopeScaling]:
         InputError: the file holds no such tensor.
     """
     reader = _read(Path(file))
-    found = [tensor.data for tensor in reader.tensors if tensor.name == FREQS]
-    if not found:
+    divisors = [tensor.data for tensor in reader.tensors if tensor.name == FREQS]
+    if not divisors:
         raise InputError(f"{file} holds no {FREQS}; give a file that core.beyond.gguf_file.extend_gguf wrote.")
     geometry = _geometry(reader, file)
     name = f"{_architecture(reader)}.rope.scaling"
     original = _value(reader, f"{name}.original_context_length", geometry.context_length)
     geometry = replace(geometry, context_length=int(original))
-    inv_freq = geometry.inv_freq / np.asarray(found[0], dtype=np.float64)
+    inv_freq = geometry.inv_freq / np.asarray(divisors[0], dtype=np.float64)
     attention_factor = float(_value(reader, f"{name}.attn_factor", 1.0))
     return geometry, RopeScaling(inv_freq, attention_factor, np.zeros(geometry.pairs, dtype=bool))
 
@@ -83,24 +81,9 @@ def dequantised(source: str | os.PathLike, output: str | os.PathLike) -> Path:
     Raises:
         InputError: the file is missing, or `output` exists.
     """
-    reader, copied = _read(Path(source)), set(gguf.GGUFValueType) - {gguf.GGUFValueType.ARRAY}
+    reader = _read(Path(source))
     with files.new(Path(output)) as partial:
-        writer = gguf.GGUFWriter(partial, _architecture(reader))
-        for field in reader.fields.values():
-            known = field.types[0] in copied or len(field.types) > 1  # an empty array has no type
-            if known and not field.name.startswith(("GGUF.", "general.architecture", "general.alignment")):
-                writer.add_key_value(field.name, field.contents(), field.types[0], field.types[-1])
-        writer.kv_data[0].pop("general.file_type", None)
-        writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-        for tensor in reader.tensors:
-            shape = tuple(map(int, reversed(tensor.shape)))
-            writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), 4 * tensor.n_elements)
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_ti_data_to_file()
-        for tensor in reader.tensors:
-            writer.write_tensor_data(gguf.dequantize(tensor.data, tensor.tensor_type).astype(np.float32))
-        writer.close()
+        _write(reader, partial, {"general.file_type": int(gguf.LlamaFileType.ALL_F32)}, {}, float32=True)
     return Path(output)
 
 
@@ -168,7 +151,7 @@ def _unscaled(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometr
     return geometry
 
 
-def _told(
+def _additions(
     architecture: str, geometry: RopeGeometry, scaling: RopeScaling, factor: float
 ) -> tuple[dict[str, int | float | str], dict[str, np.ndarray]]:
     """The keys and the float32 tensors [pairs] that make llama.cpp apply a scaling.
@@ -206,52 +189,40 @@ def _told(
 
 def _write(
     reader: gguf.GGUFReader,
-    source: Path,
     target: Path,
     keys: dict[str, int | float | str],
     tensors: dict[str, np.ndarray],
+    float32: bool = False,
 ) -> None:
-    """Write the file with these keys set and these tensors added."""
-    fields = [field for field in reader.fields.values() if not field.name.startswith("GGUF.")]
-    entries = reader.tensors[0].field.offset
-    ends = [field.offset for field in fields[1:]] + [entries]
-    held = {field.name: reader.data[field.offset : end].tobytes() for field, end in zip(fields, ends)}
-    held |= {key: _pack_key(key, value) for key, value in keys.items()}
-
-    last = max(reader.tensors, key=lambda tensor: tensor.data_offset)
-    length = last.data_offset + last.n_bytes - reader.data_offset
-    place, added = _aligned(length, reader.alignment), b""
-    for name, values in tensors.items():
-        kind = gguf.GGMLQuantizationType.F32
-        added += _pack_string(name) + struct.pack("<IQIQ", 1, len(values), kind, place)
-        place = _aligned(place + values.nbytes, reader.alignment)
-    end = entries + sum(part.nbytes for tensor in reader.tensors for part in tensor.field.parts)
-    header = struct.pack("<IIQQ", gguf.GGUF_MAGIC, gguf.GGUF_VERSION, len(reader.tensors) + len(tensors), len(held))
-
-    with open(source, "rb") as given, open(target, "wb") as made:
-        made.write(header + b"".join(held.values()) + reader.data[entries:end].tobytes() + added)
-        made.write(bytes(_aligned(made.tell(), reader.alignment) - made.tell()))
-        given.seek(reader.data_offset)
-        made.writelines(given.read(min(length - start, _COPIED_AT_ONCE)) for start in range(0, length, _COPIED_AT_ONCE))
-        for values in tensors.values():
-            made.write(bytes(_aligned(made.tell(), reader.alignment) - made.tell()))
-            made.write(values.tobytes())
-        made.write(bytes(_aligned(made.tell(), reader.alignment) - made.tell()))
-
-
-def _aligned(offset: int, alignment: int) -> int:
-    return -(-int(offset) // int(alignment)) * int(alignment)
-
-
-def _pack_key(key: str, value: int | float | str) -> bytes:
-    """A key with a string, a float32 or a uint32, the types that llama.cpp expects of the keys written here."""
+    """Write the file with these keys set and these tensors added; its own tensors as they are, or in float32."""
     types = gguf.GGUFValueType
-    if isinstance(value, str):
-        return _pack_string(key) + struct.pack("<I", types.STRING) + _pack_string(value)
-    whole = isinstance(value, int)
-    return _pack_string(key) + struct.pack("<II" if whole else "<If", types.UINT32 if whole else types.FLOAT32, value)
-
-
-def _pack_string(text: str) -> bytes:
-    encoded = text.encode()
-    return struct.pack("<Q", len(encoded)) + encoded
+    kinds = {str: types.STRING, int: types.UINT32, float: types.FLOAT32}
+    fields = {
+        field.name: (field.contents(), field.types[0], field.types[-1])
+        for field in reader.fields.values()
+        if not field.name.startswith("GGUF.") and field.types != [types.ARRAY]  # an empty array has no type
+    }
+    fields |= {key: (value, kinds[type(value)], kinds[type(value)]) for key, value in keys.items()}
+    del fields["general.architecture"]  # which the writer states
+    writer = gguf.GGUFWriter(target, _architecture(reader))
+    writer.data_alignment = reader.alignment
+    for key, field in fields.items():
+        writer.add_key_value(key, *field)
+    for tensor in reader.tensors:
+        if float32:
+            shape = tuple(map(int, reversed(tensor.shape)))
+            writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), 4 * tensor.n_elements)
+        else:
+            data = tensor.data
+            writer.add_tensor_info(tensor.name, data.shape, data.dtype, data.nbytes, tensor.tensor_type)
+    for name, values in tensors.items():
+        writer.add_tensor_info(name, values.shape, values.dtype, values.nbytes)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    for tensor in reader.tensors:
+        same, kind = tensor.data, tensor.tensor_type
+        writer.write_tensor_data(gguf.dequantize(same, kind).astype(np.float32) if float32 else same)
+    for values in tensors.values():
+        writer.write_tensor_data(values)
+    writer.close()

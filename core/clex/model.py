@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from transformers import PreTrainedModel
 from .. import files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
+from ..huggingface.configuration import text_config
 from ..huggingface.embedding import apply_scaling, rope_geometry, rotary_modules
 from .rotary import MAX_FACTOR, ClexRotaryEmbedding, Draws, cos_sin
 
@@ -56,13 +57,10 @@ def install(
         InputError: the weights are missing or belong to another geometry, the model's embedding is unlike Llama's, or
             the factor is too large.
     """
-    found = rotary_modules(model)
-    if len(found) != 1 or not _is_llama_style(found[0][2]):
+    stock = [rotary for _, _, rotary in rotary_modules(model)]
+    if len(stock) != 1 or not _is_llama_style(stock[0]):
         raise InputError(f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX needs.")
-    if weights is None:
-        rotary = ClexRotaryEmbedding(found[0][2], geometry, max_factor)
-    else:
-        rotary = read(weights, geometry)
+    rotary = ClexRotaryEmbedding(stock[0], geometry, max_factor) if weights is None else read(weights, geometry)
     static = rotary.scaling(factor)
     remove(model)
     ((parent, name, rotary.stock),) = rotary_modules(model)
@@ -88,7 +86,7 @@ def restore(model: PreTrainedModel, directory: str | os.PathLike) -> PreTrainedM
     """Make the scale of a loaded export follow the input's length again, if CLEX weights lie in its directory."""
     if (Path(directory) / FILE).is_file():
         geometry = rope_geometry(model)
-        longer = model.config.get_text_config(decoder=True).max_position_embeddings
+        longer = text_config(model.config).max_position_embeddings
         install(model, geometry, longer / geometry.context_length, weights=directory)
     return model
 
@@ -104,7 +102,7 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
         yield
         return
     parent, name, rotary = place
-    factor = model.config.get_text_config(decoder=True).max_position_embeddings / rotary.geometry.context_length
+    factor = text_config(model.config).max_position_embeddings / rotary.geometry.context_length
     apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
     setattr(parent, name, rotary.stock)
     try:
@@ -119,39 +117,35 @@ def factor_for(model: nn.Module, length: int) -> int:
     return place[2].factor_at(length) if place else 1
 
 
-@contextmanager
-def at_length(model: nn.Module, length: int) -> Iterator[None]:
+def at_length(model: nn.Module, length: int) -> AbstractContextManager[None]:
     """Inside the context, every evaluation pass has the scale of an input of `length` tokens.
 
     A model without CLEX stays as it is.
     """
-    place = _place(model)
-    if place is None:
-        yield
-        return
-    rotary = place[2]
-    before, rotary.pinned = rotary.pinned, rotary.factor_at(length)
-    try:
-        yield
-    finally:
-        rotary.pinned = before
+    return _setting(model, "pinned", lambda rotary: rotary.factor_at(length))
 
 
-@contextmanager
-def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> Iterator[None]:
+def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> AbstractContextManager[None]:
     """Inside the context, row r of every training pass has the t and positions drawn for sample `samples[r]`.
 
     A model without CLEX stays as it is.
     """
-    place = _place(model)
-    if place is None:
+    return _setting(model, "drawn", lambda rotary: partial(draws.of, samples))
+
+
+@contextmanager
+def _setting(model: nn.Module, attribute: str, value: Callable[[ClexRotaryEmbedding], object]) -> Iterator[None]:
+    """Inside the context, an attribute of the model's CLEX embedding has another value."""
+    if (place := _place(model)) is None:
         yield
         return
-    place[2].drawn = partial(draws.of, samples)
+    rotary = place[2]
+    before = getattr(rotary, attribute)
+    setattr(rotary, attribute, value(rotary))
     try:
         yield
     finally:
-        place[2].drawn = None
+        setattr(rotary, attribute, before)
 
 
 def narrow(model: nn.Module, dtype: torch.dtype) -> None:
@@ -201,8 +195,8 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
     if not file.is_file():
         raise InputError(f"no CLEX weights at {file}; train them with `python -m experiments.finetune --method clex`.")
     try:
-        with safetensors.safe_open(file, "pt") as held:
-            up, down, metadata = held.get_tensor("up"), held.get_tensor("down"), held.metadata()
+        with safetensors.safe_open(file, "pt") as tensors:
+            up, down, metadata = tensors.get_tensor("up"), tensors.get_tensor("down"), tensors.metadata()
         trained_for = json.loads(metadata["trained_for"])
         trained, max_factor = RopeGeometry(**trained_for["geometry"]), int(trained_for["max_factor"])
     except (safetensors.SafetensorError, TypeError, KeyError, ValueError) as error:
@@ -236,5 +230,5 @@ def _is_llama_style(stock: nn.Module) -> bool:
         return False
     inv_freq, positions = stock.inv_freq, torch.arange(5, device=stock.inv_freq.device)[None]
     expected = stock.attention_scaling * cos_sin(positions, inv_freq)[0]
-    found = stock(torch.zeros(1, device=inv_freq.device), positions)[0]
-    return found.shape == expected.shape and torch.allclose(found, expected, atol=1e-5)
+    cos = stock(torch.zeros(1, device=inv_freq.device), positions)[0]
+    return cos.shape == expected.shape and torch.allclose(cos, expected, atol=1e-5)

@@ -42,7 +42,7 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
         InputError: the geometry has a single pair, for which NTK-aware scaling is not defined; the matrices have
             other shapes; or t is below 1.
     """
-    check_number(t, "the scaling factor t", 1)
+    check_number(t, "the scaling factor t", least=1)
     if geometry.pairs < 2:
         raise InputError("CLEX needs at least two pairs; this model rotates one. Use another method.")
     if up.ndim != 2 or up.shape[1] != geometry.pairs or down.shape != up.shape[::-1]:

@@ -117,15 +117,15 @@ class ClexRotaryEmbedding(nn.Module):
             cache = DynamicCache(config=model.config)
         position_ids = kwargs.get("position_ids")
         if position_ids is None:
-            given = [kwargs.get("input_ids"), kwargs.get("inputs_embeds"), *args]
-            inputs = next(tensor for tensor in given if tensor is not None)
+            tensors = (kwargs.get("input_ids"), kwargs.get("inputs_embeds"), *args)
+            inputs = next(tensor for tensor in tensors if tensor is not None)
             position_ids = cache.get_seq_length() + torch.arange(inputs.shape[1], device=inputs.device)[None]
         t, first = self.factor(position_ids), position_ids[:, :1]
         if cache.get_seq_length():
-            held = getattr(cache, "clex_factor", None) or self.pinned or self.factor_at(int(first.max()))
-            if held != t:
+            before = getattr(cache, "clex_factor", None) or self.pinned or self.factor_at(int(first.max()))
+            if before != t:
                 for layer in cache.layers:
-                    _turn_keys(layer, first, self.inv_freq(t) - self.inv_freq(held))
+                    _turn_keys(layer, first, self.inv_freq(t) - self.inv_freq(before))
         cache.clex_factor = t
         return args, kwargs | {"past_key_values": cache, "position_ids": position_ids}
 
@@ -144,7 +144,7 @@ class Draws:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._held: dict[int, Draw] = {}  # draws of the previous pass, which may be recomputed
+        self._kept: dict[int, Draw] = {}  # draws of the previous pass, which may be recomputed
         self._begin()
 
     def _begin(self) -> None:
@@ -154,16 +154,16 @@ class Draws:
 
     def of(self, samples: Sequence[int], draw: Callable[[torch.Generator], Draw]) -> list[Draw]:
         """The draws of these samples, made by `draw`; all samples of a run have the same length."""
-        if not self._held.keys() >= set(samples):
+        if not self._kept.keys() >= set(samples):
             if min(samples) < self._next:
                 self._begin()
-            self._held = {}
+            self._kept = {}
             for index in range(self._next, max(samples) + 1):
-                made = draw(self._generator)
+                drawn = draw(self._generator)
                 if index in samples:
-                    self._held[index] = made
+                    self._kept[index] = drawn
             self._next = max(samples) + 1
-        return [self._held[index] for index in samples]
+        return [self._kept[index] for index in samples]
 
 
 def cos_sin(positions: torch.Tensor, inv_freq: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

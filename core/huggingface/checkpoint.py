@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy as copies
 import json
 import os
+import shutil
 from pathlib import Path
 
 import torch
@@ -17,7 +18,6 @@ from .configuration import text_config
 from .embedding import rotary_modules
 
 WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
-_COPIED_AT_ONCE = 2**24  # bytes
 
 
 def read_config(source: Path) -> PreTrainedConfig:
@@ -77,20 +77,18 @@ def copy(source: Path, target: Path, link: bool = False, progress: bool = False)
     Raises:
         InputError: the file system cannot make the links.
     """
-    found = [file for file in sorted(source.rglob("*")) if file.is_file() and _comes_along(file.relative_to(source))]
-    total = sum(file.stat().st_size for file in found)
-    with tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, disable=not progress) as bar:
-        for file in found:
-            place = target / file.relative_to(source)
-            place.parent.mkdir(parents=True, exist_ok=True)
+    relative = [
+        file.relative_to(source) for file in sorted(source.rglob("*")) if file.is_file() and file.name != clex.FILE
+    ]
+    sizes = {file: (source / file).stat().st_size for file in relative if not any(p[0] == "." for p in file.parts[:-1])}
+    with tqdm(total=sum(sizes.values()), unit="B", unit_scale=True, unit_divisor=1024, disable=not progress) as bar:
+        for file, size in sizes.items():
+            (target / file).parent.mkdir(parents=True, exist_ok=True)
             if link and file.suffix in WEIGHTS:
-                _link(file, place)
-                bar.update(place.stat().st_size)
-                continue
-            with open(file, "rb") as read, open(place, "wb") as write:
-                while block := read.read(_COPIED_AT_ONCE):
-                    write.write(block)
-                    bar.update(len(block))
+                _link(source / file, target / file)
+            else:
+                shutil.copyfile(source / file, target / file)
+            bar.update(size)
 
 
 def _link(file: Path, place: Path) -> None:
@@ -101,10 +99,6 @@ def _link(file: Path, place: Path) -> None:
             f"cannot link {file.name} ({error.strerror}); give a directory on the checkpoint's file system, "
             "or copy without links."
         ) from error
-
-
-def _comes_along(file: Path) -> bool:
-    return file.name != clex.FILE and not any(part.startswith(".") for part in file.parts[:-1])
 
 
 def _missing_weights(source: Path) -> str | None:

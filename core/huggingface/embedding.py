@@ -94,7 +94,9 @@ def apply_scaling(
     for parent, name, rotary in rotary_modules(model):
         rebuilt = type(rotary)(config)
         _check(rebuilt, layer_type(config), scaling)
-        _fix(rebuilt, layer_type(config))
+        # Declared plain, so that no pass chooses between two equal lists of factors and all run the same operators.
+        layers = layer_type(config)
+        rebuilt.rope_type = "default" if layers is None else {**rebuilt.rope_type, layers: "default"}
         setattr(parent, name, _keep_float32(rebuilt).to(next(rotary.buffers()).device))
     return model
 
@@ -102,11 +104,12 @@ def apply_scaling(
 def differences(rotary: nn.Module, other: nn.Module) -> list[str]:
     """The names of the attention factors and buffers in which two embeddings of one class differ, to the last bit."""
     factors = [name for name in vars(rotary) if name.endswith("attention_scaling")]
-    found = [name for name in factors if getattr(rotary, name) != getattr(other, name)]
-    for name, buffer in rotary.named_buffers(recurse=False):
-        if not torch.equal(buffer.cpu().float(), other.get_buffer(name).float()):
-            found.append(name)
-    return found
+    buffers = [name for name, _ in rotary.named_buffers(recurse=False)]
+    return [name for name in factors if getattr(rotary, name) != getattr(other, name)] + [
+        name
+        for name in buffers
+        if not torch.equal(rotary.get_buffer(name).cpu().float(), other.get_buffer(name).float())
+    ]
 
 
 def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
@@ -131,14 +134,6 @@ def _check(rotary: nn.Module, layers: str | None, scaling: RopeScaling) -> None:
         raise RuntimeError(f"the configuration makes another embedding of {type(rotary).__name__} than was decided")
 
 
-def _fix(rotary: nn.Module, layers: str | None) -> None:
-    """Declare the embedding plain, so that no pass chooses between two equal lists of factors.
-
-    All methods then run the same operators.
-    """
-    rotary.rope_type = "default" if layers is None else {**rotary.rope_type, layers: "default"}
-
-
 def _buffer_name(layer_type: str | None) -> str:
     return "inv_freq" if layer_type is None else f"{layer_type}_inv_freq"
 
@@ -151,9 +146,9 @@ class _Float32Buffers(nn.Module):
     """
 
     def _apply(self, fn, recurse=True):
-        kept = {name: buffer.clone() for name, buffer in self.named_buffers(recurse=False)}
+        buffers = {name: buffer.clone() for name, buffer in self.named_buffers(recurse=False)}
         super()._apply(fn, recurse)
-        for name, buffer in kept.items():
+        for name, buffer in buffers.items():
             self._buffers[name] = buffer.to(self._buffers[name].device)
         return self
 

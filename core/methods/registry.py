@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import InputError
+from ..errors import check_choice
 from ..geometry import RopeScaling
 
 Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
@@ -74,6 +74,5 @@ def register(name: str, title: str | None = None, **fields):
 
 def get(name: str) -> Method:
     """The method called `name`; InputError if there is none."""
-    if not isinstance(name, str) or name not in METHODS:
-        raise InputError(f"unknown method {name!r}; choose one of {', '.join(METHODS)}.")
+    check_choice(name, "method", METHODS)
     return METHODS[name]

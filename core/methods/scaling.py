@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InputError, is_finite
+from ..errors import check_number
 from ..geometry import RopeGeometry, RopeScaling
 
 
@@ -27,6 +27,4 @@ def divide(geometry: RopeGeometry, factor: float, by: np.ndarray, attention_fact
 
 def positive(attention_factor: float) -> float:
     """The attention factor as a float; InputError unless it is a positive finite number."""
-    if not is_finite(attention_factor) or attention_factor <= 0:
-        raise InputError(f"the attention factor is {attention_factor}; give a positive number, such as 1.07.")
-    return float(attention_factor)
+    return check_number(attention_factor, "the attention factor", above=0)

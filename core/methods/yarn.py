@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, check_choice
 from ..geometry import RopeGeometry, RopeScaling
 from .registry import RIVAL, register
 from .scaling import positive
@@ -34,15 +34,14 @@ def yarn(
     """
     if not 0 < beta_slow < beta_fast:
         raise InputError(f"YaRN needs 0 < beta_slow < beta_fast, but they are {beta_slow} and {beta_fast}.")
+    check_choice(ramp, "YaRN ramp", ("index", "rotations"))
     if ramp == "index":
         low, high = yarn_limits(geometry, beta_fast, beta_slow)
         # The official code widens an empty ramp by 0.001 to divide by it.
         weight = (np.arange(geometry.pairs) - low) / (high - low if high != low else 1e-3)
-    elif ramp == "rotations":
+    else:
         rotations = geometry.context_length / geometry.wavelength
         weight = (beta_fast - rotations) / (beta_fast - beta_slow)
-    else:
-        raise InputError(f"unknown YaRN ramp {ramp!r}; choose index or rotations.")
     weight = np.clip(weight, 0, 1)
     inv_freq = geometry.inv_freq * (1 - weight) + geometry.inv_freq / factor * weight
     # Engines that read the stock type compute s as L'/L and the attention factor from s; they know no other ramp.
@@ -56,9 +55,8 @@ def yarn(
             "beta_fast": float(beta_fast),
             "beta_slow": float(beta_slow),
         }
-    if attention_factor is None:
-        attention_factor = yarn_temperature(factor)
-    return RopeScaling(inv_freq, positive(attention_factor), weight == 1, stock=stock)
+    temperature = yarn_temperature(factor) if attention_factor is None else positive(attention_factor)
+    return RopeScaling(inv_freq, temperature, weight == 1, stock=stock)
 
 
 def yarn_temperature(factor: float) -> float:

@@ -25,9 +25,9 @@ SAMPLE = {"input": "Why?", "context": "It {is} so.", "answers": ["x"], "length":
 
 @pytest.fixture
 def fresh_templates():
-    longbench._template.cache_clear()
+    longbench._templates.cache_clear()
     yield
-    longbench._template.cache_clear()
+    longbench._templates.cache_clear()
 
 
 # ---- tasks and prompts
@@ -73,16 +73,15 @@ def test_white_space_and_braces_of_prompts(task, ending):
 
 
 def test_another_lm_eval_is_refused(monkeypatch, tmp_path, fresh_templates):
-    files = tmp_path / "tasks" / "longbench"
+    files = tmp_path / "lm_eval" / "tasks" / "longbench"
     files.mkdir(parents=True)
-    (files / "trec_e.yaml").write_text('doc_to_text: "{{context}} {{question}}"\nprocess_results: !function a.b\n')
-    spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
-    for task in ("trec", "lcc"):  # reworded, gone
-        with pytest.raises(InputError, match=f"words {task} unlike LongBench"):
-            prompt(task, SAMPLE)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match="not installed"):
+    for task in TASKS:
+        (files / f"{task}_e.yaml").write_text(
+            'doc_to_text: "{{context}} {{question}}"\nprocess_results: !function a.b\n'
+        )
+    here = SimpleNamespace(locate_file=tmp_path.joinpath)
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: here)
+    with pytest.raises(InputError, match="make env"):
         prompt("trec", SAMPLE)
 
 

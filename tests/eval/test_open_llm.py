@@ -198,13 +198,11 @@ def test_hellaswag_and_truthfulqa_by_hand(data, model, tokenizer):
 def test_a_run_in_parts_gives_what_one_run_gives(monkeypatch, data, model, tokenizer, reference, asked, name):
     monkeypatch.setattr(open_llm, "CHUNK", 2)
     keys = documents(name, data)
-    done = []
-    parts = evaluate(model, tokenizer, name, reversed(keys), data, batch_size=3, progress=done.append)
+    parts = evaluate(model, tokenizer, name, reversed(keys), data, batch_size=3)
     first = dict(next(parts) for _ in range(3))  # killed in the second chunk
-    assert list(first) == keys[:3] and done == [2]
+    assert list(first) == keys[:3]
     asked.clear()
-    rest = dict(evaluate(model, tokenizer, name, keys[3:], data, batch_size=1, progress=done.append))
-    assert sum(done[1:]) == len(keys) - 3
+    rest = dict(evaluate(model, tokenizer, name, keys[3:], data, batch_size=1))
     samples = reference[name][1]
     # Above all the few-shot examples: those of the whole benchmark's run, whatever is asked for.
     assert asked == [pair for key in keys[3:] for pair in samples[key]["arguments"]]
@@ -368,9 +366,9 @@ def test_damaged_data_is_named(tmp_path, damage):
 def test_impossible_requests_are_refused(data, model, tokenizer):
     with pytest.raises(InputError, match="choose one of truthfulqa, hellaswag, mmlu, arc_challenge"):
         documents("winogrande", data)
-    with pytest.raises(InputError, match="give 1 or more"):
+    with pytest.raises(InputError, match="at least 1"):
         documents("hellaswag", data, limit=0)
-    with pytest.raises(InputError, match="ARC-c is run with 0 to 25 shots; 26 were asked for"):
+    with pytest.raises(InputError, match="shots of ARC-c is 26"):
         load("arc_challenge", data, shots=26)
     with pytest.raises(InputError, match="HellaSwag has no document 'hellaswag/6'"):
         next(evaluate(model, tokenizer, "hellaswag", ["hellaswag/6"], data))

@@ -193,12 +193,10 @@ def test_cwe_and_fwe_references_are_the_most_frequent(tokenizer):
             assert counts[2][1] > counts[3][1]
 
 
-def test_deterministic_and_a_larger_count_appends(tokenizer, tmp_path):
-    saved = tmp_path / "tokenizer"
-    tokenizer.save_pretrained(saved)
+def test_deterministic_and_a_larger_count_appends(tokenizer):
     for task, length in (("niah_multikey_3", 1024), ("vt", 1536), ("cwe", 1536), ("fwe", 512), ("qa_1", 4096)):
         three = samples(task, length, tokenizer, 3)
-        assert samples(task, length, str(saved), 8)[:3] == three
+        assert samples(task, length, tokenizer, 8)[:3] == three
         assert samples(task, length, tokenizer, 3, seed=7) != three
 
 
@@ -244,14 +242,10 @@ def test_words_are_the_sorted_pairs(adjectives, nouns):
 # ---- lengths that are too short, and other errors
 
 
-@pytest.mark.parametrize("task", ["niah_single_1", "niah_single_2", "niah_multikey_3", "vt", "cwe", "fwe", "qa_1"])
-def test_too_short_names_a_length_that_is_not(task, tokenizer):
-    with pytest.raises(InputError, match=rf"{task} does not fit in 160 tokens .* \(\d+ are enough") as error:
+@pytest.mark.parametrize("task", ["niah_single_1", "niah_multikey_3", "vt", "fwe"])
+def test_too_short_is_refused(task, tokenizer):
+    with pytest.raises(InputError, match=f"{task} does not fit in 160 tokens"):
         samples(task, 160, tokenizer, 1)
-    enough = named(error)
-    assert samples(task, enough, tokenizer, 1)
-    with pytest.raises(InputError):
-        samples(task, enough - 48, tokenizer, 1)
 
 
 def test_needles_without_hay_are_refused(tokenizer):
@@ -260,24 +254,8 @@ def test_needles_without_hay_are_refused(tokenizer):
         samples("niah_single_2", 512, tokenizer, 1)
 
 
-def test_a_later_question_that_does_not_fit(tokenizer, monkeypatch):
-    """Each HotpotQA question brings its own ten documents: the first may fit where another does not."""
-    read, load = {}, json.load
-    monkeypatch.setattr(json, "load", lambda file: read.get(file.name) or read.setdefault(file.name, load(file)))
-    with pytest.raises(InputError) as error:
-        samples("qa_2", 64, tokenizer, 1)
-    enough = named(error)
-    with pytest.raises(InputError, match="qa_2 does not fit") as error:
-        samples("qa_2", enough, tokenizer, 4)
-    assert named(error) > enough
-
-
-def named(error) -> int:
-    return int(re.search(r"(\d+) are enough", str(error.value))[1])
-
-
-def test_unusable_requests(tokenizer, tmp_path):
-    with pytest.raises(InputError, match="unknown RULER task 'niah'; choose from niah_single_1"):
+def test_unusable_requests(tokenizer):
+    with pytest.raises(InputError, match="unknown RULER task 'niah'; choose one of niah_single_1"):
         samples("niah", 4096, tokenizer, 1)
     with pytest.raises(InputError, match="unknown RULER task"):
         score("niah", "", ["1"])
@@ -285,8 +263,6 @@ def test_unusable_requests(tokenizer, tmp_path):
         samples("vt", 4096, tokenizer, 0)
     with pytest.raises(InputError, match="qa_1 has 5928 questions"):
         samples("qa_1", 4096, tokenizer, 5929)
-    with pytest.raises(InputError, match="no tokenizer at"):
-        samples("vt", 4096, tmp_path / "nowhere", 1)
 
 
 def test_a_missing_package_is_named(tokenizer, monkeypatch):

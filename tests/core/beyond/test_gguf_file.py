@@ -158,7 +158,7 @@ def test_an_interruption_leaves_nothing(tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("core.beyond.gguf_file._aligned", stop)
+    monkeypatch.setattr(gguf.GGUFWriter, "write_tensor_data", stop)
     with pytest.raises(KeyboardInterrupt):
         extend_gguf(source, tmp_path / "b.gguf", rope.OURS, 2)
     assert [file.name for file in tmp_path.iterdir()] == ["a.gguf"]

@@ -273,7 +273,7 @@ def test_the_weights_of_another_extension_stay_behind(source, tmp_path):
     assert not (made / "clex.safetensors").exists() and not (made / ".cache").exists()
 
 
-@pytest.mark.parametrize("what", ["core.extend._verify", "core.huggingface.checkpoint.open"])
+@pytest.mark.parametrize("what", ["core.extend._verify", "shutil.copyfile"])
 def test_an_interruption_leaves_nothing(source, tmp_path, monkeypatch, what):
     def interrupt(*_):
         raise KeyboardInterrupt
