@@ -17,7 +17,6 @@ from pathlib import Path
 
 import lm_eval.tasks
 import numpy as np
-import pyarrow
 import pyarrow.compute
 from datasets import Dataset
 from lm_eval.api.task import ConfigurableTask
@@ -27,7 +26,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from core.errors import InputError, NonFiniteError, check_choice, check_whole
 from eval.intervals import mean_interval, mean_of_means
 from eval.log_likelihood import SharedPrefixLM
-from eval.open_llm_files import TASKS, downloaded, local, read
+from eval.open_llm_files import TASKS, Tables, benchmark_tables
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
 logging.getLogger("lm_eval").setLevel(logging.ERROR)
@@ -56,18 +55,15 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
     # Read this folder only: indexing all of lm-eval's 14,000 tasks takes 15 s.
     folder = Path(lm_eval.tasks.__file__).parent / benchmark.folder
     manager = lm_eval.tasks.TaskManager(include_defaults=False, include_path=folder)
-    if benchmark.task in manager.all_subtasks:
-        members = {name: benchmark.task}
+    if (task := benchmark.task) in manager.all_subtasks:
+        members = {name: task}
     else:
-        subjects = [
-            task.removeprefix(benchmark.task) for task in manager.all_subtasks if task.startswith(benchmark.task)
-        ]
-        members = {f"{name}/{subject}": benchmark.task + subject for subject in subjects}
-
-    overrides = _local(name, downloaded(benchmark) if data is None else local(benchmark, Path(data)), members)
-    group = [{"task": members[key], "num_fewshot": shots, **options} for key, options in overrides.items()]
+        subjects = [each for each in manager.all_subtasks if each.startswith(task)]
+        members = {f"{name}/{subject.removeprefix(task)}": subject for subject in subjects}
+    tables = _by_key(benchmark_tables(benchmark, data), name, members)
+    group = [{"task": members[key], "num_fewshot": shots, "custom_dataset": _source(tables[key])} for key in tables]
     loaded = manager.load({"group": name, "task": group})["tasks"]
-    tasks = {key: loaded[members[key]] for key in overrides}
+    tasks = {key: loaded[members[key]] for key in tables}
     for key, task in tasks.items():
         if shots and len(task.sampler.df) < shots:
             raise InputError(f"{key} has {len(task.sampler.df)} few-shot examples; {shots} shots need as many.")
@@ -92,7 +88,9 @@ def documents(name: str, data: Path | None = None, limit: int | None = None, see
     return [keys[row] for row in np.random.default_rng(seed).integers(edges[:-1], edges[1:])]
 
 
-def asked(name: str, keys: Iterable[str], data: Path | None = None, shots: int | None = None) -> dict[str, str]:
+def content_hashes(
+    name: str, keys: Iterable[str], data: Path | None = None, shots: int | None = None
+) -> dict[str, str]:
     """The SHA-256 of each document and of its requests: examples, question and answers, as a model is asked them.
 
     Args:
@@ -179,25 +177,21 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
     return table
 
 
-def _local(name: str, files: dict[str, Path], members: dict[str, str]) -> dict[str, dict]:
-    """By key prefix, the option that tells lm-eval's task where its documents come from."""
-    tables = {split: read(file, TASKS[name].columns) for split, file in files.items()}
+def _by_key(tables: Tables, name: str, members: Iterable[str]) -> dict[str, Tables]:
+    """The benchmark's tables, or of one with a task per subject, each subject's."""
     if name in members:
-        parts = {name: tables}
-    else:
-        subjects = sorted(set(tables["test"]["subject"].to_pylist()))
-        if unknown := [subject for subject in subjects if f"{name}/{subject}" not in members]:
-            raise InputError(f"{files['test']} has a subject that is not MMLU's: {unknown[0]!r}.")
-        parts = {
-            f"{name}/{subject}": {
-                split: table.filter(pyarrow.compute.field("subject") == subject) for split, table in tables.items()
-            }
-            for subject in subjects
-        }
-    return {prefix: {"custom_dataset": _source(tables)} for prefix, tables in parts.items()}
+        return {name: tables}
+    subjects = sorted(set(tables["test"]["subject"].to_pylist()))
+    if unknown := [subject for subject in subjects if f"{name}/{subject}" not in members]:
+        raise InputError(f"the test split has a subject that is not {TASKS[name].title}'s: {unknown[0]!r}.")
+    column = pyarrow.compute.field("subject")
+    return {
+        f"{name}/{subject}": {split: table.filter(column == subject) for split, table in tables.items()}
+        for subject in subjects
+    }
 
 
-def _source(tables: dict[str, pyarrow.Table]) -> Callable[..., dict[str, Dataset]]:
+def _source(tables: Tables) -> Callable[..., dict[str, Dataset]]:
     splits = {split: Dataset(table) for split, table in tables.items()}
     # lm-eval opens HellaSwag's training split even when no example is taken from it.
     splits.setdefault("train", Dataset(next(iter(tables.values())).slice(0, 0)))

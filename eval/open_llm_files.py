@@ -132,17 +132,23 @@ TASKS: dict[str, Benchmark] = {
 }
 
 
-def local(benchmark: Benchmark, data: Path) -> dict[str, Path]:
-    """The file of each split."""
-    if not data.is_dir():
+Tables = dict[str, pyarrow.Table]  # by split
+
+
+def benchmark_tables(benchmark: Benchmark, data: Path | None) -> Tables:
+    """The documents of each split, from a directory or, if that is None, from the hub.
+
+    Raises:
+        InputError: they cannot be read, or are unlike the benchmark's.
+    """
+    if data is None:
+        otherwise = "give a directory of local files"
+        paths = {split: hub.download(benchmark.hub, file, otherwise)[0] for split, file in benchmark.hub_files.items()}
+    elif data.is_dir():
+        paths = {split: data / file for split, file in benchmark.files.items()}
+    else:
         raise InputError(f"no directory {data}; give one that holds {', '.join(benchmark.files.values())}.")
-    return {split: data / file for split, file in benchmark.files.items()}
-
-
-def downloaded(benchmark: Benchmark) -> dict[str, Path]:
-    """The file of each split, from the hub."""
-    otherwise = "give a directory of local files"
-    return {split: hub.download(benchmark.hub, file, otherwise)[0] for split, file in benchmark.hub_files.items()}
+    return {split: read(path, benchmark.columns) for split, path in paths.items()}
 
 
 def read(file: Path, columns: dict[str, Callable[[object, dict], bool]]) -> pyarrow.Table:

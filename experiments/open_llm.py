@@ -44,7 +44,7 @@ class OpenLLM(Experiment):
         samples = {}
         for task in self.given.tasks:
             keys = open_llm.documents(task, self.given.data, self.given.limit)
-            samples |= open_llm.asked(task, keys, self.given.data, self._shots(task))
+            samples |= open_llm.content_hashes(task, keys, self.given.data, self._shots(task))
         return samples
 
     def data(self) -> dict:

@@ -12,7 +12,6 @@ ggml.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,31 +47,12 @@ def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: st
             option is wrong, or `output` exists.
     """
     reader = _read(Path(source))
-    geometry = _unscaled(reader, source)
+    geometry = _geometry(reader, source)
     scaling = rope.scale(geometry, method, factor, **options)
     keys, tensors = _additions(_architecture(reader), geometry, scaling, factor)
     with files.new(Path(output)) as partial:
         _write(reader, partial, keys, tensors)
     return Path(output)
-
-
-def gguf_scaling(file: str | os.PathLike) -> tuple[RopeGeometry, RopeScaling]:
-    """The pre-training geometry and the scaling that an extended file states in ``rope_freqs.weight``.
-
-    Raises:
-        InputError: the file holds no such tensor.
-    """
-    reader = _read(Path(file))
-    divisors = [tensor.data for tensor in reader.tensors if tensor.name == FREQS]
-    if not divisors:
-        raise InputError(f"{file} holds no {FREQS}; give a file that core.beyond.gguf_file.extend_gguf wrote.")
-    geometry = _geometry(reader, file)
-    name = f"{_architecture(reader)}.rope.scaling"
-    original = _value(reader, f"{name}.original_context_length", geometry.context_length)
-    geometry = replace(geometry, context_length=int(original))
-    inv_freq = geometry.inv_freq / np.asarray(divisors[0], dtype=np.float64)
-    attention_factor = float(_value(reader, f"{name}.attn_factor", 1.0))
-    return geometry, RopeScaling(inv_freq, attention_factor, np.zeros(geometry.pairs, dtype=bool))
 
 
 def dequantised(source: str | os.PathLike, output: str | os.PathLike) -> Path:
@@ -112,7 +92,11 @@ def _architecture(reader: gguf.GGUFReader) -> str:
 
 
 def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometry:
-    """The geometry that the file states; L is its context length."""
+    """The geometry of a file whose RoPE is not scaled; L is its context length.
+
+    Raises:
+        InputError: the file states none, or is scaled; the message says by which key or tensor.
+    """
     name = _architecture(reader)
     length = _value(reader, f"{name}.context_length")
     rotated = _value(reader, f"{name}.rope.dimension_count") or _value(reader, f"{name}.attention.key_length")
@@ -121,34 +105,19 @@ def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometr
         rotated = width // heads if isinstance(width, int) and isinstance(heads, int) and heads else None
     if not length or not rotated:
         raise InputError(f"{source} states no context length or no head dimension; give the file of a RoPE model.")
-    return RopeGeometry(int(rotated), float(_value(reader, f"{name}.rope.freq_base", 10000.0)), int(length))
-
-
-def _unscaled(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometry:
-    """The geometry of a file whose RoPE is not scaled.
-
-    Raises:
-        InputError: it is scaled; the message says by which key or tensor.
-    """
-    name, geometry = _architecture(reader), _geometry(reader, source)
     plain = {
         "rope.scaling.type": "none",
         "rope.scaling.factor": 1.0,
         "rope.scale_linear": 1.0,
         "rope.scaling.attn_factor": 1.0,
-        "rope.scaling.original_context_length": geometry.context_length,
+        "rope.scaling.original_context_length": length,
     }
-    reasons = [
-        f"{name}.{key} is {value}"
-        for key, unscaled in plain.items()
-        if (value := _value(reader, f"{name}.{key}", unscaled)) != unscaled
-    ]
+    stated = {key: _value(reader, f"{name}.{key}", unscaled) for key, unscaled in plain.items()}
+    reasons = [f"{name}.{key} is {value}" for key, value in stated.items() if value != plain[key]]
     reasons += [f"it holds {t.name}" for t in reader.tensors if t.name.startswith(("rope_freqs.", "rope_factors_"))]
     if reasons:
-        raise InputError(
-            f"{source} is scaled already ({reasons[0]}); start from the file that was made without scaling."
-        )
-    return geometry
+        raise InputError(f"{source} is scaled already ({reasons[0]}); start from the file made without scaling.")
+    return RopeGeometry(int(rotated), float(_value(reader, f"{name}.rope.freq_base", 10000.0)), int(length))
 
 
 def _additions(

@@ -33,7 +33,7 @@ from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 from ..huggingface.configuration import text_config
 from ..huggingface.embedding import apply_scaling, rope_geometry, rotary_modules
-from .rotary import MAX_FACTOR, ClexRotaryEmbedding, Draws, cos_sin
+from .rotary import ClexRotaryEmbedding, Draws, cos_sin
 
 FILE = "clex.safetensors"
 
@@ -42,7 +42,6 @@ def install(
     model: PreTrainedModel,
     geometry: RopeGeometry,
     factor: float,
-    max_factor: int = MAX_FACTOR,
     weights: str | os.PathLike | None = None,
 ) -> PreTrainedModel:
     """Give a loaded model the CLEX embedding, in place; its context length becomes `factor` times L.
@@ -50,7 +49,6 @@ def install(
     Args:
         geometry: the pre-trained RoPE.
         factor: s = L'/L; an export of the model, loaded without this repository, has the fixed scale of t = ⌈s⌉.
-        max_factor: the largest t; ignored if `weights` are given, which state their own.
         weights: a file that :func:`save` wrote, or a directory that holds one; None for untrained matrices.
 
     Raises:
@@ -60,7 +58,7 @@ def install(
     stock = [rotary for _, _, rotary in rotary_modules(model)]
     if len(stock) != 1 or not _is_llama_style(stock[0]):
         raise InputError(f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX needs.")
-    rotary = ClexRotaryEmbedding(stock[0], geometry, max_factor) if weights is None else read(weights, geometry)
+    rotary = ClexRotaryEmbedding(stock[0], geometry) if weights is None else read(weights, geometry)
     static = rotary.scaling(factor)
     remove(model)
     ((parent, name, rotary.stock),) = rotary_modules(model)

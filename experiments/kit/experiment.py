@@ -23,9 +23,9 @@ from tqdm import tqdm
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
+from core.huggingface.configuration import text_config
 from core.rope import scale
-from eval.engine import InProcess
-from eval.generation import Request
+from eval.generation import Request, generate
 from experiments.kit import command_line, given_model, journal, load_model, processes, records
 from experiments.kit.given_model import GivenModel, named, stated
 
@@ -340,8 +340,9 @@ class Generation(Experiment):
         raise NotImplementedError
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        engine = InProcess(*vars(self.extended(run)).values())
-        requests = [self.request(key, self.content[key], engine.context_length) for key in keys]
-        for key, tokens in engine.generate(requests):
+        model = self.extended(run).model
+        context_length = text_config(model.config).max_position_embeddings
+        requests = [self.request(key, self.content[key], context_length) for key in keys]
+        for key, tokens in generate(model, requests):
             prediction = self.tokenizer.decode(tokens, skip_special_tokens=True)
             yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}

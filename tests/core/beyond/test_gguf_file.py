@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from core import rope
-from core.beyond.gguf_file import TAKES_KEYS, TAKES_LISTS, dequantised, extend_gguf, gguf_scaling
+from core.beyond.gguf_file import TAKES_KEYS, TAKES_LISTS, dequantised, extend_gguf
 from core.errors import InputError
 from core.geometry import RopeGeometry
 
@@ -75,17 +75,6 @@ def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
         "llama.rope.scaling.original_context_length": ([TYPES.UINT32], 128),
     }
     assert fields.keys() <= made.keys() and source.read_bytes() == before
-
-
-def test_an_extended_file_says_what_it_was_extended_by(tmp_path):
-    made = extend_gguf(write(tmp_path / "a.gguf"), tmp_path / "b.gguf", rope.RIVAL, 2)
-    geometry, scaling = gguf_scaling(made)
-    wanted = rope.scale(GEOMETRY, rope.RIVAL, 2)
-    assert geometry == GEOMETRY
-    np.testing.assert_allclose(scaling.inv_freq, wanted.inv_freq, rtol=1e-6)
-    assert scaling.attention_factor == pytest.approx(wanted.attention_factor)
-    with pytest.raises(InputError, match="a.gguf"):
-        gguf_scaling(tmp_path / "a.gguf")
 
 
 def test_an_extended_file_is_not_extended_again(tmp_path):
