@@ -82,12 +82,12 @@ def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> 
 
     try:
         text = Path(file).read_text(encoding="utf-8")
-        found = json.loads(text, parse_constant=finite, parse_float=finite, parse_int=whole)
-        if not isinstance(found, kind):
+        content = json.loads(text, parse_constant=finite, parse_float=finite, parse_int=whole)
+        if not isinstance(content, kind):
             raise ValueError("it is not an object")
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot read {file} ({error}); {remedy}.") from error
-    return found
+    return content
 
 
 @contextlib.contextmanager

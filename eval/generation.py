@@ -72,7 +72,9 @@ def generate(
         return factor_for(model, _capacity(request))
 
     requests = sorted(requests, key=scale)
-    if cache_tokens is None:
+    if has_windows(model):
+        cache_tokens = 0  # one prompt at a time
+    elif cache_tokens is None:
         longest = max((len(request.prompt) for request in requests), default=1)
         cache_tokens = kv_cache.cache_tokens(model, longest, FIRST_PASS)
     for _, group in groupby(requests, scale):
@@ -82,11 +84,10 @@ def generate(
 def _continue_group(model, ordered: list[Request], cache_tokens: int) -> Iterator[tuple[str, list[int]]]:
     """Requests of one scale, in lexicographic order."""
     prefix = _Prefix(model, max(len(request.prompt) for request in ordered))
-    alone = has_windows(model)
     batch: list[Request] = []
     for request in ordered:
         longest = max(_capacity(each) for each in (*batch, request))
-        if batch and (alone or (len(batch) + 1) * longest > cache_tokens):
+        if batch and (len(batch) + 1) * longest > cache_tokens:
             yield from _continue_all(model, prefix, batch)
             batch = []
         batch.append(request)

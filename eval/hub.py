@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import constants, get_hf_file_metadata, get_token, hf_hub_url, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RevisionNotFoundError
@@ -68,7 +69,7 @@ def files(name: str, pattern: str, otherwise: str) -> list[str]:
     Raises:
         InputError: the dataset cannot be read, or has no such file.
     """
-    return [file.filename for file in _matching(name, pattern, otherwise, dry_run=True)]
+    return _matching(name, pattern, otherwise, dry_run=True)
 
 
 def download(name: str, pattern: str, otherwise: str) -> list[Path]:
@@ -76,12 +77,18 @@ def download(name: str, pattern: str, otherwise: str) -> list[Path]:
     return _matching(name, pattern, otherwise, dry_run=False)
 
 
-def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list:
-    """The matching files, sorted: their paths, or if dry_run, huggingface_hub's DryRunFileInfo of each."""
+def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[Any]:
+    """The matching files: their paths on this machine, or in a dry run their names."""
     reach(name, "dataset")
-    options = {"revision": REVISIONS[name], "etag_timeout": PATIENCE, "dry_run": dry_run}
     try:
-        snapshot = snapshot_download(name, repo_type="dataset", allow_patterns=pattern, **options)
+        snapshot = snapshot_download(
+            name,
+            repo_type="dataset",
+            revision=REVISIONS[name],
+            allow_patterns=pattern,
+            etag_timeout=PATIENCE,
+            dry_run=dry_run,
+        )
     except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:
         if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, "dataset")):
             raise InputError(sentence) from error
@@ -90,8 +97,8 @@ def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list:
         else:
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(f"cannot read {name} from the hub ({reason}); {otherwise}.") from error
-    matching = sorted(snapshot, key=lambda file: file.filename) if dry_run else sorted(Path(snapshot).glob(pattern))
-    if not matching:
+    names = [file.filename for file in snapshot] if isinstance(snapshot, list) else Path(snapshot).glob(pattern)
+    if not (matching := sorted(names)):
         raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
     return matching
 

@@ -112,17 +112,15 @@ def _templates() -> dict[str, str]:
             text = text.replace("{context}\n{input}", "{context}\n\n{input}")
         templates[name] = text + {"synthetic": " ", "code": "\n"}.get(task.kind, "")
     if hashlib.sha256(json.dumps([*templates.values()]).encode()).hexdigest() != _TEMPLATES_SHA256:
-        raise InputError(
-            "the installed lm-eval words LongBench's prompts otherwise; run `make env` for the pinned one."
-        )
+        raise InputError("the installed lm-eval words LongBench's prompts otherwise; run `make env` for the pinned.")
     return templates
 
 
 def prompt(task: str, sample: dict) -> str:
     """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat template."""
-    parts = {key: sample.get(key) for key in ("context", "input")} if isinstance(sample, dict) else {}
-    check_texts([*parts.values()] or None, "a sample's context and input")
-    return _templates()[_task(task).name].format(**parts)
+    context, question = (sample.get(key) if isinstance(sample, dict) else None for key in ("context", "input"))
+    check_texts([context, question], "a sample's context and input")
+    return _templates()[_task(task).name].format(context=context, input=question)
 
 
 def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
@@ -329,8 +327,4 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict:
             mean = float(np.mean([buckets[each]["mean"] for each in over]))
             count = sum(buckets[each]["n"] for each in over)
             averages[name] = resampled_interval(mean, np.mean([resampled[each] for each in over], axis=0), count)
-    return {
-        "tasks": {task: scored for task, scored in tasks.items() if scored},
-        "buckets": buckets,
-        "averages": averages,
-    }
+    return {"tasks": {task: cells for task, cells in tasks.items() if cells}, "buckets": buckets, "averages": averages}

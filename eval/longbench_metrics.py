@@ -45,13 +45,13 @@ def classification(prediction: str, answer: str, all_classes: list[str] | None) 
     """1 / (number of class names in the prediction) if the right one is among them."""
     if not all_classes:
         raise InputError("a classification task needs the class names; give the sample's all_classes.")
-    found = [name for name in all_classes if name in prediction]
+    named = [name for name in all_classes if name in prediction]
     # Removing from a list while iterating skips the name after each removed one, which lowers some scores. The
     # benchmark does this, so it stays.
-    for name in found:
+    for name in named:
         if name in answer and name != answer:
-            found.remove(name)
-    return 1 / len(found) if answer in found else 0.0
+            named.remove(name)
+    return 1 / len(named) if answer in named else 0.0
 
 
 def count(prediction: str, answer: str, all_classes: list[str] | None) -> float:

@@ -89,6 +89,8 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
             f"RULER's {task} does not fit in {length} tokens with this tokenizer, the {spec.tokens_to_generate} "
             "generated ones included; evaluate it at a greater length or leave the task out."
         ) from None
+    except ModuleNotFoundError as error:
+        raise InputError(f"RULER needs a package that is not installed ({error.name}); run `make env`.") from error
 
 
 def _samples_within(budget: int, task: Task, tokenizer, count: int, seed: int) -> list[dict]:

@@ -49,7 +49,9 @@ def generate(recipe: str, length: int, generated: int, tokenizer, count: int, se
         seed: seeds the script's random generators.
 
     Raises:
-        TooShort: no prompt fits in `length` tokens. InputError: a package is missing, or too many questions.
+        TooShort: no prompt fits in `length` tokens.
+        ModuleNotFoundError: a package is missing.
+        InputError: too many questions.
     """
     script_name, options = recipes()[recipe]["task"], recipes()[recipe]["args"]
     parts = module("data.synthetic.constants").TASKS[script_name]
@@ -159,13 +161,10 @@ def _load(name: str, arguments: dict, supervisor: _Supervisor) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"ruler_{name}", folder() / "data/synthetic" / f"{name}.py")
     assert spec and spec.loader  # always there for a .py file
     script = importlib.util.module_from_spec(spec)
-    try:
-        if name == "niah":
-            _load_niah(spec.loader, script)
-        else:
-            spec.loader.exec_module(script)
-    except ModuleNotFoundError as error:
-        raise _missing(error.name) from error
+    if name == "niah":
+        _load_niah(spec.loader, script)
+    else:
+        spec.loader.exec_module(script)
     return script
 
 
@@ -222,7 +221,7 @@ def _find_sentence_model() -> None:
     try:
         nltk.data.find("tokenizers/punkt_tab/english/")
     except LookupError:
-        raise _missing("llama-index-core, for NLTK's punkt_tab") from None
+        raise ModuleNotFoundError(name="llama-index-core, for NLTK's punkt_tab") from None
 
 
 @cache
@@ -239,17 +238,8 @@ def folder() -> Path:
 
 
 def module(name: str) -> ModuleType:
-    """A module of the package, or InputError."""
-    try:
-        return importlib.import_module(f"{PACKAGE}.{name}")
-    except ModuleNotFoundError as error:
-        raise _missing(error.name) from error
-
-
-def _missing(name: str | None) -> InputError:
-    if name and name.startswith(PACKAGE):
-        name = "nvidia-long-context-eval"
-    return InputError(f"RULER needs a package that is not installed ({name}); run `make env`.")
+    """A module of the package."""
+    return importlib.import_module(f"{PACKAGE}.{name}")
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ it does with a fixed embedding: the same operators in the same precision, with a
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -93,22 +94,10 @@ class LearnedRotaryEmbedding(nn.Module):
 
     def forward(self, x: torch.Tensor, *arguments, **named):
         """The stock embedding's result, computed from the learned values."""
-        learned = {
-            f"{self._prefix}inv_freq": self.factors.inv_freq.to(x.device),
-            f"{self._prefix}attention_scaling": self.factors.attention_factor.to(x.device),
-        }
-        return self._compute(_Instead(self.stock, learned), x, *arguments, **named)
-
-
-class _Instead:
-    """A view of an object in which some attributes are replaced."""
-
-    def __init__(self, of: object, attributes: dict) -> None:
-        self.__dict__ |= attributes
-        self._of = of
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._of, name)
+        learned = copy.copy(self.stock)
+        vars(learned)[f"{self._prefix}inv_freq"] = self.factors.inv_freq.to(x.device)  # found before the buffer
+        vars(learned)[f"{self._prefix}attention_scaling"] = self.factors.attention_factor.to(x.device)
+        return self._compute(learned, x, *arguments, **named)
 
 
 @contextmanager
@@ -122,17 +111,17 @@ def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
     """
     clex.remove(model)
     model.requires_grad_(False)
-    found, layers = rotary_modules(model), layer_type(text_config(model.config))
-    if not found:
+    places, layers = rotary_modules(model), layer_type(text_config(model.config))
+    if not places:
         raise InputError(f"{type(model).__name__} has no rotary embedding to learn; give a model such as a Llama.")
-    learned = [(parent, name, LearnedRotaryEmbedding(stock, factors, layers)) for parent, name, stock in found]
+    learned = [(parent, name, LearnedRotaryEmbedding(stock, factors, layers)) for parent, name, stock in places]
     for parent, name, rotary in learned:
         _check(rotary, layers, next(rotary.stock.buffers()).device)
         setattr(parent, name, rotary)
     try:
         yield
     finally:
-        for parent, name, stock in found:
+        for parent, name, stock in places:
             setattr(parent, name, stock)
 
 
@@ -140,8 +129,9 @@ def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.dev
     """Raise InputError unless gradients reach every factor."""
     positions = torch.arange(1, 4, device=device)[None]
     with torch.enable_grad():
-        made = rotary(torch.zeros(1, device=device), positions, *([] if layers is None else [layers]))
-        parts = made if isinstance(made, tuple) else (torch.view_as_real(made),)  # cos and sin, or e^(imθ)
+        rotations = rotary(torch.zeros(1, device=device), positions, *([] if layers is None else [layers]))
+        # cos and sin, or e^(imθ)
+        parts = rotations if isinstance(rotations, tuple) else (torch.view_as_real(rotations),)
         outputs = [part.abs().sum() for part in parts]
         reached = [output.requires_grad for output in outputs]
         gradient = torch.autograd.grad(sum(outputs), rotary.factors.moves)[0] if any(reached) else torch.zeros(1)

@@ -6,8 +6,6 @@ its own class builds from it, so it computes what a plain ``from_pretrained`` of
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import nn
@@ -57,7 +55,6 @@ def config_geometry(config: PreTrainedConfig, head_dim: int | None = None) -> Ro
     """
     config = text_config(config)
     parameters = rope_parameters(config)
-    length: Any = getattr(config, "max_position_embeddings", None)
     rope_type = parameters.get("rope_type", "default")
     extension = getattr(config, EXTENSION, None)  # the model was extended by this project: start from its geometry
     if rope_type != "default" and not extension:
@@ -65,21 +62,15 @@ def config_geometry(config: PreTrainedConfig, head_dim: int | None = None) -> Ro
             f"this model's RoPE is scaled already (rope_type {rope_type!r}); "
             "start from the checkpoint that was pre-trained without scaling."
         )
-    if not (length or extension):
-        raise InputError(
-            "the configuration does not state the context length the model was pre-trained with; "
-            "add max_position_embeddings to its config.json."
-        )
+    stated = extension or {**parameters, "context_length": getattr(config, "max_position_embeddings", None)}
     try:
         if head_dim is None:
             per_head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
             head_dim = int(per_head * parameters.get("partial_rotary_factor", 1.0))
-        if extension:
-            return RopeGeometry(head_dim, float(extension["rope_theta"]), int(extension["context_length"]))
-        return RopeGeometry(head_dim, float(parameters["rope_theta"]), int(length))
+        return RopeGeometry(head_dim, float(stated["rope_theta"]), stated["context_length"])
+    except InputError:
+        raise
     except (TypeError, ValueError, KeyError, ArithmeticError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(
             f"the configuration does not describe a RoPE model ({error}); correct its config.json."
         ) from error

@@ -280,7 +280,7 @@ def test_a_missing_package_is_named(tokenizer, monkeypatch):
         with pytest.raises(InputError, match="llama-index-core, for NLTK's punkt_tab"):
             samples("niah_single_1", 1024, tokenizer, 1)
     monkeypatch.setitem(sys.modules, "long_context_eval.data.synthetic.constants", None)
-    with pytest.raises(InputError, match="nvidia-long-context-eval"):
+    with pytest.raises(InputError, match="long_context_eval"):
         samples("vt", 1024, tokenizer, 1)
 
 

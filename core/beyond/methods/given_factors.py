@@ -17,15 +17,13 @@ from ...methods.scaling import divide
 from .published_rules import longrope_temperature
 
 LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
-_LEARNED = re.compile(
-    r"from=(?P<method>.+)_s=[^_]+_seed=(?P<seed>\d+)"
-)  # the name of a record of experiments.beyond.learned
+_LEARNED = re.compile(r"from=(.+)_s=[^_]+_seed=(\d+)")  # the name of a record of experiments.beyond.learned
 
 
 def learned_from(options: dict) -> tuple[str, int] | None:
     """The start and the seed, if the file is a record of learned factors; else None."""
-    found = _LEARNED.fullmatch(Path(str(options.get("file", ""))).stem)
-    return (found["method"], int(found["seed"])) if found else None
+    name = _LEARNED.fullmatch(Path(str(options.get("file", ""))).stem)
+    return (name[1], int(name[2])) if name else None
 
 
 def learned_name(method: str) -> str:
@@ -62,9 +60,9 @@ def _read(file: Path, geometry: RopeGeometry) -> tuple[np.ndarray, float | None]
     remedy = "give a JSON list of factors, or an object with such a list as factors"
     if not file.is_file():
         raise InputError(f"there is no file {file}; {remedy}.")
-    found = files.read_json(file, remedy, kind=(list, dict))
-    stated = found.get("attention_factor") if isinstance(found, dict) else None
-    values = found.get("factors", found.get("long_factor")) if isinstance(found, dict) else found
+    content = files.read_json(file, remedy, kind=(list, dict))
+    stated = content.get("attention_factor") if isinstance(content, dict) else None
+    values = content.get("factors", content.get("long_factor")) if isinstance(content, dict) else content
     by = real_array(values if isinstance(values, list) else [], f"the factors of {file}")
     if by.shape != (geometry.pairs,) or (by < LEAST).any() or (by > MOST).any():
         raise InputError(f"{file} holds no list of {geometry.pairs} factors from {LEAST} to {MOST:,}; {remedy}.")
