@@ -68,3 +68,8 @@ class RopeScaling:
     interpolated: np.ndarray
     install: Callable | None = None
     stock: dict | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "attention_factor", check_number(self.attention_factor, "the attention factor", above=0)
+        )

@@ -63,6 +63,8 @@ def config_geometry(config: PreTrainedConfig, head_dim: int | None = None) -> Ro
             "start from the checkpoint that was pre-trained without scaling."
         )
     stated = extension or {**parameters, "context_length": getattr(config, "max_position_embeddings", None)}
+    if not stated["context_length"]:
+        raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
     try:
         if head_dim is None:
             per_head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads

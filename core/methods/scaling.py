@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import check_number
 from ..geometry import RopeGeometry, RopeScaling
 
 
@@ -17,14 +16,9 @@ def interpolate(
 ) -> RopeScaling:
     """θ/s where chosen (bool [pairs]), θ elsewhere; the default attention factor changes nothing."""
     inv_freq = np.where(chosen, geometry.inv_freq / factor, geometry.inv_freq)
-    return RopeScaling(inv_freq, positive(attention_factor), chosen, stock=stock)
+    return RopeScaling(inv_freq, attention_factor, chosen, stock=stock)
 
 
 def divide(geometry: RopeGeometry, factor: float, by: np.ndarray, attention_factor: float) -> RopeScaling:
     """θ_i/λ_i for factors λ_i, float64 [pairs]."""
-    return RopeScaling(geometry.inv_freq / by, positive(attention_factor), by == factor)
-
-
-def positive(attention_factor: float) -> float:
-    """The attention factor as a float; InputError unless it is a positive finite number."""
-    return check_number(attention_factor, "the attention factor", above=0)
+    return RopeScaling(geometry.inv_freq / by, attention_factor, by == factor)

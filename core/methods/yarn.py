@@ -7,7 +7,6 @@ import numpy as np
 from ..errors import InputError, check_choice
 from ..geometry import RopeGeometry, RopeScaling
 from .registry import RIVAL, register
-from .scaling import positive
 
 
 @register(RIVAL, "YaRN", published=True, styles=(("#0072B2", "-."),))
@@ -55,7 +54,7 @@ def yarn(
             "beta_fast": float(beta_fast),
             "beta_slow": float(beta_slow),
         }
-    temperature = yarn_temperature(factor) if attention_factor is None else positive(attention_factor)
+    temperature = yarn_temperature(factor) if attention_factor is None else attention_factor
     return RopeScaling(inv_freq, temperature, weight == 1, stock=stock)
 
 

@@ -59,7 +59,7 @@ def test_a_new_method_joins_with_one_function(monkeypatch):
     [
         (lambda: scale(LLAMA2, "rope++", 2), "unknown method 'rope\\+\\+'; choose one of original, pi"),
         (lambda: scale(LLAMA2, "pi", 2, n_hat=80), "no option 'n_hat'; it takes none"),
-        (lambda: scale(LLAMA2, "yarn", 2, ramp="cubic"), "index or rotations"),
+        (lambda: scale(LLAMA2, "yarn", 2, ramp="cubic"), "index, rotations"),
         (lambda: scale(LLAMA2, "yarn", 2, beta_slow=64.0), "beta_slow < beta_fast"),
     ],
 )

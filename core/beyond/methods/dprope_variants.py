@@ -11,7 +11,7 @@ from ...disturbance import disturbance, strategy_disturbance
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
 from ...methods.registry import METHODS, ORIGINAL, RIVAL, UNIT, get, register
-from ...methods.scaling import interpolate, positive
+from ...methods.scaling import interpolate
 from ...methods.yarn import yarn_temperature
 
 
@@ -43,7 +43,7 @@ def dprope_candidates(
     moved = [disturbance(angle_distribution(theta, longer, intervals), pretrained, convention) for theta in offered]
     inv_freq = offered[np.argmin(moved, axis=0), np.arange(geometry.pairs)]
     interpolated = np.isclose(inv_freq, geometry.inv_freq / factor, rtol=1e-12)
-    return RopeScaling(inv_freq, positive(attention_factor), interpolated)
+    return RopeScaling(inv_freq, attention_factor, interpolated)
 
 
 @register("dprope-significant", "DPRoPE, significant", by_disturbance=True, styles=(("#777777", (0, (7, 1.5))),))
