@@ -17,10 +17,10 @@ def records(model, experiment):
 
 
 def of(experiment):
-    return pytest.mark.parametrize("scale", [model for model, name in ALL if name == experiment])
+    return pytest.mark.parametrize("model", [model for model, name in ALL if name == experiment])
 
 
-@pytest.mark.parametrize(("scale", "experiment"), ALL)
+@pytest.mark.parametrize(("model", "experiment"), ALL)
 def test_every_interval_holds_its_mean(model, experiment):
     def check(value):
         if isinstance(value, dict) and {"mean", "low", "high"} <= value.keys():
