@@ -15,11 +15,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.beyond import whole_texts
-from analysis.comparison import Comparison, Metrics, Row, tokens
+from analysis import perplexity_windows
+from analysis.comparison import Comparison, Metrics, Row
 from analysis.hypothesis_tests import Estimate
 from analysis.metrics import OPEN_LLM
 from analysis.scores import Score, difference, stacked
+from analysis.settings import tokens
 from eval import longbench
 from eval.intervals import mean_of_means
 
@@ -134,8 +135,8 @@ def _by_window(ours: Row, other: Row, metric: str) -> Score | None:
     runs, first = (*ours.runs, *other.runs), ours.first
     if not all("by_position" in run and tokens(max(run["lengths"])) == metric for run in runs):
         return None
-    gaps = whole_texts.differences(ours, other)
-    read_before = (max(first["lengths"]) - whole_texts.stride(first)) // first["bucket"]
-    for gap, (_, begin) in zip(gaps, whole_texts.windows(first)):
+    gaps = perplexity_windows.differences(ours, other)
+    read_before = (max(first["lengths"]) - perplexity_windows.stride(first)) // first["bucket"]
+    for gap, (_, begin) in zip(gaps, perplexity_windows.windows(first)):
         gap[: read_before if begin else 0] = np.nan
-    return whole_texts.average(gaps)
+    return perplexity_windows.average(gaps)

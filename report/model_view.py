@@ -12,9 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis import disturbance, metrics, published, time_taken
-from analysis.comparison import Comparison, Row, compared, gap, tokens
+from analysis.comparison import Comparison, Row, compared, gap
 from analysis.results import NotMeasured, Results, root
 from analysis.scores import Score
+from analysis.settings import tokens
 from core import discovery, rope
 from core.errors import InputError
 from experiments.kit import records
@@ -124,14 +125,12 @@ class View:
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
-        numbers, found = published.disturbance(), []
-        for run in self.results.require("disturbance"):
-            for row in run["scores"]:
-                printed = numbers.get((row["method"], float(run["factor"])))
-                if (row["precision"], row["convention"]) == (precision, convention) and printed and not row["options"]:
-                    title = rope.METHODS[row["method"]].title
-                    found.append((title, float(run["factor"]), printed, 1e3 * row["average"]))
-        return found
+        settings = [row for row in disturbance.rows(self.results) if row.published]
+        return [
+            (row.name, factor, row.published[factor], row.moved[factor][precision, convention].average)
+            for factor in sorted({factor for row in settings for factor in row.published})
+            for row in settings
+        ]
 
     def deviations(self, precision: str, convention: str) -> list[float]:
         """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from analysis import disturbance
-from analysis.comparison import extended_length, tokens
 from analysis.disturbance import WAYS, Disturbed
 from analysis.results import Results
+from analysis.settings import extended_length, tokens
 from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, number, sentence_case
 
 _TITLES = dict(zip(WAYS, ("code, f32", "code, f64", "Eq. (7)")))

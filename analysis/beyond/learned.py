@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.beyond import loss_by_position
-from analysis.comparison import Comparison, Row, Setting, in_comparison
+from analysis.comparison import Comparison, Row, in_comparison
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import Setting
 from core import rope
 from core.beyond.methods.given_factors import learned_from, learned_name
 from core.errors import InputError

@@ -6,9 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from analysis import metrics
-from analysis.comparison import Ablation, Metrics, ablation, extended_length, tokens
+from analysis.beyond import loss_by_position
+from analysis.comparison import Ablation, Metrics, ablation
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import extended_length, tokens
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Column:
 def columns(results: Results) -> tuple[float | None, list[Column]]:
     """The factor at which the most n̂ were measured, and every evaluation at it; other factors are not shown."""
     wanted: list[tuple[str, str, Metrics, str | None, int, bool]] = [
-        ("loss_by_position", "Loss", metrics.beyond, "beyond", 3, True),
+        ("loss_by_position", "Loss", loss_by_position.beyond, "beyond", 3, True),
         ("perplexity", "Perplexity", metrics.perplexity, None, 2, True),
         ("passkey", "Passkeys", metrics.passkeys_of_all_lengths, "all", 0, False),
         ("ruler", "RULER", metrics.ruler, None, 1, False),

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis.comparison import Setting
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from analysis.beyond import loss_by_position
-from analysis.comparison import LeftOut, Row, Setting, compared
+from analysis.comparison import LeftOut, Row, compared
 from analysis.metrics import OPEN_LLM
 from analysis.results import Results
 from analysis.scores import Score, Scores, stacked
+from analysis.settings import Setting
 from core import rope
 from eval.intervals import mean_interval, mean_of_means
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from analysis import metrics
-from analysis.comparison import LeftOut, Row, Setting, compared, extended_length, tokens
+from analysis.comparison import LeftOut, Row, compared
 from analysis.results import Results
 from analysis.scores import Score, Scores
+from analysis.settings import Setting, extended_length, tokens
 
 OPTION = "attention_factor"
 _MEASURED = {"perplexity": (metrics.perplexity, "perplexity"), "passkey": (metrics.passkey, "passkeys")}

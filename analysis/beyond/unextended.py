@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from analysis import metrics
-from analysis.comparison import tokens
 from analysis.metrics import OPEN_LLM
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import tokens
 from core import rope
 
 

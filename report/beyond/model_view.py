@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis import record_types
+from analysis import disturbance, perplexity_windows, record_types
 from analysis.beyond import learned, loss_by_position, serving, short_text, whole_texts
-from analysis.comparison import Comparison, Setting, in_comparison
+from analysis.comparison import Comparison, in_comparison
 from analysis.scores import Score, Scores, SignTest, sign_test, stacked
+from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
@@ -41,14 +42,15 @@ class View(model_view.View):
     ) -> Score:
         """Over whole books, a row's loss minus another's at the positions from start to end, paired by window."""
         rows = whole_texts.runs(self.results, trained)
-        gaps = whole_texts.differences(*(find(rows, "whole texts", each, None) for each in (name, than)))
+        gaps = perplexity_windows.differences(*(find(rows, "whole texts", each, None) for each in (name, than)))
         bucket = rows.first["bucket"]
-        return whole_texts.average(gaps[:, start // bucket : end and end // bucket])
+        return perplexity_windows.average(gaps[:, start // bucket : end and end // bucket])
 
     def more_context(self, trained: bool = False) -> dict[str, Score]:
         """By row, what a stride's tokens more before them change of the loss."""
         rows = whole_texts.runs(self.results, trained).rows
-        return {row.setting.name: whole_texts.average(whole_texts.more_context(row.first)[:, 1:]) for row in rows}
+        average = perplexity_windows.average
+        return {row.setting.name: average(whole_texts.more_context(row.first)[:, 1:]) for row in rows}
 
     def prompts(self, name: str, than: str = RIVAL, trained: bool = False) -> SignTest:
         """RULER's prompts that a row answers better and worse than another."""
@@ -84,7 +86,7 @@ class View(model_view.View):
 
     def disturbance(self, name: str, factor: float | None = None) -> float:
         """The averaged disturbance of a row of loss_by_position without training, in 10⁻³ nat."""
-        return 1e3 * loss_by_position.disturbance(self.results, self.row("loss_by_position", name, factor=factor))
+        return 1e3 * disturbance.averaged(self.results, self.row("loss_by_position", name, factor=factor).setting)
 
     def order(self, convention: str) -> Score:
         """Spearman's ρ of disturbance and loss beyond L over selections of pairs."""

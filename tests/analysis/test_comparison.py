@@ -3,8 +3,9 @@
 import pytest
 
 from analysis import metrics
-from analysis.comparison import Setting, ablation, agree, compared, factors, in_comparison
+from analysis.comparison import ablation, agree, compared, factors, in_comparison
 from analysis.results import NotMeasured, Results, models
+from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
 from tests.analysis.made import score

@@ -11,9 +11,10 @@ import pytest
 from analysis.beyond import learned
 from analysis.beyond import loss_by_position as losses
 from analysis.beyond import whole_texts as windows
-from analysis.comparison import Setting, in_comparison
+from analysis.comparison import in_comparison
 from analysis.rendering import INPUTS
 from analysis.results import NotMeasured, Results, every
+from analysis.settings import Setting
 from core import rope
 from core.angles import angle_distribution
 from core.errors import InputError

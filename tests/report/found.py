@@ -1,11 +1,11 @@
 """What the claims come out as, on records made by hand."""
 
-from report.claims import CLAIMS
+from analysis.claims import claims
 from report.claims_page import fact_line
 
 
 def findings(start, folder):
-    (claim,) = [claim for claim in CLAIMS if claim.text.startswith(start)]
+    (claim,) = [claim for claim in claims() if claim.text.startswith(start)]
     return claim.findings(folder.path)
 
 

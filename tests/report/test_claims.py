@@ -2,10 +2,10 @@
 
 import pytest
 
+from analysis.claims import claims
 from analysis.claims.finding import EXACT, NONE, overall
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
 from core.errors import InputError
-from report.claims import CLAIMS
 from tests.report.conftest import score
 from tests.report.found import by_name, findings, means, only
 
@@ -19,7 +19,7 @@ def test_one_statement_contradicts_a_claim_and_all_reproduce_it():
 
 def test_no_verdict_without_a_record(folder):
     folder.copy("llama2-7b", "disturbance", "angle_distribution")
-    for claim in CLAIMS:
+    for claim in claims():
         for finding in claim.findings(folder.path):
             assert (finding.verdict == NONE) == (finding.model is None) == (not finding.facts)
     assert findings("The disturbance of", folder)[0].verdict == EXACT

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from analysis.beyond import learned, loss_by_position
-from analysis.comparison import Row, Setting
+from analysis.comparison import Row
 from analysis.results import Results
+from analysis.settings import Setting
 from core import disturbance as kl
 from core import rope
 from core.angles import angle_distribution
