@@ -234,7 +234,9 @@ def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Pat
     Raises:
         InputError: the program fails, or its version is not the one that the lock pins.
     """
-    request, answer, log = folder / "request.json", folder / "answer.json", environments / f"{engine.environment}.log"
+    request, answer = folder / "request.json", folder / "answer.json"
+    log = environments / f"{engine.environment or 'transformers'}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
     request.write_text(json.dumps(asked), encoding="utf-8")
     command = [python(environments, engine), "-I", WORKERS / engine.worker, model, request, answer]
     with open(log, "w", encoding="utf-8") as output:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Up to 24 minutes of one H100 (or A100, 80 GB): what a CPU cannot show of the paper's scale.
 #
-#   tools/tools/tools/bench/gpu.sh [PART ...] [--toy] [--output CSV]
+#   tools/bench/gpu.sh [PART ...] [--toy] [--output CSV]
 #
 # Parts (default: all, in this order), each a module of bench/gpu/ with a time limit in minutes:
 #   loss 2        the fused loss against ours and the plain one, at LLaMA2-7B's head
@@ -25,7 +25,7 @@ order=()
 while read -r _ part limit _; do
   minutes[$part]=$limit
   order+=("$part")
-done < <(sed -n '/^# Parts/,/^#$/p' tools/tools/tools/bench/gpu.sh | grep -E '^#   [a-z0-9]+ [0-9]+ ')
+done < <(sed -n '/^# Parts/,/^#$/p' tools/bench/gpu.sh | grep -E '^#   [a-z0-9]+ [0-9]+ ')
 
 parts=() options=()
 while (($#)); do
