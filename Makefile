@@ -21,9 +21,10 @@ MEASURED_BY := $(shell find core eval experiments -name '*.py' 2>/dev/null | LC_
 VERIFY  := build/verify/$(MEASURED_BY)
 SHOWN    = $(call option,--model,$(MODEL)) $(call option,--results,$(RESULTS))
 
-# Each module of these folders is one table or one figure; a new file is a new target.
-TABLES  := $(filter-out __%,$(patsubst tables/%.py,%,$(wildcard tables/*.py)))
-FIGURES := $(filter-out __%,$(patsubst figures/%.py,%,$(wildcard figures/*.py)))
+# Each module of these folders, the paper's and those beyond it, is one table or one figure; a new file is a new target.
+modules  = $(filter-out __%,$(notdir $(basename $(wildcard $(1)/*.py $(1)/beyond/*.py))))
+TABLES  := $(call modules,tables)
+FIGURES := $(call modules,figures)
 
 # What is measured anew, and where its records go: those of a model of one's own have a place apart.
 KNOWN   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
@@ -47,9 +48,14 @@ help: ## This list
 	@awk '/^##@ /{print "\n" substr($$0, 5)} \
 	  /^[a-z_-]+:.*## /{name = $$0; sub(/:.*/, "", name); sub(/^[^#]*## /, ""); printf "  %-29s%s\n", name, $$0} \
 	  /^##   /{print "      " substr($$0, 6)}' $(MAKEFILE_LIST)
-	@for kind in table:tables fig:figures; do echo; echo "Each of $${kind#*:}/, of MODEL or of every model that has records"; \
-	  for file in $${kind#*:}/[a-z]*.py; do name=$${file##*/}; \
-	  printf '  %-29s%s\n' "$${kind%:*}_$${name%.py}" "$$(head -1 $$file | sed -E 's/^"""//; s/"""$$//; s/\.$$//')"; done; done
+	@list() { [ -d $$1 ] || return 0; printf '\n%s\n' "$$3"; \
+	  for file in $$1/[a-z]*.py; do name=$${file##*/}; \
+	  printf '%s\t%s\n' "$$(head -1 $$file | sed -E 's/^"""//; s/"""$$//; s/\.$$//')" "$$2_$${name%.py}"; done | \
+	  LC_ALL=C sort -V | awk -F '\t' '{printf "  %-29s%s\n", $$2, $$1}'; }; \
+	list tables table "The paper's tables, of MODEL or of every model that has records"; \
+	list figures fig "The paper's figures"; \
+	list tables/beyond table "Tables beyond the paper"; \
+	list figures/beyond fig "Figures beyond the paper"
 
 ##@ Check
 reproduce: env tables figures pages audit verify report summary ## Render everything, audit the paper, verify a part

@@ -118,22 +118,22 @@ def compared(
             sets.setdefault(_key(record), []).append(record)
     if not sets:
         return Comparison(())
-    chosen = max(sets.values(), key=lambda own: (sum(r["method"] is not None for r in own), len(own)))
+    chosen = max(sets.values(), key=lambda records: (sum(r["method"] is not None for r in records), len(records)))
     grouped: dict[Setting, list[dict]] = {}
     for record in chosen:
         grouped.setdefault(Setting.of(record), []).append(record)
-    for own in grouped.values():
-        _check_once(own, experiment)
-    rows = sorted((Row(setting, tuple(own)) for setting, own in grouped.items()), key=lambda row: row.setting.order)
-    others = [record for own in sets.values() if own is not chosen for record in own]
+    for records in grouped.values():
+        _check_once(records, experiment)
+    rows = [Row(setting, tuple(grouped[setting])) for setting in sorted(grouped, key=lambda setting: setting.order)]
+    others = [record for records in sets.values() if records is not chosen for record in records]
     left_out = tuple(LeftOut(experiment, other["file"], _differs(other, chosen[0])) for other in others)
     return Comparison(tuple(rows), left_out)
 
 
-def _check_once(own: list[dict], experiment: str) -> None:
+def _check_once(records: list[dict], experiment: str) -> None:
     """A copied record would count as one more seed."""
     files = {}
-    for record in own:
+    for record in records:
         first = files.setdefault(_seed(record), record["file"])
         if first != record["file"]:
             raise InputError(f"{experiment}/{first}.json and {record['file']}.json record the same run; remove one.")
@@ -188,8 +188,8 @@ def ablation(results: Results, experiment: str, option: str, trained: bool, defa
 def ablations(results: Results, experiment: str, option: str, default: object = None) -> Iterator[tuple[str, Ablation]]:
     """The ablations that there are, as (state, ablation): without training, then fine-tuned."""
     for trained, state in STATES:
-        if found := ablation(results, experiment, option, trained, default):
-            yield state, found
+        if varied := ablation(results, experiment, option, trained, default):
+            yield state, varied
 
 
 def reference(rows: Comparison, factor: float | None = None) -> Row | None:
@@ -199,8 +199,8 @@ def reference(rows: Comparison, factor: float | None = None) -> Row | None:
 
 def factors(results: Results, *experiments: str) -> list[float]:
     """The scaling factors of the records."""
-    found = {float(r["factor"]) for name in experiments for r in results.records(name) if r.get("method", "several")}
-    return sorted(found)
+    values = {float(r["factor"]) for name in experiments for r in results.records(name) if r["method"]}
+    return sorted(values)
 
 
 def _of_seeds(row: Row, seeds: set[int]) -> Row:
@@ -221,8 +221,8 @@ def _key(record: dict) -> str:
 
 def _differs(record: dict, other: dict) -> str:
     names = dict.fromkeys([*record.get("comparable", ()), *other.get("comparable", ())])
-    found = [f"{name} {_short(record.get(name))}" for name in names if record.get(name) != other.get(name)]
-    return ", ".join(found) or "it does not say what it may be compared with"
+    differences = [f"{name} {_short(record.get(name))}" for name in names if record.get(name) != other.get(name)]
+    return ", ".join(differences) or "it does not say what it may be compared with"
 
 
 def _short(value: object) -> str:

@@ -25,8 +25,8 @@ class Setting:
     @classmethod
     def of(cls, record: dict) -> Setting:
         """The setting of a record."""
-        given = record["options"].items()
-        options = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
+        entries = record["options"].items()
+        options = {name: tuple(value) if isinstance(value, list) else value for name, value in entries}
         return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]))
 
     def option(self, name: str, default: Any = None) -> Any:
@@ -45,11 +45,11 @@ class Setting:
         method = rope.METHODS.get(self.method)
         if method and method.label and (label := method.label(dict(self.options))):
             return label
-        given = [_given(name, value) for name, value in self.options if name not in _APART]
+        shown = [_option(name, value) for name, value in self.options if name not in _APART]
         if self.method == rope.OURS and self.plain("attention_factor"):
-            given = ["t = 0"]
+            shown = ["t = 0"]
         title = method.title if method else self.method
-        name = title + (f" ({', '.join(given)})" if given else "")
+        name = title + (f" ({', '.join(shown)})" if shown else "")
         temperature = self.option("attention_factor")
         return name if temperature is None else f"{name}, attention × {temperature:.2f}"
 
@@ -67,7 +67,7 @@ _FILES = ("weights", "file")
 _APART = ("attention_factor", "weights")
 
 
-def _given(name: str, value: object) -> str:
+def _option(name: str, value: object) -> str:
     """An option as tables print it."""
     if value is True:
         return name

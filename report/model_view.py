@@ -11,12 +11,12 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from analysis import disturbance, metrics, published, time_taken
+from analysis import disturbance, metrics, published, rendering, time_taken
 from analysis.comparison import Comparison, Row, compared, gap
 from analysis.results import NotMeasured, Results, root
 from analysis.scores import Score
 from analysis.settings import tokens
-from core import discovery, rope
+from core import rope
 from core.errors import InputError
 from experiments.kit import records
 from experiments.kit.records import BEYOND, RESULTS
@@ -61,12 +61,9 @@ class View:
 
     def figure(self, name: str, text: str) -> str:
         """The image and how to read it; empty where it was not rendered."""
-        drawn = root(self.results.folder) / "figures" / self.model.name
-        for file in (drawn / f"{name}.png", drawn / BEYOND / f"{name}.png"):
-            if file.is_file():
-                caption = markdown.text(" ".join(figures.caption(name)))
-                return f"![{text}]({os.path.relpath(file, self.page)})\n\n*{caption}*"
-        return ""
+        file = root(self.results.folder) / "figures" / self.model.name / f"{figures.place(name)}.png"
+        caption = markdown.text(" ".join(figures.caption(name)))
+        return f"![{text}]({os.path.relpath(file, self.page)})\n\n*{caption}*" if file.is_file() else ""
 
     def part(self, heading: str, tables: list[str], figures: dict[str, str] | None = None) -> str:
         """A section of those tables and figures that there are; empty where there is none."""
@@ -186,8 +183,8 @@ def shown(score: Score, digits: int = 2, sign: bool = False) -> str:
 
 def is_beyond(name: str) -> bool:
     """Whether a table, or an experiment that has none, is beyond the paper."""
-    table = discovery.module(f"tables.{BEYOND}.{name}")
-    return table is not None or BEYOND in records.program(name).split(".")
+    module = rendering.modules("tables").get(name) or records.program(name)
+    return BEYOND in module.split(".")
 
 
 def named(measured: Results) -> list[str]:

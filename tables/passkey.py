@@ -1,4 +1,4 @@
-"""Passkeys found by length (the numbers of Figure 4)."""
+"""The numbers of Figure 4: passkeys found by length."""
 
 from __future__ import annotations
 

@@ -58,18 +58,18 @@ def groups(results: Results) -> list[Learned]:
     Raises:
         InputError: a record has not one factor for each pair.
     """
-    found: dict[tuple, list[dict]] = {}
+    records: dict[tuple, list[dict]] = {}
     pairs = results.model.geometry.pairs
     for run in results.require("learned"):
         if len(run["factors"]) != pairs:
             raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
-        found.setdefault((float(run["factor"]), run["method"]), []).append(run)
+        records.setdefault((float(run["factor"]), run["method"]), []).append(run)
     known = [*rope.METHODS]
 
     def order(key: tuple[float, str]) -> tuple:
         return key[0], known.index(key[1]) if key[1] in known else len(known), key[1]
 
-    return [Learned(key[1], key[0], tuple(found[key])) for key in sorted(found, key=order)]
+    return [Learned(key[1], key[0], tuple(records[key])) for key in sorted(records, key=order)]
 
 
 @dataclass(frozen=True)

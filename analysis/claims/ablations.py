@@ -94,9 +94,7 @@ def _ablated(
             facts.append(Fact((shown,), factor, metric, decision))
         about = f"{told(label, decisions)}. The differences are to {SYMBOLS[option]} = {reference:g}"
         edges = {region.high for region, _ in stated.values()} - {0.0}
-        margin = (
-            Quantity("the spread of the paper's own numbers", Score(max(edges)), 2, "points") if edges else None
-        )
+        margin = Quantity("the spread of the paper's own numbers", Score(max(edges)), 2, "points") if edges else None
         yield concluded(results.model, facts, about, margin, values=len(facts))
 
 
