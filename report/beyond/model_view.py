@@ -1,4 +1,4 @@
-"""What the templates of what is beyond the paper can say of a model besides: losses, learned factors, repeats, engines."""
+"""What templates beyond the paper can say of a model besides: losses, learned factors, repeats, engines."""
 
 from __future__ import annotations
 
