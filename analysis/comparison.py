@@ -221,13 +221,21 @@ def _key(record: dict) -> str:
 
 def _differs(record: dict, other: dict) -> str:
     names = dict.fromkeys([*record.get("comparable", ()), *other.get("comparable", ())])
-    differences = [f"{name} {_short(record.get(name))}" for name in names if record.get(name) != other.get(name)]
+    values = {name: (record.get(name), other.get(name)) for name in names}
+    differences = [f"{name} {_short(*pair)}" for name, pair in values.items() if pair[0] != pair[1]]
     return ", ".join(differences) or "it does not say what it may be compared with"
 
 
-def _short(value: object) -> str:
+def _short(value: object, other: object) -> str:
+    """A value in a few words; of an object, the entries that differ from another's, or that it lacks."""
     if isinstance(value, dict):
-        return f"of {', '.join(value)}" if value else "none"
+        others = other if isinstance(other, dict) else {}
+        differing = [key for key, entry in value.items() if entry != others.get(key)]
+        return (
+            f"of {', '.join(differing)}"
+            if differing
+            else f"without {', '.join(key for key in others if key not in value)}"
+        )
     if isinstance(value, list):
         return " ".join(map(str, value))
     return "not stated" if value is None else str(value)

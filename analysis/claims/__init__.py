@@ -24,7 +24,7 @@ class Claim:
 
     Attributes:
         text: the claim.
-        where: the place of it in the paper.
+        where: the part of the paper that makes it.
         tests: what is measured.
         shown: the sections of a model's page that have the numbers.
         headline: the claim in the README's words, if it is a main one.
