@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import disturbance
-from analysis.results import Results
+from analysis.results import NotMeasured, Results
 from analysis.settings import Setting, extended_length, tokens
 from figures.kit import style
 
@@ -21,9 +21,14 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
 
     Args:
         names: of the methods to draw, by method; the last of the first three is filled.
+
+    Raises:
+        NotMeasured: no record of a registered method.
     """
     results.require("disturbance")
     panels = disturbance.by_factor(results)
+    if not panels:
+        raise NotMeasured(f"no disturbance of a registered method under {results.folder / results.model.name}.")
     geometry = results.model.geometry
     height = 0.5 + 1.5 * len(panels) + 0.12 * (len(names) // 4)
     figure, rows = plt.subplots(len(panels), 1, figsize=(style.COLUMN, height), sharex=True, squeeze=False)

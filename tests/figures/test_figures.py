@@ -116,11 +116,13 @@ def test_figure_1_shows_a_pair_for_either_strategy_and_another_models_where_it_h
 def test_disturbance_panels(module):
     figure = module.build(of("llama2-7b"))
     assert len(figure.axes) == 2
-    for axes, run in zip(figure.axes, of("llama2-7b").records("disturbance"), strict=True):
+    records = [record for record in of("llama2-7b").records("disturbance") if not record["options"]]
+    for axes, factor in zip(figure.axes, (2, 4), strict=True):
         recorded = {
-            row["method"]: np.maximum(row["per_pair"], 1e-5)
-            for row in run["scores"]
-            if (row["precision"], row["convention"]) == ("float64", "released") and not row["options"]
+            record["method"]: np.maximum(row["per_pair"], 1e-5)
+            for record in records
+            for row in record["scores"]
+            if (record["factor"], row["precision"], row["convention"]) == (factor, "float64", "released")
         }
         lines = {line.get_label(): np.array(line.get_ydata()) for line in axes.lines if len(line.get_ydata()) == 64}
         if module is disturbance:
@@ -133,15 +135,18 @@ def test_disturbance_panels(module):
 
 def test_a_method_registered_later_is_drawn_pair_by_pair_and_an_unregistered_one_is_not(tmp_path, monkeypatch):
     made = Made(tmp_path)
-    way = {"precision": "float64", "convention": "released", "options": {}, "per_pair": [0.1] * 32}
-    methods = ["pi", "ntk", "yarn", "dprope", "brand-new", "styled"]
-    made.add("disturbance", None, [way | {"method": method} for method in methods])
+    for method in ("pi", "ntk", "yarn", "dprope", "brand-new", "styled"):
+        made.add("disturbance", method, [{"precision": "float64", "convention": "released", "per_pair": [0.1] * 32}])
     styled = rope.Method("styled", "Styled", lambda geometry, factor: None, styles=(("#123456", "-"),))
     monkeypatch.setitem(rope.METHODS, "styled", styled)
     (axes,) = disturbance.build(made.results()).axes
     lines = {line.get_label(): line.get_color() for line in axes.lines if len(line.get_ydata()) == 32}
     assert lines.keys() == {"PI", "YaRN", "DPRoPE (t = 0)", "Styled"}
     assert lines["Styled"] == "#123456"
+    monkeypatch.delitem(rope.METHODS, "styled")
+    made.records = {file: record for file, record in made.records.items() if record["method"] == "styled"}
+    with pytest.raises(NotMeasured, match="registered"):
+        disturbance.build(made.results())
 
 
 def test_the_illustration_marks_unseen_positions_and_angles():

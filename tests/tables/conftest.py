@@ -29,7 +29,8 @@ def everything(made, toy):
         if method != "original":
             made.everything(method, options, factor=3, seed=7, better=0.5)
     way = {"precision": "float64", "convention": "released", "average": 1e-3, "interpolated_dimensions": 2}
-    made.add("disturbance", None, [way | {"method": m, "options": o} for m, o in settings], factor=3)
+    for method, options in settings:
+        made.add("disturbance", method, [way], factor=3, options=options)
     cell = {"rounds": 3, "relative_to_pi": 1.0, "low": 0.9, "high": 1.1, "phase": "train"}
     times = [cell | {"method": method, "options": options, "again": False} for method, options in settings]
     made.add("time_cost", None, times, factor=3, length=512)

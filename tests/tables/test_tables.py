@@ -52,20 +52,25 @@ def test_an_unknown_table_is_named(made):
 
 
 def test_disturbance_marks_the_least_and_counts_dimensions_of_methods_that_choose(made):
-    way = {"interpolated_dimensions": 30}
+    ways = [("float32", "released"), ("float64", "released"), ("float64", "equation")]
     for factor in (2, 4):
-        entries = [
-            way
-            | {"precision": precision, "convention": convention, "method": method, "options": {}, "average": average}
-            for precision, convention in (("float32", "released"), ("float64", "released"), ("float64", "equation"))
-            for method, average in (("pi", 2e-3), ("dprope", 1e-3))
-        ]
-        made.add("disturbance", None, entries, factor=factor)
+        for method, average in (("pi", 2e-3), ("dprope", 1e-3), ("never-heard-of", 0.0)):
+            scores = [
+                {"precision": precision, "convention": convention, "average": average, "interpolated_dimensions": 30}
+                for precision, convention in ways
+            ]
+            made.add("disturbance", method, scores, factor=factor)
     (block,) = disturbance.build(made.results()).blocks
     assert block.groups == (("16k", 3), ("32k", 3)) and "paper" not in block.header
     pi, ours = block.rows
     assert [(cell.text, cell.small, cell.bold) for cell in pi[1:]] == [("2.00", "", False)] * 6
     assert [(cell.text, cell.small, cell.bold) for cell in ours[1:]] == [("1.00", "(30)", True)] * 6
+
+
+def test_disturbances_of_unregistered_methods_alone_are_not_measured(made):
+    made.add("disturbance", "never-heard-of")
+    with pytest.raises(NotMeasured, match="registered"):
+        disturbance.build(made.results())
 
 
 def test_the_papers_geometry_has_the_papers_column():
