@@ -63,6 +63,7 @@ def test_every_link_leads_to_a_file_and_a_heading(page):
             assert unquote(heading) in parsed(file)[1], f"{page} links to {link}"
 
 
+SHOWING_COMMANDS = [page for page in PAGES if page.name != "CHANGELOG.md"]  # which has those of its time
 # What CONTRIBUTING.md has the reader add.
 EXAMPLES = {"fig_cumulative", "table_copying", "copying", "mine", "linear-ramp"}
 
@@ -76,7 +77,7 @@ def commands(page):
 
 def test_every_target_of_make_that_is_named_exists():
     named = {}
-    for page in PAGES:
+    for page in SHOWING_COMMANDS:
         for command in commands(page):
             words = re.match(r"make((?: [a-z][a-z0-9_-]*)+)", command)
             targets = words[1].split() if words else [command]
@@ -94,9 +95,8 @@ def test_every_target_of_make_that_is_named_exists():
 
 def test_every_module_that_is_run_exists():
     run = {}
-    for page in PAGES:
-        if page.name != "CHANGELOG.md":
-            run |= {name: page for command in commands(page) for name in re.findall(r"-m ([a-z_][\w.]*)", command)}
+    for page in SHOWING_COMMANDS:
+        run |= {name: page for command in commands(page) for name in re.findall(r"-m ([a-z_][\w.]*)", command)}
     ours = {name for name in run if (ROOT / name.partition(".")[0]).is_dir() and "NAME" not in name} - {"eval"}
     assert len(ours) > 10
     for name in ours - {"experiments.copying"}:
@@ -107,8 +107,8 @@ def test_every_module_that_is_run_exists():
 def test_every_option_that_is_named_exists(call):
     """Of commands on one line; a script's own help is the reference."""
     told = {}
-    for page in PAGES:
-        for command in commands(page) if page.name != "CHANGELOG.md" else ():
+    for page in SHOWING_COMMANDS:
+        for command in commands(page):
             found = re.search(r"-m (experiments\.[a-z_.]+) (.*?)(#|\\?$)", command)
             if found and "copying" not in found[1]:
                 told.setdefault(found[1], set()).update(re.findall(r"(?<!\S)--[a-z-]+", found[2]))
