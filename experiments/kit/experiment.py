@@ -229,7 +229,7 @@ class Experiment:
             run |= settings | ({"data": data} if self.weights else {})
             if self.model.training:
                 run["training"] = {key: self.model.training[key] for key in ("identity", "seed", "steps", "length")}
-            name = records.run_of(run) if method else "model" if self.methods is not None else f"s={self.factor:g}"
+            name = records.run_of(run) if method else "as-it-is" if self.methods is not None else f"s={self.factor:g}"
             if file := self.to_measure(run, name + suffix):
                 if self.weights:  # the fields that must agree between two records in one table
                     run |= {"comparable": ["base", "dtype", *settings, "data"], "base": self.base()}
