@@ -77,10 +77,12 @@ def copy(source: Path, target: Path, link: bool = False, progress: bool = False)
     Raises:
         InputError: the file system cannot make the links.
     """
-    relative = [
-        file.relative_to(source) for file in sorted(source.rglob("*")) if file.is_file() and file.name != clex.FILE
-    ]
-    sizes = {file: (source / file).stat().st_size for file in relative if not any(p[0] == "." for p in file.parts[:-1])}
+    sizes = {}
+    for file in sorted(source.rglob("*")):
+        place = file.relative_to(source)
+        hidden = any(part.startswith(".") for part in place.parts[:-1])
+        if file.is_file() and not hidden and file.name != clex.FILE:
+            sizes[place] = file.stat().st_size
     with tqdm(total=sum(sizes.values()), unit="B", unit_scale=True, unit_divisor=1024, disable=not progress) as bar:
         for file, size in sizes.items():
             (target / file).parent.mkdir(parents=True, exist_ok=True)
