@@ -32,7 +32,7 @@ from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
 from experiments.training.packing import pack
 from experiments.training.run import Run
-from experiments.training.trainer import Trainer, bfloat16_on_gpu, default_dtype, device_batch, training_arguments
+from experiments.training.trainer import Trainer, default_dtype, training_arguments
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 PROGRAM = "experiments.finetune"
@@ -41,9 +41,8 @@ PROGRAM = "experiments.finetune"
 def main() -> None:
     arguments = _parse()
     given = GivenModel(arguments.model)
-    settings = _settings(arguments, given)
+    settings, options = _settings(arguments, given), _options(arguments, given)
     name, factor, geometry = given.name, float(arguments.factor), given.geometry
-    options = _options(arguments, given)
     if rope.get(arguments.method).start:  # a method that learns its scaling
         if options:
             raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")
@@ -65,7 +64,7 @@ def main() -> None:
         return
 
     load_model.check_access(name)
-    device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
+    budget.device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
     folder, corpus, results = given.folder, Corpus(settings.data), given.results(arguments.results)
     run_name = records.run_name(arguments.method, factor, options, arguments.seed)
     run = Run(
@@ -90,18 +89,17 @@ def main() -> None:
     records.check_model(results, folder, facts)
     if run.is_done:
         if launch.processes()[0] == 0:
-            run.sweep()
+            run.clear()  # what a kill between the result's appearing and the end left
         print(f"done already: {run.output}")
     else:
         files.check_writable(run.output.parent)
         cache = results.resolve().parent / "runs" / "data"
-        with run.saying_what_is_kept():
-            if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
-                pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache)
-            launch.start(PROGRAM)
-            if arguments.device_batch is None:
-                settings = _fitted(settings, name, length)
-            train(run, name, settings, corpus, cache)
+        if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
+            pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache)
+        launch.start(PROGRAM)
+        if arguments.device_batch is None:
+            settings = _fitted(settings, name, length)
+        train(run, name, settings, corpus, cache)
     if launch.processes()[0] == 0 and not is_recorded:
         records.state_model(results, folder, facts)
         print(f"{run.output}\n{_record(run, record)}")
@@ -125,12 +123,15 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
         sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
         model = load_model.load(name, "bfloat16" if sharded_bf16 else "float32").model
         torch.manual_seed(what["seed"])  # newly initialised matrices are the same in every process
-        model = _extended(model, what)
+        if start := rope.get(what["method"]).start:
+            model = start(model, rope_geometry(model), what["factor"])
+        else:
+            model = extend(model, what["method"], what["factor"], **what["options"])
         if sharded_bf16:
             clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
-        model.set_attn_implementation(_attention(arguments.bf16))
+        model.set_attn_implementation(load_model.attention("bfloat16" if arguments.bf16 else "float32") or "sdpa")
         trainer = Trainer(model, arguments, data, manifest)
-        trainer.resume_or_train()
+        trainer.train()
         facts = {
             "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
             "tokens": what["length"] * what["batch"] * what["steps"],
@@ -147,20 +148,6 @@ def _fitted(settings: Training, name: str, length: int) -> Training:
         return settings
     memory = torch.cuda.get_device_properties(processes.device()).total_memory / 1e9  # total: the same when resumed
     return budget.fitted(load_model.architecture(name), settings, length, launch.processes()[1], memory)
-
-
-def _extended(model, what: dict):
-    start = rope.get(what["method"]).start
-    if start:
-        return start(model, rope_geometry(model), what["factor"])
-    return extend(model, what["method"], what["factor"], **what["options"])
-
-
-def _attention(bf16: bool) -> str:
-    """FlashAttention-2 where it is installed and applies, else PyTorch's."""
-    from transformers.utils import is_flash_attn_2_available
-
-    return "flash_attention_2" if bf16 and is_flash_attn_2_available() else "sdpa"
 
 
 def _record(run: Run, file: Path) -> Path:
@@ -192,7 +179,7 @@ def _settings(arguments: argparse.Namespace, given: GivenModel) -> Training:
     names = ("batch", "device_batch", "learning_rate", "dtype", "checkpointing", "save_every", "data")
     changes = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
     settings = dataclasses.replace(given.known.training if given.known else Training(), **changes)
-    if settings.dtype == "bfloat16" and torch.cuda.is_available() and not bfloat16_on_gpu():
+    if settings.dtype == "bfloat16" and torch.cuda.is_available() and default_dtype() != "bfloat16":
         raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
     return dataclasses.replace(settings, dtype=settings.dtype or default_dtype())
 
