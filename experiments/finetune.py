@@ -59,7 +59,7 @@ def main() -> None:
     if arguments.dry_run:
         if arguments.device_batch is None:
             settings = budget.fitted(load_model.architecture(name), settings, length, arguments.gpus, arguments.memory)
-        plan = budget.Plan(length, steps, settings, arguments.gpus, arguments.memory, arguments.mfu)
+        plan = budget.Plan(length, steps, settings, arguments.gpus, arguments.memory)
         print(budget.report(load_model.architecture(name), plan))
         return
 
@@ -208,7 +208,6 @@ def _parse() -> argparse.Namespace:
     group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
     option(group, "--gpus", count, "N", "GPUs to plan for", 8)
     option(group, "--memory", number, "GB", "memory of each GPU", 80)
-    option(group, "--mfu", number, "SHARE", "the share of an A100's peak speed to plan with", budget.MFU)
     command_line.add_records_arguments(parser)
     return parser.parse_args()
 

@@ -205,13 +205,7 @@ def device_batch(settings: Training, processes: int) -> int:
 
 
 def report(config: PreTrainedConfig, plan: Plan) -> str:
-    """The estimate of a training run as text for a terminal.
-
-    Raises:
-        InputError: the plan is impossible.
-    """
-    if plan.gpus < 1 or plan.memory <= 0 or not 0 < plan.mfu <= 1:
-        raise InputError("give at least one GPU, memory above 0 GB, and a utilisation (--mfu) above 0 and up to 1.")
+    """The estimate of a training run as text for a terminal; InputError if the GPUs cannot divide the batch evenly."""
     settings = replace(plan.settings, device_batch=device_batch(plan.settings, plan.gpus))
     plan = replace(plan, settings=settings)
     parts, files = memory(config, plan), disk(config, plan)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from torch.utils.data import Dataset, SequentialSampler
+from torch.utils.data import Dataset
 from tqdm import tqdm
 from transformers import PreTrainedModel, PrinterCallback, TrainingArguments
 
@@ -146,9 +146,6 @@ class Trainer(SavesWhole):
         for name, value in logs.items() if self.is_world_process_zero() else ():
             self._writer.add_scalar(name, value, self.state.global_step)
 
-    def _get_train_sampler(self, train_dataset=None):
-        return SequentialSampler(train_dataset or self.train_dataset)
-
 
 def training_arguments(settings: Training, steps: int, seed: int, folder: Path, **changes) -> TrainingArguments:
     """The Trainer's arguments for these settings on the hardware at hand.
@@ -173,7 +170,6 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
         "gradient_accumulation_steps": settings.batch // (each * processes),
         "learning_rate": settings.learning_rate,
         "lr_scheduler_type": "constant",
-        "warmup_steps": 0,
         "weight_decay": settings.weight_decay,
         "adam_beta1": settings.betas[0],
         "adam_beta2": settings.betas[1],
@@ -182,15 +178,13 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
         "bf16": (settings.dtype or default_dtype()) == "bfloat16",
         "use_cpu": not on_gpu,
         "activation_checkpointing": settings.checkpointing,
-        "activation_checkpointing_kwargs": {"use_reentrant": False} if settings.checkpointing else None,
         "seed": seed,
-        "save_strategy": "steps",
+        "train_sampling_strategy": "sequential",
         "save_steps": settings.save_every,
         "logging_steps": 1,
         "logging_nan_inf_filter": False,
         "remove_unused_columns": False,
         "dataloader_pin_memory": on_gpu,
-        "report_to": "none",
         "disable_tqdm": True,  # our Trainer draws the bar
         "deepspeed": str(DEEPSPEED) if processes > 1 else None,
         "ddp_timeout": round(launch.PATIENCE.total_seconds()),
