@@ -89,7 +89,7 @@ def main() -> None:
     records.check_model(results, folder, facts)
     if run.is_done:
         if launch.processes()[0] == 0:
-            run.clear()  # what a kill between the result's appearing and the end left
+            run.sweep()  # a kill between the result's appearing and the end may have left it
         print(f"done already: {run.output}")
     else:
         files.check_writable(run.output.parent)
@@ -112,21 +112,21 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
         name: the base model.
         cache: the directory of tokenised sequences.
     """
-    what = run.settings
-    arguments = training_arguments(settings, what["steps"], what["seed"], run.folder)
+    stated = run.settings
+    arguments = training_arguments(settings, stated["steps"], stated["seed"], run.folder)
     with run.held():
         if run.is_done:  # another command finished it meanwhile
             return
         tokenizer = load_model.tokenizer(name)
-        data = pack(corpus, tokenizer, what["length"], settings.batch, what["steps"], what["seed"], cache)
+        data = pack(corpus, tokenizer, stated["length"], settings.batch, stated["steps"], stated["seed"], cache)
         manifest = run.begin(arguments.world_size, data.facts["sha256"])
         sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
         model = load_model.load(name, "bfloat16" if sharded_bf16 else "float32").model
-        torch.manual_seed(what["seed"])  # newly initialised matrices are the same in every process
-        if start := rope.get(what["method"]).start:
-            model = start(model, rope_geometry(model), what["factor"])
+        torch.manual_seed(stated["seed"])  # newly initialised matrices are the same in every process
+        if start := rope.get(stated["method"]).start:
+            model = start(model, rope_geometry(model), stated["factor"])
         else:
-            model = extend(model, what["method"], what["factor"], **what["options"])
+            model = extend(model, stated["method"], stated["factor"], **stated["options"])
         if sharded_bf16:
             clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
         model.set_attn_implementation(load_model.attention("bfloat16" if arguments.bf16 else "float32") or "sdpa")
@@ -134,8 +134,8 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
         trainer.train()
         facts = {
             "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
-            "tokens": what["length"] * what["batch"] * what["steps"],
-            "epochs": round(what["batch"] * what["steps"] / data.facts["sequences"], 3),
+            "tokens": stated["length"] * stated["batch"] * stated["steps"],
+            "epochs": round(stated["batch"] * stated["steps"] / data.facts["sequences"], 3),
             "data_facts": data.facts,
             "ran_on": trainer.ran_on(),
         }

@@ -45,12 +45,11 @@ def run_name(method: str, factor: float, options: dict, seed: int | None = None)
 
     An option that is a path appears with its last part only.
     """
-    given = (f"{key.replace('_', '-')}={_short(value)}" for key, value in sorted(options.items()))
-    return "_".join([method, *given, f"s={factor:g}", *([] if seed is None else [f"seed={seed}"])])
-
-
-def _short(value: object) -> str:
-    return "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
+    parts = [method]
+    for key, value in sorted(options.items()):
+        short = "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
+        parts.append(f"{key.replace('_', '-')}={short}")
+    return "_".join([*parts, f"s={factor:g}", *([] if seed is None else [f"seed={seed}"])])
 
 
 def run_of(record: dict) -> str:

@@ -53,9 +53,9 @@ def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
     to.add_argument("--text", type=Path, nargs="+", metavar="FILE", help=f"{verb} these text files instead")
 
 
-def chosen(given: argparse.Namespace) -> list[Book]:
+def chosen(arguments: argparse.Namespace) -> list[Book]:
     """The texts that a command line names."""
-    return files(given.text) if given.text else books(given.books)
+    return files(arguments.text) if arguments.text else books(arguments.books)
 
 
 def books(count: int) -> list[Book]:

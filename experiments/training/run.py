@@ -89,6 +89,12 @@ class Run:
         launch.once(prepare, launch.processes()[0] == 0)
         return facts
 
+    def sweep(self) -> None:
+        """Remove what is left in a finished run's directory, unless a checkpoint there is another run's."""
+        left = checkpoint.last(self.folder)
+        if left is None or self.settings["identity"] in (left / checkpoint.MANIFEST).read_text(encoding="utf-8"):
+            self.clear()
+
     def clear(self) -> None:
         """Remove a run's files from its directory, and the directory itself if it is then empty."""
         for path in (*checkpoint.checkpoints(self.folder), *(self.folder / name for name in _LEFT)):

@@ -3,12 +3,14 @@
 import json
 import os
 import shutil
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 import torch
 
 from core import files
 from core.errors import InputError
+from experiments.kit import records
 from experiments.training import checkpoint
 from experiments.training.trainer import Trainer
 
@@ -185,3 +187,14 @@ def test_another_runs_record_is_found_before_training(finetuned, tmp_path, monke
     monkeypatch.setattr(Trainer, "train", lambda *_, **__: pytest.fail("trained"))
     status, _, err = finetuned("--steps", 1, "--learning-rate", "1e-3")
     assert status == 2 and "learning_rate" in sentence(err)
+
+
+def test_without_deepspeed_its_version_is_left_out(monkeypatch):
+    def version(name):
+        if name == "deepspeed":
+            raise PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(records, "version", version)
+    assert checkpoint.facts(RUN, *PATTERNS)["packages"].keys() >= {"torch", "accelerate"}
+    assert "deepspeed" not in checkpoint.facts(RUN, *PATTERNS)["packages"]
