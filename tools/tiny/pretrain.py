@@ -73,7 +73,8 @@ def _train(recipe: Recipe, arguments) -> None:
             nonlocal made, log
             held.enter_context(files.lock(arguments.work))
             made = held.enter_context(files.new(arguments.output))
-            checkpoint.to_go_on_from(arguments.work, facts)
+            checkpoint.whole(arguments.work, facts)
+            files.remove(arguments.work / checkpoint.SAVING)
             log = held.enter_context(journal.Journal(arguments.work / "journal.jsonl"))
             tokens.save_pretrained(arguments.work / "tokenizer")
 

@@ -23,7 +23,7 @@ def plain(hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor) -> t
 def chunked(hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Our loss in chunks of tokens."""
     chunk = max(1, loss.CHUNK_LOGITS // len(weight))
-    return loss.ChunkedLoss.apply(hidden, weight, None, labels, chunk, True)
+    return loss.chunked_loss(hidden, weight, None, labels, chunk)
 
 
 def liger(hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
