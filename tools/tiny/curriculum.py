@@ -65,7 +65,7 @@ def tokenize(sample, tokenizer, length: int) -> tuple[list[int], list[bool]]:
     for turn in sample.turns:
         question = tokenizer(turn.question, add_special_tokens=False).input_ids
         space = "" if (turn.question or sample.context)[-1].isspace() else " "
-        answer = [*tokenizer(space + turn.answers[0], add_special_tokens=False).input_ids, tokenizer.eos_token_id]
+        answer = [*tokenizer(space + turn.answer, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
         if len(ids) + len(question) + len(answer) > length:
             break
         ids += question + answer

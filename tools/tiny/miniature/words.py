@@ -54,6 +54,11 @@ def listed(kind: str, split: str) -> list[str]:
     return [word for rank, word in enumerate(words) if (rank % 4 == 3) == (split == "eval")]
 
 
+def every(split: str) -> list[str]:
+    """The words of all kinds that belong to a split."""
+    return [word for kind in KINDS for word in listed(kind, split)]
+
+
 def made_up(rng: random.Random, split: str) -> str:
     """A pronounceable made-up word of two or three syllables; a quarter of all such words is for evaluation."""
     while True:
