@@ -30,9 +30,9 @@ from experiments.training.trainer import Trainer, training_arguments
 
 GEOMETRY, INTERVALS = RopeGeometry(head_dim=128, base=10000.0, context_length=4096), 360
 STRIDE = 256
-BATCH, STEPS, VOCABULARY = 4, 6, 49152
+BATCH, STEPS = 4, 6
 SMALL = {
-    "vocab_size": VOCABULARY, "hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 4,
+    "vocab_size": 49152, "hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 4,
     "num_attention_heads": 2,
 }  # fmt: skip
 
@@ -126,7 +126,7 @@ class BareTrainer(transformers.Trainer):
 def training(kind: Callable, length: int) -> Callable[[], list]:
     config = transformers.LlamaConfig(**SMALL, max_position_embeddings=length, tie_word_embeddings=True)
     torch.manual_seed(0)
-    rows = torch.randint(VOCABULARY, (BATCH * STEPS, length))
+    rows = torch.randint(SMALL["vocab_size"], (BATCH * STEPS, length))
     settings = Training(batch=BATCH, device_batch=BATCH, learning_rate=1e-4, checkpointing=False)
     arguments = training_arguments(settings, STEPS, 0, Path(tempfile.mkdtemp()), save_strategy="no")
     data = [{"input_ids": tokens, "labels": tokens} for tokens in rows]
