@@ -11,7 +11,6 @@ import torch
 
 from tests import processes
 from tools.bench import __main__ as bench
-from tools.bench import work
 from tools.bench.gpu import evaluation, training, zero3
 from tools.bench.gpu.kit import COLUMNS, Bench
 
@@ -36,8 +35,8 @@ def ran(tmp_path):
 @pytest.mark.parametrize("name", ["selection", "training"])
 def test_ours_and_plain_code_agree(name, monkeypatch):
     length = 64
-    monkeypatch.setitem(work.SMALL, "vocab_size", 300)
-    monkeypatch.setattr(work, "STEPS", 3)
+    monkeypatch.setitem(bench.SMALL, "vocab_size", 300)
+    monkeypatch.setattr(bench, "STEPS", 3)
     ours, plain = (bench.run(name, way, length)["result"] for way in ("ours", "plain"))
     if name == "training":
         assert ours == pytest.approx(plain, rel=1e-5) and len(ours) > 2

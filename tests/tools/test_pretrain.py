@@ -28,7 +28,8 @@ SMOKE = Recipe(
         Stage(length, tokens, 4 * length, 1, RECIPES["tiny"].stages[1].mixture)
         for length, tokens in ((256, 5120), (320, 6400))
     ),
-    looking_back=1, warmup=2, held_out=2, save_every=4, score_every=5, log_every=1,
+    training=RECIPES["tiny"].training | {"warmup_steps": 2, "save_steps": 4, "logging_steps": 1},
+    looking_back=1, decay=0.35, held_out=2, score_every=5,
 )  # fmt: skip
 SENTENCES = "The ship left the harbour at noon. Nobody knew its name! Where had it come from? "
 

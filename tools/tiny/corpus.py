@@ -1,4 +1,4 @@
-"""Text to pre-train on: a directory of parquet or text files, or the packaged books.
+"""Text to pre-train on, a directory of parquet or text files or the packaged books; and a tokenizer learned from it.
 
 A checksum of a book's beginning holds out one book in twenty. A book that shares a passage with a book that
 experiments/kit/texts.py scores is left out altogether; this does not apply to the packaged books themselves.
@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
 from core.errors import InputError
 from experiments.kit import texts
 from experiments.training.corpus import in_directory, in_file
 
 _SHORTEST = 2000  # characters; shorter texts are skipped
+PAD, EOS = "<pad>", "</s>"
+_PIECES, _PIECE = 6, 6000  # pieces of each book that the tokenizer is learned from, and characters of each
 _PROBES = 25  # passages by which another edition of a book is recognised
 
 
@@ -54,19 +60,15 @@ def load(data: Path | None, evaluation: list[Path] | None = None) -> Corpus:
     every = [book.text for book in in_directory(str(data))]
     unseen = [book.text for file in evaluation or [] for book in in_file(file)]
     books = [book for book in without_evaluation(every, unseen) if len(book) >= _SHORTEST]
-    held_out = [book for book in books if is_held_out(book)]
-    train = [book for book in books if not is_held_out(book)]
+    sums = [zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) for book in books]
+    train = [book for book, checksum in zip(books, sums) if checksum % 20]
+    held_out = [book for book, checksum in zip(books, sums) if not checksum % 20]
     if not train:
         raise InputError(
             f"there is no text to train on in {data}: give parquet files with a column 'text' or .txt files, with at "
             f"least one book of {_SHORTEST} characters."
         )
     return Corpus(train, held_out or train[-1:], f"{len(every)} books from {data.name}/")
-
-
-def is_held_out(book: str) -> bool:
-    """Whether a book is one of those, one in twenty, that are not trained on."""
-    return zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) % 20 == 0
 
 
 def without_evaluation(books: list[str], evaluation: list[str]) -> list[str]:
@@ -81,3 +83,28 @@ def without_evaluation(books: list[str], evaluation: list[str]) -> list[str]:
 
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"[a-z]+", text.lower()))
+
+
+def train_tokenizer(books: list[str], vocabulary: int, length: int, seed: int) -> PreTrainedTokenizerFast:
+    """Byte-level BPE, lossless on any text, with one token per digit: `vocabulary` tokens learned from every book."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[PAD, EOS],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    rng = random.Random(seed)
+    starts = ((book, rng.randrange(max(len(book) - _PIECE, 1))) for book in books for _ in range(_PIECES))
+    tokenizer.train_from_iterator((book[start : start + _PIECE] for book, start in starts), trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=EOS,
+        model_max_length=length,
+        clean_up_tokenization_spaces=False,
+    )

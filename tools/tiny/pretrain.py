@@ -26,7 +26,7 @@ from core.errors import InputError
 from experiments.kit import command_line, journal, records
 from experiments.kit.command_line import option
 from experiments.training import checkpoint, launch
-from tools.tiny import corpus, curriculum, network, tokenizer
+from tools.tiny import corpus, curriculum, network
 from tools.tiny.miniature import Setting
 from tools.tiny.muon import Muon
 from tools.tiny.recipe import RECIPES, Recipe
@@ -50,7 +50,7 @@ def main() -> None:
 def _train(recipe: Recipe, arguments) -> None:
     books = corpus.load(arguments.data, arguments.unseen)
     sizes = recipe.model["vocab_size"], recipe.model["max_position_embeddings"]
-    tokens = tokenizer.train(books.train, *sizes, arguments.seed)
+    tokens = corpus.train_tokenizer(books.train, *sizes, arguments.seed)
     train, held_out = Setting("train", tokens, books.train), Setting("eval", tokens, books.held_out)
     model = network.build(architecture(recipe, tokens), recipe.looking_back, arguments.seed)
     print(f"{model.num_parameters() / 1e6:.2f} M parameters; {books.source}", flush=True)
@@ -89,7 +89,7 @@ def _train(recipe: Recipe, arguments) -> None:
 
 def _arguments():
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.pretrain")
-    option(parser, "--model", str, "NAME", f"train by the recipe of this model: {', '.join(RECIPES)}", "tiny")
+    parser.add_argument("--model", choices=RECIPES, default="tiny", help="train by this model's recipe (default tiny)")
     option(parser, "--data", command_line.existing_directory, "DIR", "train on the parquet or .txt files in DIR")
     unseen = "leave out books that share text with these"
     option(parser, "--unseen", command_line.existing_file, "FILE", unseen, several=True)
@@ -97,8 +97,6 @@ def _arguments():
     option(parser, "--work", command_line.directory, "DIR", "where checkpoints go (default runs/MODEL/pretrain)")
     option(parser, "--seed", command_line.seed, "N", "seed of weights and batches", 0)
     arguments = parser.parse_args()
-    if arguments.model not in RECIPES:
-        raise InputError(f"there is no recipe for a model {arguments.model!r}; choose one of {', '.join(RECIPES)}.")
     arguments.output = arguments.output or records.ROOT / "models" / arguments.model
     arguments.work = arguments.work or records.ROOT / "runs" / arguments.model / "pretrain"
     return arguments
@@ -111,29 +109,24 @@ def architecture(recipe: Recipe, tokens) -> LlamaConfig:
 
 
 def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
-    total = curriculum.steps(recipe.stages)
+    steps, processes = curriculum.steps(recipe.stages), launch.processes()[1]
     return TrainingArguments(
+        **recipe.training,
         output_dir=str(arguments.work),
-        max_steps=total,
+        seed=arguments.seed,
+        max_steps=steps,
         per_device_train_batch_size=1,  # an item of the dataset is one part of a batch
-        gradient_accumulation_steps=max(curriculum.PARTS // launch.processes()[1], 1),
+        gradient_accumulation_steps=max(curriculum.PARTS // processes, 1),
         accelerator_config={"dispatch_batches": False},  # each process makes its own part
-        ddp_backend="gloo" if launch.processes()[1] > 1 and not torch.cuda.is_available() else None,
+        ddp_backend="gloo" if processes > 1 and not torch.cuda.is_available() else None,
         ddp_find_unused_parameters=False,
-        learning_rate=recipe.learning_rate,
         lr_scheduler_type="warmup_stable_decay",
-        lr_scheduler_kwargs={"num_decay_steps": round(recipe.decay * total), "min_lr_ratio": 0.02},
-        warmup_steps=recipe.warmup,
-        weight_decay=0.05,
-        max_grad_norm=1.0,
-        logging_steps=recipe.log_every,
+        lr_scheduler_kwargs={"num_decay_steps": round(recipe.decay * steps), "min_lr_ratio": 0.02},
         logging_nan_inf_filter=False,
-        save_steps=recipe.save_every,
         report_to=[],
         disable_tqdm=True,
         remove_unused_columns=False,
         ignore_data_skip=True,  # the dataset starts at the right batch by itself
-        seed=arguments.seed,
         use_cpu=not torch.cuda.is_available(),
     )
 
@@ -149,7 +142,7 @@ class _Journal(TrainerCallback):
         step = state.global_step
         if "loss" in logs and not math.isfinite(logs["loss"]):
             raise InputError(
-                f"the loss is {logs['loss']} in the {self.recipe.log_every} steps up to {step} (seed {self.seed}); "
+                f"the loss is {logs['loss']} in the {args.logging_steps} steps up to {step} (seed {self.seed}); "
                 "the last checkpoint is kept; lower the learning rate."
             )
         if "loss" in logs and state.is_world_process_zero:
@@ -159,7 +152,7 @@ class _Journal(TrainerCallback):
 
     def on_step_end(self, args, state, control, model=None, **_):
         step = state.global_step
-        due = step % self.recipe.score_every == 0 or state.global_step == state.max_steps
+        due = step % self.recipe.score_every == 0 or step == state.max_steps
         if not due or not state.is_world_process_zero:
             return
         stage = curriculum.stage_of(self.recipe.stages, step - 1)

@@ -16,21 +16,18 @@ class Recipe:
         model: the arguments of its LlamaConfig; `vocab_size` is the most tokens of the BPE tokenizer.
         stages: the curriculum.
         looking_back: how many heads of layer 0 start out attending to the tokens just before.
-        learning_rate: the peak; reached over `warmup` steps, and decayed to 2 % over the last `decay` of all steps.
+        training: the Trainer's arguments. The learning rate is the peak.
+        decay: the share of all steps, at the end, in which the learning rate falls to 2 %.
         held_out: samples of each kind that are scored every `score_every` steps.
-        save_every, log_every: steps between checkpoints, and between losses in the journal.
     """
 
     model: dict[str, Any]
     stages: tuple[Stage, ...]
-    looking_back: int = 3
-    learning_rate: float = 4e-4
-    warmup: int = 100
-    decay: float = 0.35
-    held_out: int = 24
-    save_every: int = 100
-    score_every: int = 200
-    log_every: int = 10
+    training: dict[str, Any]
+    looking_back: int
+    decay: float
+    held_out: int
+    score_every: int
 
 
 _FIRST = {
@@ -58,5 +55,10 @@ RECIPES: dict[str, Recipe] = {
             Stage(256, 10_240_000, 4096, 6, _SHORT, reach=1024),
             Stage(1024, 5_242_880, 8192, 16, _ALL),
         ),
+        training={
+            "learning_rate": 4e-4, "warmup_steps": 100, "weight_decay": 0.05, "max_grad_norm": 1.0, "save_steps": 100,
+            "logging_steps": 10,
+        },
+        looking_back=3, decay=0.35, held_out=24, score_every=200,
     ),
 }  # fmt: skip

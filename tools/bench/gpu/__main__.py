@@ -2,12 +2,6 @@
 
     python -m tools.bench.gpu [PART ...] [--toy] [--output CSV]
 
-    loss       the fused loss against ours and the plain one, at LLaMA2-7B's head
-    zero3      ZeRO-3 on NCCL: killed and resumed, the same losses
-    attention  a training step under SDPA and FlashAttention-2, at 8k and 16k
-    serve      prefill and decode of a model of LLaMA2-7B's shape, at 4k, 8k and 16k
-    memory     out of memory: batches are halved, answers stay
-
 Each part runs in a process of its own, within a time limit; one that fails does not stop the others. Rows, each with
 the device, the versions and the commit, are added to tools/bench/gpu.csv. --toy takes tiny sizes and any machine; its
 rows go to build/gpu-toy.csv and mean nothing.
@@ -29,7 +23,7 @@ from experiments.kit.records import ROOT
 from tools.bench.gpu import evaluation, training, zero3
 from tools.bench.gpu.kit import Bench
 
-# Each part, and its most minutes.
+# Each part, whose docstring says what it measures, and its most minutes.
 PARTS = {
     "loss": (training.loss, 2),
     "zero3": (zero3.kill_and_resume, 7),

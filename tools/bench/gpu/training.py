@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 
 import torch
+import torch.nn.functional as F
 from transformers import LlamaForCausalLM
 from transformers.utils import is_flash_attn_2_available
 
@@ -20,21 +22,14 @@ LAYERS = 4
 PEAKS = {"H100 PCIe": 756e12, "H100 NVL": 835e12, "H100": 989e12, "H200": 989e12, "A100": budget.PEAK}
 
 
-def plain(hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The loss from all logits at once, in float32."""
-    logits = torch.nn.functional.linear(hidden, weight).float()
-    return torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
-
-
-def chunked(hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Our loss in chunks of tokens."""
-    chunk = max(1, training_loss.CHUNK_LOGITS // len(weight))
-    return training_loss.ChunkedLoss.apply(hidden, weight, None, labels, chunk, True)
-
-
-def liger(hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Liger's kernel, as training calls it."""
-    return training_loss.summed_loss(hidden, weight, None, labels)
+# The sum over tokens from hidden [tokens, hidden size], weight [vocabulary, hidden size] and labels [tokens].
+LOSSES: dict[str, Callable[..., torch.Tensor]] = {
+    "plain": lambda hidden, weight, labels: F.cross_entropy(F.linear(hidden, weight).float(), labels, reduction="sum"),
+    "chunked": lambda hidden, weight, labels: training_loss.ChunkedLoss.apply(
+        hidden, weight, None, labels, max(1, training_loss.CHUNK_LOGITS // len(weight)), True
+    ),
+    "liger": lambda hidden, weight, labels: training_loss.summed_loss(hidden, weight, None, labels),
+}
 
 
 def loss(bench: Bench) -> None:
@@ -46,9 +41,9 @@ def loss(bench: Bench) -> None:
         hidden = torch.randn(count, config.hidden_size, device=device).to(dtype).requires_grad_()
         labels = bench.tokens(count).to(device)
         exact = None
-        for way in (plain, chunked, liger):
-            what, name = f"loss and its gradients, {count} tokens", way.__name__
-            if way is liger and not training_loss.uses_liger(device):
+        for name, way in LOSSES.items():
+            what = f"loss and its gradients, {count} tokens"
+            if name == "liger" and not training_loss.uses_liger(device):
                 bench.add(what, "without a GPU" if find_spec("liger_kernel") else "not installed", "", name)
                 continue
             work = partial(_with_gradients, way, hidden, weight, labels)

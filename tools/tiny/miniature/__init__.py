@@ -12,18 +12,11 @@ from tools.tiny.miniature.sample import Sample, Setting, Turn
 __all__ = ["GENERATORS", "Sample", "Setting", "Turn", "make"]
 
 GENERATORS: dict[str, Callable[[random.Random, Setting, int, int], Sample]] = {
-    "recall": retrieval.recall,
-    "passkey": retrieval.passkey,
-    "tracking": retrieval.tracking,
-    "counting": retrieval.counting,
-    "answering": reading.answering,
-    "classification": reading.classification,
-    "copying": reading.copying,
-    "repetition": reading.repetition,
-    "completion": reading.completion,
-    "longbench": longbench.any_task,
-    "choice": open_llm.choice,
-}
+    "recall": retrieval.recall, "passkey": retrieval.passkey, "tracking": retrieval.tracking,
+    "counting": retrieval.counting, "answering": reading.answering, "classification": reading.classification,
+    "copying": reading.copying, "repetition": reading.repetition, "completion": reading.completion,
+    "longbench": longbench.any_task, "choice": open_llm.choice,
+}  # fmt: skip
 
 
 def make(kind: str, rng: random.Random, setting: Setting, length: int, turns: int = 1) -> Sample:

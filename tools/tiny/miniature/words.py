@@ -97,7 +97,7 @@ def number(rng: random.Random, split: str) -> str:
     return first + "".join(rng.choices("0123456789", k=length - 1))
 
 
-def identifier(rng: random.Random, split: str, length: int = 5) -> str:
+def identifier(rng: random.Random, split: str) -> str:
     """A variable's name in capital letters; the last letter differs between the splits."""
     last = "AEIOUY" if split == "eval" else "BCDFGHJKLMNPQRSTVWXZ"
-    return "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=length - 1)) + rng.choice(last)
+    return "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=4)) + rng.choice(last)
