@@ -222,8 +222,13 @@ def _key(record: dict) -> str:
 def _differs(record: dict, other: dict) -> str:
     names = dict.fromkeys([*record.get("comparable", ()), *other.get("comparable", ())])
     values = {name: (record.get(name), other.get(name)) for name in names}
-    differences = [f"{name} {_short(*pair)}" for name, pair in values.items() if pair[0] != pair[1]]
-    return ", ".join(differences) or "it does not say what it may be compared with"
+    differing = {name: pair for name, pair in values.items() if pair[0] != pair[1]}
+    if len(differing) > 1 and "samples" in record.get("data", ()):
+        differing.pop("data", None)  # the samples were made by the other settings
+    return (
+        ", ".join(f"{name} {_short(*pair)}" for name, pair in differing.items())
+        or "it does not say what it may be compared with"
+    )
 
 
 def _short(value: object, other: object) -> str:

@@ -19,6 +19,7 @@ SOURCES = Path(__file__).with_name("serving_sources.csv")
 EXACT, QUANTISED = 1e-3, 1e-2
 _EXACT_WEIGHTS = {"checkpoint", "F32"}
 RIGHT, DROPPED, WRONG, UNKNOWN = "right", "dropped", "wrong", "not measured"
+REFERENCE = "reference"  # what the others are compared with
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def matrix(rows: Iterable[Served]) -> list[Engine]:
     lines = []
     for line in sources():
         measured = [row for row in by_engine.get(line.engine, []) if not row.weights.endswith(".gguf")]
-        if measured:
+        if measured and line.frequencies != REFERENCE:
             line = replace(
                 line,
                 version=", ".join(dict.fromkeys(row.version for row in measured)),

@@ -95,7 +95,7 @@ PAPERS = (
         "Short text keeps its scores: above the other methods on Open LLM",
         "section 4.3",
         (rivals.ahead("open_llm", metrics.open_llm),),
-        ("What extending costs within L",),
+        ("Open LLM",),
         "DPRoPE is best on short text (Open LLM)",
     ),
     Claim(

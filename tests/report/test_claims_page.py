@@ -35,7 +35,7 @@ def test_every_number_that_decides_is_on_the_page(page):
 
 
 def test_a_claim_is_shown_in_sections_of_a_models_page():
-    text = "\n".join(file.read_text() for file in RESULTS.glob("*/README.md"))
+    text = "\n".join(file.read_text() for file in RESULTS.glob("*/**/README.md"))
     headings = set(re.findall("^## (.+)$", text, re.MULTILINE))
     for claim in claims():
         assert claim.shown and set(claim.shown) <= headings
@@ -45,5 +45,5 @@ def test_without_records_no_claim_is_tested(folder):
     folder.scale("mine")
     tested = claims_page.tested(folder.path)
     assert all(one.model is None or one.claim.shown == ("Disturbance",) for models in tested for one in models)
-    text = pages.claims(folder.path, {"mine": ""})
+    text = pages.claims(folder.path, {folder.path / "mine" / "README.md": ""})
     assert text.count(f"**{NONE}**") > len(claims()) - 3 and "](mine/" not in text
