@@ -35,22 +35,22 @@ def _question(rng: random.Random, split: str) -> tuple[str, str, list[str]]:
     return f"{statement.format(s=person, o=right)} {question.format(s=person)}", right, wrong
 
 
-def _shuffled(rng: random.Random, right: str, wrong: list[str]) -> tuple[list[str], int]:
+def _choices(rng: random.Random, split: str) -> tuple[str, list[str], int]:
+    """(a question, four choices in a random order, the index of the right one)."""
+    question, right, wrong = _question(rng, split)
     choices = [right, *wrong]
     rng.shuffle(choices)
-    return choices, choices.index(right)
+    return question, choices, choices.index(right)
 
 
 def _arc(rng: random.Random, setting: Setting) -> dict:
-    question, right, wrong = _question(rng, setting.split)
-    choices, answer = _shuffled(rng, right, wrong)
-    return {"question": question, "choices": {"text": choices, "label": list(LETTERS)}, "answerKey": LETTERS[answer]}
+    question, choices, right = _choices(rng, setting.split)
+    return {"question": question, "choices": {"text": choices, "label": list(LETTERS)}, "answerKey": LETTERS[right]}
 
 
 def _mmlu(rng: random.Random, setting: Setting) -> dict:
-    question, right, wrong = _question(rng, setting.split)
-    choices, answer = _shuffled(rng, right, wrong)
-    return {"subject": SUBJECT, "question": question, "choices": choices, "answer": answer}
+    question, choices, right = _choices(rng, setting.split)
+    return {"subject": SUBJECT, "question": question, "choices": choices, "answer": right}
 
 
 def _truthfulqa(rng: random.Random, setting: Setting) -> dict:
@@ -104,13 +104,13 @@ def choice(rng: random.Random, setting: Setting, length: int, turns: int) -> Sam
 
     def questions():
         while True:
-            question, right, wrong = _question(rng, setting.split)
             if lettered:
-                choices, answer = _shuffled(rng, right, wrong)
+                question, choices, right = _choices(rng, setting.split)
                 listed = "".join(f"\n{letter}. {text}" for letter, text in zip(LETTERS, choices))
-                yield Turn(f"\n\n{question}{listed}\nAnswer:", LETTERS[answer])
+                yield Turn(f"\n\n{question}{listed}\nAnswer:", LETTERS[right])
             else:
-                yield Turn(f"\n\nQuestion: {question}\nAnswer:", right)
+                question, answer, _ = _question(rng, setting.split)
+                yield Turn(f"\n\nQuestion: {question}\nAnswer:", answer)
 
     asked, _ = setting.fit(questions(), length - setting.count(context), lambda turn: [turn.text], least=1)
     return Sample(context or "Answer the questions.", tuple(asked))
