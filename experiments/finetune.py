@@ -32,7 +32,7 @@ from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
 from experiments.training.packing import pack
 from experiments.training.run import Run
-from experiments.training.trainer import Trainer, bfloat16_on_gpu, default_dtype, device_batch, training_arguments
+from experiments.training.trainer import Trainer, default_dtype, training_arguments
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 PROGRAM = "experiments.finetune"
@@ -41,9 +41,8 @@ PROGRAM = "experiments.finetune"
 def main() -> None:
     arguments = _parse()
     given = GivenModel(arguments.model)
-    settings = _settings(arguments, given)
+    settings, options = _settings(arguments, given), _options(arguments, given)
     name, factor, geometry = given.name, float(arguments.factor), given.geometry
-    options = _options(arguments, given)
     if rope.get(arguments.method).start:  # a method that learns its scaling
         if options:
             raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")
@@ -60,12 +59,12 @@ def main() -> None:
     if arguments.dry_run:
         if arguments.device_batch is None:
             settings = budget.fitted(load_model.architecture(name), settings, length, arguments.gpus, arguments.memory)
-        plan = budget.Plan(length, steps, settings, arguments.gpus, arguments.memory, arguments.mfu)
+        plan = budget.Plan(length, steps, settings, arguments.gpus, arguments.memory)
         print(budget.report(load_model.architecture(name), plan))
         return
 
     load_model.check_access(name)
-    device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
+    budget.device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
     folder, corpus, results = given.folder, Corpus(settings.data), given.results(arguments.results)
     run_name = records.run_name(arguments.method, factor, options, arguments.seed)
     run = Run(
@@ -90,18 +89,17 @@ def main() -> None:
     records.check_model(results, folder, facts)
     if run.is_done:
         if launch.processes()[0] == 0:
-            run.sweep()
+            run.sweep()  # a kill between the result's appearing and the end may have left it
         print(f"done already: {run.output}")
     else:
         files.check_writable(run.output.parent)
         cache = results.resolve().parent / "runs" / "data"
-        with run.saying_what_is_kept():
-            if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
-                pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache)
-            launch.start(PROGRAM)
-            if arguments.device_batch is None:
-                settings = _fitted(settings, name, length)
-            train(run, name, settings, corpus, cache)
+        if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
+            pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache)
+        launch.start(PROGRAM)
+        if arguments.device_batch is None:
+            settings = _fitted(settings, name, length)
+        train(run, name, settings, corpus, cache)
     if launch.processes()[0] == 0 and not is_recorded:
         records.state_model(results, folder, facts)
         print(f"{run.output}\n{_record(run, record)}")
@@ -114,27 +112,30 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
         name: the base model.
         cache: the directory of tokenised sequences.
     """
-    what = run.settings
-    arguments = training_arguments(settings, what["steps"], what["seed"], run.folder)
+    stated = run.settings
+    arguments = training_arguments(settings, stated["steps"], stated["seed"], run.folder)
     with run.held():
         if run.is_done:  # another command finished it meanwhile
             return
         tokenizer = load_model.tokenizer(name)
-        data = pack(corpus, tokenizer, what["length"], settings.batch, what["steps"], what["seed"], cache)
+        data = pack(corpus, tokenizer, stated["length"], settings.batch, stated["steps"], stated["seed"], cache)
         manifest = run.begin(arguments.world_size, data.facts["sha256"])
         sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
         model = load_model.load(name, "bfloat16" if sharded_bf16 else "float32").model
-        torch.manual_seed(what["seed"])  # newly initialised matrices are the same in every process
-        model = _extended(model, what)
+        torch.manual_seed(stated["seed"])  # newly initialised matrices are the same in every process
+        if start := rope.get(stated["method"]).start:
+            model = start(model, rope_geometry(model), stated["factor"])
+        else:
+            model = extend(model, stated["method"], stated["factor"], **stated["options"])
         if sharded_bf16:
             clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
-        model.set_attn_implementation(_attention(arguments.bf16))
+        model.set_attn_implementation(load_model.attention("bfloat16" if arguments.bf16 else "float32") or "sdpa")
         trainer = Trainer(model, arguments, data, manifest)
-        trainer.resume_or_train()
+        trainer.train()
         facts = {
             "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
-            "tokens": what["length"] * what["batch"] * what["steps"],
-            "epochs": round(what["batch"] * what["steps"] / data.facts["sequences"], 3),
+            "tokens": stated["length"] * stated["batch"] * stated["steps"],
+            "epochs": round(stated["batch"] * stated["steps"] / data.facts["sequences"], 3),
             "data_facts": data.facts,
             "ran_on": trainer.ran_on(),
         }
@@ -147,20 +148,6 @@ def _fitted(settings: Training, name: str, length: int) -> Training:
         return settings
     memory = torch.cuda.get_device_properties(processes.device()).total_memory / 1e9  # total: the same when resumed
     return budget.fitted(load_model.architecture(name), settings, length, launch.processes()[1], memory)
-
-
-def _extended(model, what: dict):
-    start = rope.get(what["method"]).start
-    if start:
-        return start(model, rope_geometry(model), what["factor"])
-    return extend(model, what["method"], what["factor"], **what["options"])
-
-
-def _attention(bf16: bool) -> str:
-    """FlashAttention-2 where it is installed and applies, else PyTorch's."""
-    from transformers.utils import is_flash_attn_2_available
-
-    return "flash_attention_2" if bf16 and is_flash_attn_2_available() else "sdpa"
 
 
 def _record(run: Run, file: Path) -> Path:
@@ -192,7 +179,7 @@ def _settings(arguments: argparse.Namespace, given: GivenModel) -> Training:
     names = ("batch", "device_batch", "learning_rate", "dtype", "checkpointing", "save_every", "data")
     changes = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
     settings = dataclasses.replace(given.known.training if given.known else Training(), **changes)
-    if settings.dtype == "bfloat16" and torch.cuda.is_available() and not bfloat16_on_gpu():
+    if settings.dtype == "bfloat16" and torch.cuda.is_available() and default_dtype() != "bfloat16":
         raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
     return dataclasses.replace(settings, dtype=settings.dtype or default_dtype())
 
@@ -221,7 +208,6 @@ def _parse() -> argparse.Namespace:
     group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
     option(group, "--gpus", count, "N", "GPUs to plan for", 8)
     option(group, "--memory", number, "GB", "memory of each GPU", 80)
-    option(group, "--mfu", number, "SHARE", "the share of an A100's peak speed to plan with", budget.MFU)
     command_line.add_records_arguments(parser)
     return parser.parse_args()
 

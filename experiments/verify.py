@@ -23,9 +23,7 @@ _NOT_COMPARED = {"seconds", "environment", "identity", "ran_on"}
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.verify")
     parser.add_argument("measured", type=Path, help="the directory of the records measured here")
-    parser.add_argument(
-        "--tolerance", type=float, default=2e-3, help="largest absolute difference allowed (default 0.002)"
-    )
+    command_line.option(parser, "--tolerance", float, "N", "largest absolute difference allowed", 2e-3)
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
 
@@ -58,8 +56,8 @@ def largest_difference(first: dict, second: dict) -> float:
     first, second = dict(_leaves(first)), dict(_leaves(second))
     if first.keys() != second.keys():
         return float("inf")
-    found = [_difference(first[key], second[key]) for key in first]
-    return float("nan") if any(map(math.isnan, found)) else max(found, default=0.0)
+    differences = [_difference(first[key], second[key]) for key in first]
+    return float("nan") if any(map(math.isnan, differences)) else max(differences, default=0.0)
 
 
 def _difference(a: object, b: object) -> float:

@@ -20,6 +20,7 @@ from core import files, rope
 from core.errors import InputError, NonFiniteError
 
 SEEDS = 2**32  # the number of seeds that NumPy takes
+_PLACES = "(default results/, for a model of your own build/own/results/)"
 
 
 class UsageError(InputError):
@@ -61,9 +62,9 @@ def option(
 
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     """An argument parser whose help is the module's docstring."""
-    made = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
-    made.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
-    return made
+    new = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
+    new.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
+    return new
 
 
 def number(text: str) -> float:
@@ -82,17 +83,17 @@ def factor(text: str) -> float:
 
 def count(text: str) -> int:
     """A whole number of at least 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return value
+    return _at_least(1, int(text))
 
 
 def none_or_more(text: str) -> int:
     """A whole number of at least 0."""
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is less than 0")
+    return _at_least(0, int(text))
+
+
+def _at_least(least: int, value: int) -> int:
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{value} is less than {least}")
     return value
 
 
@@ -158,42 +159,29 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
 
 def add_factor_argument(to: argparse.ArgumentParser) -> None:
     """Add --factor."""
-    to.add_argument("--factor", type=factor, default=2, metavar="S", help="scaling factor s = L'/L (default 2)")
+    option(to, "--factor", factor, "S", "scaling factor s = L'/L", 2)
 
 
 def add_dtype_argument(to: argparse.ArgumentParser) -> None:
-    """Add --dtype; if it is not given, `models.chosen_dtype` decides."""
-    default = "float32; on a GPU the half precision that the model states"
-    to.add_argument(
-        "--dtype", choices=("float32", "bfloat16", "float16"), help=f"dtype of the model (default {default})"
-    )
+    """Add --dtype; if it is not given, `load_model.chosen_dtype` decides."""
+    text = "dtype of the model (default float32; on a GPU the half precision that the model states)"
+    to.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help=text)
 
 
 def add_results_argument(to: argparse.ArgumentParser) -> None:
     """Add --results, where records are read."""
-    to.add_argument(
-        "--results",
-        type=Path,
-        metavar="DIR",
-        help="read records from DIR (default results/, for a model of your own build/own/results/)",
-    )
+    option(to, "--results", Path, "DIR", f"read records from DIR {_PLACES}")
 
 
 def add_records_arguments(to: argparse.ArgumentParser) -> None:
     """Add --results and --replace: where records are written, and whether they may replace another run's."""
-    to.add_argument(
-        "--results",
-        type=directory,
-        metavar="DIR",
-        help="write records to DIR (default results/, for a model of your own build/own/results/)",
-    )
+    option(to, "--results", directory, "DIR", f"write records to DIR {_PLACES}")
     to.add_argument("--replace", action="store_true", help="replace a record of the same name that has other settings")
 
 
 def method_options(arguments: argparse.Namespace) -> dict:
     """The method's options that the command line gives."""
-    given = {name: getattr(arguments, name) for name in rope.all_options()}
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name in rope.all_options() if (value := getattr(arguments, name)) is not None}
 
 
 def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
@@ -201,13 +189,11 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
 
     An option that none of them takes goes to all of them, so that it is refused.
     """
-    given = method_options(arguments)
-    taken = {option for method in arguments.method for option in rope.method_options(method)}
+    options = method_options(arguments)
+    of_method = {method: rope.method_options(method) for method in arguments.method}
+    of_none = options.keys() - {name for names in of_method.values() for name in names}
     return [
-        (
-            method,
-            {name: value for name, value in given.items() if name in rope.method_options(method) or name not in taken},
-        )
+        (method, {name: value for name, value in options.items() if name in of_method[method] or name in of_none})
         for method in arguments.method
     ]
 
@@ -257,10 +243,13 @@ def explained(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, NonFiniteError):
         return f"{error}; the run stopped there and keeps what was done before."
-    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if is_full_disk(error):
+    text = reason(error)
+    # torch and safetensors have writers of their own, which report a full disk only in the message.
+    full = "No space left on device", "PytorchStreamWriter failed writing", "unexpected pos"
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(words in str(error) for words in full):
         return f"no space left on the disk ({text}); free some and run the same command again, which resumes from here."
-    if is_out_of_memory(error):
+    short = "out of memory", "can't allocate memory", "not enough memory"
+    if isinstance(error, MemoryError) or any(words in str(error) for words in short):
         return (
             "out of memory; use shorter sequences, fewer at a time, --dtype bfloat16, or a machine with more memory "
             f"({text})."
@@ -270,18 +259,6 @@ def explained(error: Exception) -> str | None:
     return None
 
 
-def is_full_disk(error: BaseException) -> bool:
-    """Whether a write failed because the disk is full."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return True
-    # torch and safetensors have writers of their own, which report it only in the message.
-    words = ("No space left on device", "PytorchStreamWriter failed writing", "unexpected pos")
-    return any(word in str(error) for word in words)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the memory of the machine or of a GPU ran out."""
-    words = ("out of memory", "can't allocate memory", "not enough memory")
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(word in str(error) for word in words)
-    )
+def reason(error: BaseException) -> str:
+    """The first line of an error's message, or its type if it has none."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

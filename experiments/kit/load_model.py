@@ -36,7 +36,7 @@ from core.rope import RopeGeometry
 from eval import hub
 from experiments.base_models import MODELS
 from experiments.base_models.model import Model
-from experiments.kit import records
+from experiments.kit import command_line, records
 from experiments.kit.processes import device
 from experiments.kit.records import ROOT
 
@@ -62,16 +62,16 @@ class Loaded:
     tokenizer: PreTrainedTokenizerBase
 
 
-def chosen_dtype(asked: str | None, name: str, base: Model | None = None) -> str:
-    """The dtype to evaluate a model in: `asked` if given, else float32 on a CPU and the stated half precision on a GPU.
+def chosen_dtype(option: str | None, name: str, base: Model | None = None) -> str:
+    """The dtype to evaluate a model in: that of --dtype, else float32 on a CPU and the stated half precision on a GPU.
 
     Args:
-        asked: "float32", "bfloat16", "float16", or None.
+        option: "float32", "bfloat16", "float16", or None.
         name: the model's name, as for :func:`load`.
         base: the known base model that it is or was fine-tuned from, whose dtype it has.
     """
-    if asked or device() == "cpu":
-        return asked or "float32"
+    if option or device() == "cpu":
+        return option or "float32"
     stated = base.gpu_dtype if base else check_config(name).dtype
     return next((half for half in HALF if str(stated) in (half, f"torch.{half}")), "float32")
 
@@ -99,9 +99,7 @@ def load(name: str, dtype: str = "float32") -> Loaded:
         model = transformers.LlamaForCausalLM(config).to(getattr(torch, dtype))
         return Loaded(model.eval().to(device()), byte_tokenizer())
     if "gguf_file" in arguments:  # unpack the quantised blocks into a plain dense model
-        quantization = {"quantization_config": transformers.GgufConfig(dequantize=True), "config": config}
-    else:
-        quantization = {}
+        arguments |= {"quantization_config": transformers.GgufConfig(dequantize=True), "config": config}
     # transformers would build the same map of names for each module of a GGUF file, which takes most of the time.
     names = functools.cache(gguf.get_tensor_name_map)
     try:
@@ -115,10 +113,9 @@ def load(name: str, dtype: str = "float32") -> Loaded:
                 ignore_mismatched_sizes=True,  # refused below, with the tensor's name
                 **arguments,
                 **pin(source),
-                **quantization,
             )
     except _UNLOADABLE as error:
-        raise InputError(f"cannot load the weights of {name}: {_first_line(error)}") from error
+        raise InputError(f"cannot load the weights of {name}: {command_line.reason(error)}") from error
     # transformers fills missing weights with random numbers and only prints a table.
     for what in ("missing", "unexpected", "mismatched"):
         # A mismatched key comes as a tuple with its shapes.
@@ -142,7 +139,7 @@ def tokenizer(name: str) -> PreTrainedTokenizerBase:
         kind = PreTrainedTokenizerFast if arguments else AutoTokenizer
         return kind.from_pretrained(source, trust_remote_code=False, **arguments, **pin(source))
     except _UNLOADABLE as error:
-        raise InputError(f"cannot load the tokenizer of {name}: {_first_line(error)}") from error
+        raise InputError(f"cannot load the tokenizer of {name}: {command_line.reason(error)}") from error
 
 
 def provenance(name: str) -> dict:
@@ -163,22 +160,22 @@ def provenance(name: str) -> dict:
 
 def weights(name: str) -> dict[str, str]:
     """The SHA-256 of each local file of weights."""
-    found = (p for p in Path(_resolve(name)[0]).glob("*") if p.suffix in {".safetensors", ".gguf", ".bin"})
-    return {file.name: files.sha256(file) for file in sorted(found)}
+    every = sorted(Path(_resolve(name)[0]).glob("*"))
+    return {file.name: files.sha256(file) for file in every if file.suffix in {".safetensors", ".gguf", ".bin"}}
 
 
 @functools.cache
 def _content(name: str) -> dict[str, str]:
     """Hashes of what the tokenizer and the configuration say, in whatever files they stand."""
-    made = tokenizer(name)
-    if made.is_fast:
-        rules = json.loads(made.backend_tokenizer.to_str())
+    tokens = tokenizer(name)
+    if tokens.is_fast:
+        rules = json.loads(tokens.backend_tokenizer.to_str())
         rules = {key: value for key, value in rules.items() if key not in ("padding", "truncation")}
     else:
-        rules = {"class": type(made).__name__, "vocabulary": made.get_vocab()}
+        rules = {"class": type(tokens).__name__, "vocabulary": tokens.get_vocab()}
     config = check_config(name).to_diff_dict()
     config = {key: value for key, value in config.items() if key not in _NO_EFFECT}
-    special = {"special": made.special_tokens_map, "added": made("").input_ids}
+    special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
     return {"tokenizer": records.identity(rules=rules, **special), "config": records.identity(**config)}
 
 
@@ -221,14 +218,14 @@ def check_config(name: str) -> transformers.PreTrainedConfig:
     check_access(name)
     try:
         if arguments:
-            config, stated = _gguf_config(source, **arguments), {}
+            config, stated = copy.deepcopy(_gguf_config(source, **arguments)), {}
         else:
             config = AutoConfig.from_pretrained(source, trust_remote_code=False, **pin(source))
             stated = transformers.PreTrainedConfig.get_config_dict(source, **pin(source))[0]
     except _UNLOADABLE as error:
         raise InputError(
             f"no checkpoint at {name!r}: give a directory with config.json and weights, a name on the Hugging Face "
-            f"hub, or one of {', '.join(MODELS)} ({_first_line(error)})"
+            f"hub, or one of {', '.join(MODELS)} ({command_line.reason(error)})"
         ) from error
     # transformers would silently fill in a missing length with the class's default, so look at the file itself.
     length_key = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
@@ -241,12 +238,8 @@ def check_config(name: str) -> transformers.PreTrainedConfig:
     return config
 
 
-def _gguf_config(source: str, gguf_file: str) -> transformers.PreTrainedConfig:
-    return copy.deepcopy(_parsed_gguf_config(source, gguf_file))
-
-
 @functools.cache
-def _parsed_gguf_config(source: str, gguf_file: str) -> transformers.PreTrainedConfig:
+def _gguf_config(source: str, gguf_file: str) -> transformers.PreTrainedConfig:
     """Cached, because transformers parses the whole vocabulary for it, which takes seconds."""
     return AutoConfig.from_pretrained(source, gguf_file=gguf_file)
 
@@ -297,10 +290,6 @@ def _resolve(name: str) -> tuple[str, dict]:
     if spec is None:
         raise InputError(f"the package {package} that carries {name}'s weights is not installed; run `make env`.")
     return spec.submodule_search_locations[0], {"gguf_file": file}
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
 # Weights in formats that are not used here.

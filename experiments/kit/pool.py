@@ -134,10 +134,8 @@ def _run(chains: Sequence[Chain], slots: Sequence[tuple[str, ...]], logs: Path, 
                     process.join()
                     free.append(gpus)
                     if process.exitcode:
-                        *_, last = [
-                            "no output",
-                            *log.read_text(encoding="utf-8", errors="replace").strip().splitlines(),
-                        ]
+                        said = log.read_text(encoding="utf-8", errors="replace").strip() or "no output"
+                        last = said.splitlines()[-1]
                         reason = last.removeprefix("error: ")
                         if not (lenient and process.exitcode == 2 and reason != last):
                             raise InputError(f"{command[0]} failed ({reason}); see {log}.")

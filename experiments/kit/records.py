@@ -17,6 +17,7 @@ import platform
 import re
 import subprocess
 import sys
+import textwrap
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -44,12 +45,11 @@ def run_name(method: str, factor: float, options: dict, seed: int | None = None)
 
     An option that is a path appears with its last part only.
     """
-    given = (f"{key.replace('_', '-')}={_short(value)}" for key, value in sorted(options.items()))
-    return "_".join([method, *given, f"s={factor:g}", *([] if seed is None else [f"seed={seed}"])])
-
-
-def _short(value: object) -> str:
-    return "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
+    parts = [method]
+    for key, value in sorted(options.items()):
+        short = "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
+        parts.append(f"{key.replace('_', '-')}={short}")
+    return "_".join([*parts, f"s={factor:g}", *([] if seed is None else [f"seed={seed}"])])
 
 
 def run_of(record: dict) -> str:
@@ -106,22 +106,19 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
     if there.get("identity") == run["identity"]:
         return True
     if not replace:
-        differing = [key for key in run if key != "identity" and there.get(key) != _plain(run[key])]
-        first = differing[0] if differing else "identity"
-        what = f"a run with {first} {_brief(there.get(first))}, not {_brief(run[first])}"
-        raise InputError(f"{file} records {what}; give another --results, or --replace to replace it.")
+        what = difference(there, run) or "another identity"
+        raise InputError(f"{file} records a run with {what}; give another --results, or --replace to replace it.")
     files.check_writable(file.parent)
     return False
 
 
-def _plain(value: object) -> object:
-    """The value as it is after writing it to JSON and reading it back."""
-    return json.loads(json.dumps(value))
-
-
-def _brief(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."
+def difference(before: dict, now: dict) -> str | None:
+    """The first difference between two runs but for identity, as "KEY OLD, not NEW"; None if there is none."""
+    for key, value in json.loads(json.dumps(now)).items():  # as it is when read back
+        if key != "identity" and before.get(key) != value:
+            old, new = (json.dumps(run.get(key), ensure_ascii=False) for run in (before, now))
+            return f"{key} {textwrap.shorten(old, 80)}, not {textwrap.shorten(new, 80)}"
+    return None
 
 
 def scored_by(program: str) -> str:
@@ -138,7 +135,7 @@ def scored_by(program: str) -> str:
         sources += sorted((ROOT / "experiments" / BEYOND).glob("*.py"))
     hashed = {str(file.relative_to(ROOT)): files.sha256(file) for file in sources}
     own = files.sha256(Path(importlib.util.find_spec(program).origin))
-    return identity(sources=hashed, experiment=own, packages=_versions(*_PACKAGES, *_SCORING))
+    return identity(sources=hashed, experiment=own, packages=versions(*_PACKAGES, *_SCORING))
 
 
 def write(file: Path, record: dict) -> Path:
@@ -197,26 +194,27 @@ def note(**facts: str | int) -> None:
 def environment() -> dict:
     """Versions, device and commit of this run, the number of processes if several, and the facts of a GPU."""
     gpu = _cuda()
-    found = {
+    facts = {
         "python": platform.python_version(),
-        "packages": _versions(*_PACKAGES, *(_ON_GPU if gpu else ())),
+        "packages": versions(*_PACKAGES, *(_ON_GPU if gpu else ())),
         "device": gpu.get_device_name() if gpu else f"{os.cpu_count()} × {_processor()}",
         "commit": commit(),
     }
     count = processes.rank()[1]
     if count > 1:
-        found["processes"] = count
+        facts["processes"] = count
     if gpu:
-        found |= {"gpus": count, "cuda": sys.modules["torch"].version.cuda} | _noted
-    return found
+        facts |= {"gpus": count, "cuda": sys.modules["torch"].version.cuda} | _noted
+    return facts
 
 
-def _versions(*names: str) -> dict[str, str]:
-    found = {}
-    for name in names:
+def versions(*packages: str) -> dict[str, str]:
+    """The versions of those of the packages that are installed."""
+    installed = {}
+    for name in packages:
         with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            installed[name] = version(name)
+    return installed
 
 
 def _cuda():

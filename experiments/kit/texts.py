@@ -48,15 +48,14 @@ SCORED = 1  # evaluations score the first book by default; training uses the oth
 
 def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
     """Add --books and --text."""
-    command_line.option(
-        to, "--books", command_line.count, "N", f"{verb} the first N of the {AVAILABLE} packaged books", 1
-    )
+    packaged = f"{verb} the first N of the {AVAILABLE} packaged books"
+    command_line.option(to, "--books", command_line.count, "N", packaged, 1)
     to.add_argument("--text", type=Path, nargs="+", metavar="FILE", help=f"{verb} these text files instead")
 
 
-def chosen(given: argparse.Namespace) -> list[Book]:
+def chosen(arguments: argparse.Namespace) -> list[Book]:
     """The texts that a command line names."""
-    return files(given.text) if given.text else books(given.books)
+    return files(arguments.text) if arguments.text else books(arguments.books)
 
 
 def books(count: int) -> list[Book]:
@@ -81,12 +80,12 @@ def files(paths: list[Path]) -> list[Book]:
         InputError: a file is missing, is not UTF-8 or is empty, or two files have the same name, which a record could
             not tell apart.
     """
-    found = [Book(path.stem, read(path)) for path in paths]
-    titles = [book.title for book in found]
+    texts = [Book(path.stem, read(path)) for path in paths]
+    titles = [book.title for book in texts]
     for title in titles:
         if titles.count(title) > 1:
             raise InputError(f"two texts are called {title!r}; give the files different names.")
-    return found
+    return texts
 
 
 def read(path: Path) -> str:
@@ -107,16 +106,9 @@ def content(path: Path) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Raise InputError, saying what is there instead, unless this is a file or a link to one."""
-    if os.path.isfile(path):
-        return
-    if os.path.isdir(path):
-        what = "is a directory"
-    elif os.path.islink(path):
-        what = "is a link that leads to no file"
-    else:
-        what = "is something else" if os.path.lexists(path) else "is not there"
-    raise InputError(f"no text file at {path}, which {what}; give a file, or take it out.")
+    """Raise InputError unless this is a file or a link to one."""
+    if not os.path.isfile(path):
+        raise InputError(f"no text file at {path}; give a file, or take it out.")
 
 
 def tokens(tokenizer, text: str, most: int | None = None) -> torch.Tensor:

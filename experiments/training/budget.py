@@ -184,30 +184,30 @@ def host_memory(config: PreTrainedConfig, plan: Plan) -> float:
     return PROCESS * plan.gpus + (2 if plan.gpus > 1 else 4) * parameters(config) / 1e9
 
 
-def tokenising_hours(plan: Plan, cores: int = 1) -> float:
-    """Hours to tokenise the run's data, once for all runs that share it."""
-    return plan.tokens / (TOKENISED * cores) / 3600
+def tokenising_hours(plan: Plan) -> float:
+    """Hours of one core to tokenise the run's data, once for all runs that share it."""
+    return plan.tokens / TOKENISED / 3600
 
 
-def check_division(settings: Training, gpus: int) -> None:
-    """Raise InputError if the GPUs cannot divide the batch evenly."""
-    if settings.batch % (settings.device_batch * gpus):
+def device_batch(settings: Training, processes: int) -> int:
+    """How many sequences each process takes at a time.
+
+    Raises:
+        InputError: the processes cannot divide the batch evenly.
+    """
+    each = min(settings.device_batch, settings.batch // processes)
+    if not each or settings.batch % (each * processes):
         raise InputError(
-            f"a batch of {settings.batch} sequences cannot be divided among {gpus} GPUs with "
-            f"{settings.device_batch} each at a time; choose another --batch, --device-batch or --gpus."
+            f"a batch of {settings.batch} sequences cannot be divided among {processes} processes with "
+            f"{max(each, 1)} each at a time; choose another --batch, --device-batch or number of GPUs."
         )
+    return each
 
 
 def report(config: PreTrainedConfig, plan: Plan) -> str:
-    """The estimate of a training run as text for a terminal.
-
-    Raises:
-        InputError: the plan is impossible.
-    """
-    settings = plan.settings
-    if plan.gpus < 1 or plan.memory <= 0 or not 0 < plan.mfu <= 1:
-        raise InputError("give at least one GPU, memory above 0 GB, and a utilisation (--mfu) above 0 and up to 1.")
-    check_division(settings, plan.gpus)
+    """The estimate of a training run as text for a terminal; InputError if the GPUs cannot divide the batch evenly."""
+    settings = replace(plan.settings, device_batch=device_batch(plan.settings, plan.gpus))
+    plan = replace(plan, settings=settings)
     parts, files = memory(config, plan), disk(config, plan)
     needed = sum(parts.values())
     accumulated = settings.batch // (settings.device_batch * plan.gpus)

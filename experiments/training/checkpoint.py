@@ -7,14 +7,13 @@ never resumes from a checkpoint that would not lead to the same result.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
+from unittest import mock
 
 import transformers
 
@@ -37,38 +36,30 @@ class SavesWhole(transformers.Trainer):
 
     kept = 1
     facts: ClassVar[dict] = {}
-    _saving_in = None
-
-    def _get_output_dir(self, trial):
-        return self._saving_in or self.args.output_dir
 
     def _save_checkpoint(self, model, trial):
         folder = Path(self.args.output_dir)
-        self._saving_in = str(folder / SAVING)
-        try:
+        with mock.patch.object(self, "_get_output_dir", lambda trial: str(folder / SAVING)):
             super()._save_checkpoint(model, trial)
-        finally:
-            self._saving_in = None
         self.accelerator.wait_for_everyone()
         if self.is_world_process_zero():
             name = f"checkpoint-{self.state.global_step}"
             seal(folder / SAVING / name, self.facts)
             (folder / SAVING / name).rename(folder / name)
-            for old in found(folder)[: -self.kept]:
+            for old in checkpoints(folder)[: -self.kept]:
                 shutil.rmtree(old)
             shutil.rmtree(folder / SAVING)
         self.accelerator.wait_for_everyone()
 
 
-def found(folder: Path) -> list[Path]:
+def checkpoints(folder: Path) -> list[Path]:
     """The checkpoints in a run's directory, oldest first."""
-    every = [path for path in folder.glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
-    return sorted(every, key=step)
+    return sorted((path for path in folder.glob("checkpoint-*") if re.fullmatch(r"\D+\d+", path.name)), key=step)
 
 
 def last(folder: Path) -> Path | None:
     """The newest checkpoint in a run's directory, or None."""
-    return next(reversed(found(folder)), None)
+    return next(reversed(checkpoints(folder)), None)
 
 
 def step(checkpoint: Path) -> int:
@@ -76,53 +67,37 @@ def step(checkpoint: Path) -> int:
     return int(checkpoint.name.rsplit("-", 1)[1])
 
 
-def facts(run: dict, *sources: str) -> dict:
+def facts(run: dict, *patterns: str) -> dict:
     """What a manifest says about the run and about the code that trains.
 
     Args:
         run: everything that decides the result, as JSON values.
-        sources: patterns of the files in this repository whose code trains.
+        patterns: of the files in this repository whose code trains.
     """
-    matching = []
-    for source in sources:
-        found_here = sorted(file for file in records.ROOT.glob(source) if file.is_file())
-        if not found_here:
-            raise ValueError(f"no file matches {source}, so that it would hash nothing")
-        matching += found_here
-    code = {str(file.relative_to(records.ROOT)): file for file in matching}
-    packages = {name: metadata.version(name) for name in _PACKAGES}
-    hashes = dict(zip(code, _hashes(code.values())))
-    return {"run": run, "packages": packages, "code": hashes, "commit": records.commit()}
+    code = {}
+    for pattern in patterns:
+        hashes = _hashes(records.ROOT, records.ROOT.glob(pattern))
+        if not hashes:
+            raise ValueError(f"no file matches {pattern}, so that it would hash nothing")
+        code |= hashes
+    return {"run": run, "packages": records.versions(*_PACKAGES), "code": code, "commit": records.commit()}
 
 
 def seal(folder: Path, facts: dict) -> None:
     """Write the manifest of a directory's present files."""
-    names = sorted(file for file in folder.rglob("*") if file.is_file())
-    listed = {
-        str(file.relative_to(folder)): {"size": file.stat().st_size, "sha256": sha256}
-        for file, sha256 in zip(names, _hashes(names))
-    }
+    hashes = _hashes(folder, folder.rglob("*"))
+    listed = {name: {"size": (folder / name).stat().st_size, "sha256": sha256} for name, sha256 in hashes.items()}
     files.write_json(folder / MANIFEST, {"files": listed, **facts})
 
 
-def to_go_on_from(folder: Path, facts: dict) -> Path | None:
-    """The newest checkpoint in a run's directory, checked to be complete and of this run and code; None without any.
-
-    Raises:
-        InputError: the newest one is not; the message says why.
-    """
-    files.remove(folder / SAVING)
-    return whole(folder, facts)
-
-
 def whole(folder: Path, facts: dict | None = None) -> Path | None:
-    """The newest checkpoint in a run's directory, checked to be complete; None without any. Nothing is changed there.
+    """The newest checkpoint in a run's directory, checked to be complete; None without any.
 
     Args:
-        facts: what its manifest must say; None for anything.
+        facts: those of the run and code that it must be of; None for any.
 
     Raises:
-        InputError: the checkpoint is incomplete, or its manifest says something else.
+        InputError: the checkpoint is incomplete, or of another run or code.
     """
     checkpoint = last(folder)
     if checkpoint is None:
@@ -133,7 +108,7 @@ def whole(folder: Path, facts: dict | None = None) -> Path | None:
     there = files.read_json(checkpoint / MANIFEST, f"restore it, or {anew}")
     wanted = there if facts is None else facts
     try:
-        if differing := difference(there["run"], wanted["run"]):
+        if differing := records.difference(there["run"], wanted["run"]):
             raise InputError(f"{folder} holds a run with {differing}; start this one elsewhere, or {anew}.")
         for what in ("packages", "code"):
             before, now = there[what], wanted[what]
@@ -157,26 +132,17 @@ def flaw(folder: Path, manifest: dict) -> str | None:
             return f"{name} is missing"
         if (folder / name).stat().st_size != file["size"]:
             return f"{name} has another size than when it was written"
-    for name, sha256 in zip(listed, _hashes(folder / name for name in listed)):
+    for name, sha256 in _hashes(folder, (folder / name for name in listed)).items():
         if sha256 != listed[name]["sha256"]:
             return f"{name} was altered after it was written"
     return None
 
 
-def difference(before: dict, now: dict) -> str | None:
-    """The first difference between two runs, as "KEY OLD, not NEW"; None if there is none."""
-    for key, value in now.items():
-        if before.get(key) != value:
-            return f"{key} {_brief(before.get(key))}, not {_brief(value)}"
-    return None
+def _hashes(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
+    """The SHA-256 of those of the paths that are files, by their paths in the folder, in order.
 
-
-def _brief(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _hashes(paths: Iterable[Path]) -> list[str]:
-    """The SHA-256 of each file. The files may have tens of gigabytes, so threads hash them in parallel."""
+    The files may have tens of gigabytes, so threads hash them in parallel.
+    """
+    paths = sorted(path for path in paths if path.is_file())
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(files.sha256, paths))
+        return dict(zip([str(path.relative_to(folder)) for path in paths], pool.map(files.sha256, paths), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from core import files
 from core.errors import InputError
 from eval import hub
-from experiments.kit import texts
+from experiments.kit import command_line, texts
 from experiments.kit.texts import Book
 
 HUB = "emozilla/pg19"  # PG19 as parquet; the original is a loading script, which is no longer supported
@@ -39,13 +40,9 @@ class Corpus:
             InputError: there are no files, there is no text in them, or the hub cannot be reached.
         """
         if self.source == "hub":
-            yield from from_hub(seed)
-            return
-        if self.source == "books":
-            loaders = [lambda book=book: book for book in _packaged()]
-        else:
-            loaders = _files(self.source)
-        yield from _loaded(_shuffled(loaders, np.random.default_rng(seed)))
+            return from_hub(seed)
+        loaders = [lambda book=book: book for book in _packaged()] if self.source == "books" else _files(self.source)
+        return _loaded(_shuffled(loaders, np.random.default_rng(seed)))
 
     @property
     def count(self) -> int | None:
@@ -119,23 +116,23 @@ def _groups(file: Path) -> list[list]:
     import pyarrow
     import pyarrow.parquet
 
-    broken = OSError, UnicodeDecodeError, pyarrow.ArrowException
+    @contextlib.contextmanager
+    def reading() -> Iterator[None]:
+        try:
+            yield
+        except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
+            reason = command_line.reason(error)
+            raise InputError(f"{file} cannot be read as parquet ({reason}); write it again, or take it out.") from error
 
-    def refusal(error: Exception) -> InputError:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        return InputError(f"{file} cannot be read as parquet ({reason}); write it again, or take it out.")
-
-    try:
+    with reading():
         table = pyarrow.parquet.ParquetFile(file, memory_map=True)
         schema = table.schema_arrow
-    except broken as error:
-        raise refusal(error) from error
-    names, types = schema.names, pyarrow.types
+    names = schema.names
     if "text" not in names:
         raise InputError(f"{file} has no column `text` (it has {', '.join(names)}); rename the column of the books.")
     kind = schema.field("text").type
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    if not any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_string_view)):
+    kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+    if str(kind) not in ("string", "large_string", "string_view"):
         raise InputError(f"the column `text` of {file} holds {kind}; give one string per row, the text of a book.")
     title = next((name for name in ("title", "short_book_title") if name in names), None)
     columns = ["text", title] if title else ["text"]
@@ -145,11 +142,9 @@ def _groups(file: Path) -> list[list]:
         return table.read_row_group(index, columns=columns)
 
     def load(index: int, row: int, name: str) -> Book:
-        try:
+        with reading():
             part = group(index)
             return Book(str((part[title][row].as_py() if title else None) or name), part["text"][row].as_py() or "")
-        except broken as error:
-            raise refusal(error) from error
 
     return [
         [

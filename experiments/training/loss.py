@@ -1,8 +1,7 @@
 """The language-modelling loss without [length × vocabulary] logits in float32.
 
-For a vocabulary of 32,000 and 16,384 tokens, logits and their gradient would take 4 GB. Here the loss and both
-gradients are computed together, a few tokens at a time: by Liger's kernel if it is installed and there is a GPU, and by
-:class:`ChunkedLoss` otherwise.
+For a vocabulary of 32,000 and 16,384 tokens, logits and their gradient would take 4 GB. Here they are computed a few
+tokens at a time: by Liger's kernel if it is installed and there is a GPU, and by :func:`chunked_loss` otherwise.
 
 No code of a model is replaced. :class:`HeadLoss` gives the output head (`lm_head`) a forward that returns the loss
 instead of logits while labels are set. The head is still called as a module, so DeepSpeed's ZeRO-3 gathers its weight,
@@ -16,58 +15,27 @@ import os
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
 IGNORED = -100
 CHUNK_LOGITS = 2**23  # how many logits are held at a time: 32 MiB in float32
 
 
-class ChunkedLoss(torch.autograd.Function):
-    """Summed cross entropy of `hidden @ weight.T + bias`, with its gradients, in chunks of tokens.
+def chunked_loss(hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, chunk: int) -> Tensor:
+    """What :func:`summed_loss` computes, `chunk` tokens at a time.
 
-    Gradients are computed in the forward pass, so that each chunk's logits are computed once and then overwritten by
-    their own gradient. This takes as many multiplications as plain cross entropy, without its memory.
+    The backward pass computes each chunk's logits again, so that no more than one chunk's are held.
     """
+    weight = weight.float()  # autograd sums the chunks' gradients in the weight's dtype
 
-    @staticmethod
-    def forward(ctx, hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, chunk: int, train: bool):
-        """hidden [tokens, width], weight [vocabulary, width], bias [vocabulary], labels [tokens] -> scalar."""
-        total = torch.zeros((), dtype=torch.float32, device=hidden.device)
-        wants = [train and wanted for wanted in ctx.needs_input_grad[:3]]
-        d_hidden = torch.zeros_like(hidden) if wants[0] else None
-        d_weight = torch.zeros_like(weight, dtype=torch.float32) if wants[1] else None
-        d_bias = torch.zeros_like(bias, dtype=torch.float32) if wants[2] else None
-        for begin in range(0, len(labels), chunk):
-            part = slice(begin, begin + chunk)
-            counted = labels[part] != IGNORED
-            target = labels[part].where(counted, 0)[:, None]
-            logits = nn.functional.linear(hidden[part], weight, bias).float()
-            normalizer = logits.logsumexp(-1, keepdim=True)
-            total += (normalizer - logits.gather(-1, target))[counted].sum()
-            if not any(wants):
-                continue
-            # d loss / d logits = softmax − one-hot, written over the logits; zero for ignored tokens.
-            gradient = logits.sub_(normalizer).exp_()
-            gradient.scatter_add_(-1, target, torch.full_like(normalizer, -1.0)).mul_(counted[:, None])
-            narrow = gradient.to(hidden.dtype)
-            if wants[0]:
-                torch.mm(narrow, weight, out=d_hidden[part])
-            if wants[1] and weight.dtype == torch.float32:
-                d_weight.addmm_(narrow.T, hidden[part])
-            elif wants[1]:
-                d_weight += narrow.T @ hidden[part]
-            if wants[2]:
-                d_bias += gradient.sum(0)
-        ctx.gradients = d_hidden, d_weight, d_bias
-        ctx.dtypes = hidden.dtype, weight.dtype, None if bias is None else bias.dtype
-        return total
+    def of_chunk(hidden: Tensor, labels: Tensor) -> Tensor:
+        logits = nn.functional.linear(hidden, weight.to(hidden.dtype), bias).float()
+        return nn.functional.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
 
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, scale: Tensor):
-        gradients, ctx.gradients = ctx.gradients, None
-        scaled = [None if g is None else g.mul_(scale).to(dtype) for g, dtype in zip(gradients, ctx.dtypes)]
-        return (*scaled, None, None, None)
+    parts = zip(hidden.split(chunk), labels.split(chunk), strict=True)
+    losses = [checkpoint(of_chunk, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
+    return torch.stack(losses).sum()
 
 
 def uses_liger(device: torch.device) -> bool:
@@ -90,8 +58,7 @@ def summed_loss(hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Ten
         return liger_fused_linear_cross_entropy(
             hidden, weight, labels, bias=bias, ignore_index=IGNORED, reduction="sum", accum_dtype=torch.float32
         )
-    chunk = max(1, CHUNK_LOGITS // len(weight))
-    return ChunkedLoss.apply(hidden, weight, bias, labels, chunk, torch.is_grad_enabled())
+    return chunked_loss(hidden, weight, bias, labels, max(1, CHUNK_LOGITS // len(weight)))
 
 
 class HeadLoss:
@@ -106,7 +73,6 @@ class HeadLoss:
         config = model.config.get_text_config(decoder=True)
         changed = [getattr(config, name, None) for name in ("final_logit_softcapping", "logit_scale", "logits_scaling")]
         self._labels: Tensor | None = None
-        self._vocabulary = config.vocab_size
         self.fused = not any(changed)
         if self.fused:
             head = model.get_output_embeddings()

@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -49,8 +49,9 @@ class PackedSequences(Dataset):
 
     def __init__(self, directory: Path, total: int, seed: int) -> None:
         self.facts = files.read_json(directory / "data.json", _REMEDY)
-        self._shape = self.facts["sequences"], self.facts["length"]
-        self._file, self._total, self._seed = directory / "tokens.bin", total, seed
+        shape = self.facts["sequences"], self.facts["length"]
+        self._tokens = np.memmap(directory / "tokens.bin", dtype=self.facts["dtype"], mode="r", shape=shape)
+        self._total, self._seed = total, seed
 
     def __len__(self) -> int:
         return self._total
@@ -69,13 +70,9 @@ class PackedSequences(Dataset):
             row -= book["sequences"]
         raise IndexError(index)
 
-    @functools.cached_property
-    def _tokens(self) -> np.ndarray:
-        return np.memmap(self._file, dtype=self.facts["dtype"], mode="r", shape=self._shape)
-
     def _row(self, index: int) -> int:
-        epoch, place = divmod(index, self._shape[0])
-        return int(_order(self._seed, epoch, self._shape[0])[place])
+        epoch, place = divmod(index, len(self._tokens))
+        return int(_order(self._seed, epoch, len(self._tokens))[place])
 
 
 @functools.lru_cache(maxsize=2)
@@ -95,13 +92,13 @@ def pack(
     Raises:
         InputError: there is no text, or too little for one batch of this length.
     """
+    wanted = batch * steps
     directory = cache / identity(
-        source=corpus.fingerprint, tokenizer=fingerprint(tokenizer), length=length, wanted=batch * steps, seed=seed
+        source=corpus.fingerprint, tokenizer=fingerprint(tokenizer), length=length, wanted=wanted, seed=seed
     )
-    what = {"corpus": corpus, "tokenizer": tokenizer, "length": length, "batch": batch, "wanted": batch * steps}
     here = int(os.environ.get("LOCAL_RANK", "0")) == 0  # one process per host, as hosts may not share a disk
-    launch.once(lambda: _make(directory, functools.partial(_write, seed=seed, **what)), here)
-    return PackedSequences(directory, batch * steps, seed)
+    launch.once(lambda: _make(directory, lambda new: _write(new, corpus, tokenizer, length, batch, wanted, seed)), here)
+    return PackedSequences(directory, wanted, seed)
 
 
 def _make(directory: Path, write: Callable[[Path], None]) -> None:
@@ -121,10 +118,10 @@ def _make(directory: Path, write: Callable[[Path], None]) -> None:
         for partial in directory.parent.glob(".*.partial"):  # left by killed runs, of any sequences
             with contextlib.suppress(InputError), files.lock(partial.with_name(partial.name[1 : -len(".partial")])):
                 files.remove(partial)
-        with files.new(directory) as made:
-            made.mkdir()
-            write(made)
-            checkpoint.seal(made, {})
+        with files.new(directory) as new:
+            new.mkdir()
+            write(new)
+            checkpoint.seal(new, {})
 
 
 def _is_whole(directory: Path) -> bool:
@@ -135,29 +132,25 @@ def _is_whole(directory: Path) -> bool:
         return False
 
 
-def _write(folder: Path, *, corpus: Corpus, tokenizer, length: int, batch: int, wanted: int, seed: int) -> None:
+def _write(folder: Path, corpus: Corpus, tokenizer, length: int, batch: int, wanted: int, seed: int) -> None:
     dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
-    books, count, read, longest = [], 0, 0, 0
+    unread, books, count, read, longest = corpus.books(seed), [], 0, 0, 0
     share = -(-wanted // corpus.count) if corpus.count else wanted
-
-    def missing() -> int:
-        return (wanted - count) * length
-
     bar = tqdm(total=wanted, unit="sequence", desc="tokenising", delay=3, leave=False)
     with open(folder / "tokens.bin", "wb") as out, bar:
-        for book, tokens in _tokenised(corpus.books(seed), tokenizer, missing):
-            whole = len(tokens) // length
-            taken = min(whole, share, wanted - count)
-            # If a book gives only a share, the seed decides which part of it.
-            first = int(np.random.default_rng([seed, read]).integers(whole - taken + 1)) if corpus.count else 0
-            out.write(np.asarray(tokens[first * length : (first + taken) * length], dtype=dtype).tobytes())
-            count, read, longest = count + taken, read + 1, max(longest, len(tokens))
-            bar.update(taken)
-            if taken:
-                what = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
-                books.append(what | {"first": first, "sequences": taken})
-            if count == wanted:
-                break
+        # A token has at least one byte, so no book is read that tokenising one book at a time would not read.
+        while group := _next(unread, min((wanted - count) * length, TOGETHER * min(os.cpu_count() or 1, 64))):
+            for book, tokens in zip(group, _tokenised(group, tokenizer), strict=True):
+                whole = len(tokens) // length
+                taken = min(whole, share, wanted - count)
+                # If a book gives only a share, the seed decides which part of it.
+                first = int(np.random.default_rng([seed, read]).integers(whole - taken + 1)) if corpus.count else 0
+                out.write(np.asarray(tokens[first * length : (first + taken) * length], dtype=dtype).tobytes())
+                count, read, longest = count + taken, read + 1, max(longest, len(tokens))
+                bar.update(taken)
+                if taken:
+                    what = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
+                    books.append(what | {"first": first, "sequences": taken})
     if not read:
         raise InputError(f"the corpus {corpus.source} holds no text; give --data a directory of books.")
     if count < batch:
@@ -177,29 +170,19 @@ def _write(folder: Path, *, corpus: Corpus, tokenizer, length: int, batch: int, 
     files.write_json(folder / "data.json", facts)
 
 
-def _tokenised(books: Iterable[Book], tokenizer, missing: Callable[[], int]) -> Iterator[tuple[Book, list[int]]]:
-    """Every book with its tokens. Several books are tokenised at a time, in parallel on all cores.
+def _next(books: Iterator[Book], size: int) -> list[Book]:
+    """The next books, until they have `size` bytes of text together."""
+    group = []
+    while size > 0 and (book := next(books, None)):
+        group.append(book)
+        size -= len(book.text.encode())
+    return group
 
-    Args:
-        missing: how many tokens are still needed. A token has at least one byte, so this reads no book that tokenising
-            one book at a time would not read.
-    """
-    books, most = iter(books), TOGETHER * min(os.cpu_count() or 1, 64)
-    while True:
-        some, size, enough = [], 0, min(missing(), most)
-        while size < enough and (book := next(books, None)):
-            some.append(book)
-            size += len(book.text.encode())
-        if not some:
-            return
-        made = tokenizer(
-            [book.text for book in some],
-            add_special_tokens=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            verbose=False,
-        )
-        yield from zip(some, made.input_ids)
+
+def _tokenised(books: list[Book], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
+    """Every book's tokens, in parallel on all cores."""
+    only = {"add_special_tokens": False, "return_attention_mask": False, "return_token_type_ids": False}
+    return tokenizer([book.text for book in books], verbose=False, **only).input_ids
 
 
 def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:

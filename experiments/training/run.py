@@ -14,12 +14,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import torch
-
 from core import files
 from core.errors import InputError
 from core.extend import export
-from experiments.kit import command_line, records
+from experiments.kit import records
 from experiments.training import checkpoint, launch
 from experiments.training.trainer import TENSORBOARD, Trainer
 
@@ -51,7 +49,7 @@ class Run:
             return False
         if not (self.output / FACTS).is_file():
             raise InputError(f"{self.output} exists and holds no training run; give another --output, or remove it.")
-        if differing := checkpoint.difference(self.read(), self.settings):
+        if differing := records.difference(self.read(), self.settings):
             raise InputError(f"{self.output} is a run with {differing}; give another --output, or remove it.")
         return True
 
@@ -83,47 +81,26 @@ class Run:
         """
         facts = checkpoint.facts(self.settings | {"processes": processes, "data_sha256": data_sha256}, *TRAINED_BY)
 
-        def look() -> None:
-            if checkpoint.to_go_on_from(self.folder, facts) is None:
+        def prepare() -> None:
+            if checkpoint.whole(self.folder, facts) is None:
                 self.clear()  # leftovers without a checkpoint, so nothing is lost
+            files.remove(self.folder / checkpoint.SAVING)
 
-        launch.once(look, launch.processes()[0] == 0)
+        launch.once(prepare, launch.processes()[0] == 0)
         return facts
 
     def sweep(self) -> None:
-        """Remove what is left in this run's directory if it was killed at its very end."""
+        """Remove what is left in a finished run's directory, unless a checkpoint there is another run's."""
         left = checkpoint.last(self.folder)
-        manifest = left and left / checkpoint.MANIFEST
-        is_anothers = manifest and manifest.is_file() and self.settings["identity"] not in manifest.read_text("utf-8")
-        if not is_anothers:
+        if left is None or self.settings["identity"] in (left / checkpoint.MANIFEST).read_text(encoding="utf-8"):
             self.clear()
 
     def clear(self) -> None:
         """Remove a run's files from its directory, and the directory itself if it is then empty."""
-        for path in (*checkpoint.found(self.folder), *(self.folder / name for name in _LEFT)):
+        for path in (*checkpoint.checkpoints(self.folder), *(self.folder / name for name in _LEFT)):
             files.remove(path)
         with contextlib.suppress(OSError):
             self.folder.rmdir()
-
-    @contextlib.contextmanager
-    def saying_what_is_kept(self) -> Iterator[None]:
-        """Turn a full disk or a lack of memory into one sentence that names the last complete checkpoint."""
-        try:
-            yield
-        except Exception as error:
-            if command_line.is_full_disk(error):
-                shutil.rmtree(self.folder / checkpoint.SAVING, ignore_errors=True)
-                said, mend = f"no space left on the disk of {self.folder}", "free some and run the same command again"
-            elif command_line.is_out_of_memory(error):
-                said = "out of memory"
-                mend = "run the same command with a smaller --device-batch, or with --checkpointing"
-            else:
-                raise
-            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            kept = checkpoint.last(self.folder)
-            raise InputError(
-                f"{said} ({reason}); {mend}, which goes on from {kept.name if kept else 'the beginning'}."
-            ) from error
 
     def finish(self, trainer: Trainer, tokenizer, facts: dict) -> None:
         """Write the finished directory. Every process calls this.
@@ -133,40 +110,33 @@ class Run:
             facts: more facts for `training.json`.
         """
         model = trainer.accelerator.unwrap_model(trainer.model)
-        with _whole_weights(model, trainer.is_deepspeed_enabled):
+        whole: contextlib.AbstractContextManager = contextlib.nullcontext()
+        if trainer.is_deepspeed_enabled:  # gather the weights that ZeRO-3 has divided
+            import deepspeed
+
+            whole = deepspeed.zero.GatheredParameters(list(model.parameters()))
+        with whole:
             if trainer.is_world_process_zero():
                 self._write(trainer, model, tokenizer, facts)
         trainer.accelerator.wait_for_everyone()
 
     def _write(self, trainer: Trainer, model, tokenizer, facts: dict) -> None:
-        made = self.folder / _FINISHED
-        files.remove(made)
-        export(model, made, tokenizer)
+        finished = self.folder / _FINISHED
+        files.remove(finished)
+        export(model, finished, tokenizer)
         history = [entry for entry in trainer.state.log_history if "loss" in entry]
         losses = [entry["loss"] for entry in history]
         seconds = [round(entry["seconds"], 4) for entry in history]
         ran = {"seconds": round(sum(seconds), 1), "seconds_per_step": seconds, "environment": records.environment()}
-        files.write_json(made / FACTS, self.settings | facts | {"losses": losses} | ran)
-        plot_loss(losses, made / "loss.png")
-        shutil.copytree(self.folder / TENSORBOARD, made / TENSORBOARD)
-        made.rename(self.output)
+        files.write_json(finished / FACTS, self.settings | facts | {"losses": losses} | ran)
+        plot_loss(losses, finished / "loss.png")
+        shutil.copytree(self.folder / TENSORBOARD, finished / TENSORBOARD)
+        finished.rename(self.output)
         self.clear()
 
     def read(self) -> dict:
         """The finished run's `training.json`."""
         return files.read_json(self.output / FACTS, f"remove {self.output} to train it again")
-
-
-@contextlib.contextmanager
-def _whole_weights(model: torch.nn.Module, sharded: bool) -> Iterator[None]:
-    """Inside the context, under ZeRO-3, every device holds every weight."""
-    if not sharded:
-        yield
-        return
-    import deepspeed
-
-    with deepspeed.zero.GatheredParameters(list(model.parameters())):
-        yield
 
 
 def plot_loss(losses: list[float], file: Path) -> None:

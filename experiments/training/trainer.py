@@ -14,23 +14,24 @@ import contextlib
 import math
 import time
 import warnings
-from importlib import metadata
 from pathlib import Path
 
 import torch
 import transformers
-from torch.utils.data import Dataset, SequentialSampler
+from torch.utils.data import Dataset
 from tqdm import tqdm
-from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, TrainingArguments
+from transformers import PreTrainedModel, PrinterCallback, TrainingArguments
 
 from core import clex
 from core.errors import InputError
 from experiments.base_models.model import Training
-from experiments.training import launch
-from experiments.training.checkpoint import SavesWhole, last
+from experiments.kit import records
+from experiments.training import budget, launch
+from experiments.training.checkpoint import SavesWhole, last, step
 from experiments.training.loss import HeadLoss
 
 TENSORBOARD = "tensorboard"
+LIBRARIES = "deepspeed", "liger_kernel", "flash_attn"  # that a run may use, if they are installed
 DEEPSPEED = Path(__file__).with_name("deepspeed_zero3.json")
 # DeepSpeed still uses old names in torch, and torch warns of them several times per step.
 warnings.filterwarnings("ignore", message="`torch.distributed", category=FutureWarning)
@@ -52,40 +53,45 @@ class Trainer(SavesWhole):
     def __init__(
         self, model: PreTrainedModel, arguments: TrainingArguments, data: Dataset, facts: dict | None = None
     ) -> None:
-        self._loss, self._progress, self.facts = HeadLoss(model), Progress(), facts or {}
+        self._loss, self.facts = HeadLoss(model), facts or {}
         transformers.logging.disable_progress_bar()  # it would show the saving of each checkpoint
-        super().__init__(model=model, args=arguments, train_dataset=data, callbacks=[self._progress, TensorBoard()])
+        super().__init__(model=model, args=arguments, train_dataset=data)
         self.remove_callback(PrinterCallback)
         self.model_accepts_loss_kwargs = True  # asks for num_items_in_batch: the tokens of all micro-batches
         self._loss_shifts_labels = True
         self._draws = clex.Draws(arguments.seed)
-        self._last_log = time.perf_counter()
 
-    def resume_or_train(self) -> None:
-        """Train to the end, from the last checkpoint in the output directory if there is one."""
-        checkpoint = last(Path(self.args.output_dir))
+    def train(self):
+        """Train to the end, from the last checkpoint in the output directory if there is one.
+
+        A progress bar shows the last loss. TensorBoard's logs are in `tensorboard/` there; steps that a resumed run
+        repeats replace those logged before the kill.
+        """
+        from torch.utils.tensorboard import SummaryWriter
+
+        checkpoint, first = last(Path(self.args.output_dir)), self.is_world_process_zero()
+        done = step(checkpoint) if checkpoint else 0
         self._last_log = time.perf_counter()
-        try:
-            self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        finally:
-            self._progress.close()  # so that an error has a line of its own
+        with contextlib.ExitStack() as stack:
+            bar = tqdm(total=self.args.max_steps, initial=done, unit="step", disable=not first)
+            self._bar = stack.enter_context(bar)  # closed before an error is printed, which so has a line of its own
+            if first:
+                logs = str(Path(self.args.output_dir) / TENSORBOARD)
+                self._writer = stack.enter_context(SummaryWriter(logs, purge_step=done + 1))
+            return super().train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         """This micro-batch's share of the mean loss over all tokens of the step."""
         total = self._loss(model, {"input_ids": inputs["input_ids"]}, inputs["labels"])
         # Gradients are averaged over processes afterwards, so each process multiplies its share by their number.
         loss = total * (self.accelerator.num_processes / num_items_in_batch)
-        self._stop_unless_finite(loss)
+        if not math.isfinite(loss.item()):
+            describe = getattr(self.train_dataset, "describe", "item {}".format)
+            raise InputError(
+                f"the loss is {loss.item()} at step {self.state.global_step + 1}, in its batch {self._micro_batch + 1} "
+                f"of this process ({'; '.join(describe(item) for item in self._items())}); {self._kept()}"
+            )
         return loss
-
-    def _stop_unless_finite(self, loss: torch.Tensor) -> None:
-        if math.isfinite(loss.item()):
-            return
-        describe = getattr(self.train_dataset, "describe", "item {}".format)
-        raise InputError(
-            f"the loss is {loss.item()} at step {self.state.global_step + 1}, in its batch {self._micro_batch + 1} of "
-            f"this process ({'; '.join(describe(item) for item in self._items())}); {self._kept()}"
-        )
 
     def _items(self) -> range:
         """The indices of the data's items in this process's micro-batch."""
@@ -108,7 +114,8 @@ class Trainer(SavesWhole):
             "accumulated": self.args.gradient_accumulation_steps,
             "attention": config._attn_implementation,
             "loss": self._loss.kernel(self.args.device),
-            **{name: _version(name) for name in ("deepspeed", "liger_kernel", "flash_attn")},
+            **dict.fromkeys(LIBRARIES),
+            **records.versions(*LIBRARIES),
         }
 
     def _kept(self) -> str:
@@ -119,9 +126,9 @@ class Trainer(SavesWhole):
     def training_step(self, model, inputs, num_items_in_batch=None):
         """One micro-batch, counted so that an error can name it and every sample has its own draws."""
         with clex.drawing(self.model, self._draws, self._items()):  # also while activations are recomputed
-            done = super().training_step(model, inputs, num_items_in_batch)
+            loss = super().training_step(model, inputs, num_items_in_batch)
         self._micro_batch += 1
-        return done
+        return loss
 
     def get_batch_samples(self, epoch_iterator, num_batches, device):
         """The micro-batches of the next step."""
@@ -129,19 +136,15 @@ class Trainer(SavesWhole):
         return super().get_batch_samples(epoch_iterator, num_batches, device)
 
     def log(self, logs, start_time=None):
-        """Log, with the seconds since the previous log."""
+        """Log a step, with the seconds since the previous one, and at the end the whole run."""
         if "loss" in logs:
             now = time.perf_counter()
             logs["seconds"], self._last_log = now - self._last_log, now
+            self._bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
+            self._bar.update()
         super().log(logs, start_time)
-
-    def _get_train_sampler(self, train_dataset=None):
-        return SequentialSampler(train_dataset or self.train_dataset)
-
-
-def _version(package: str) -> str | None:
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        return metadata.version(package)
+        for name, value in logs.items() if self.is_world_process_zero() else ():
+            self._writer.add_scalar(name, value, self.state.global_step)
 
 
 def training_arguments(settings: Training, steps: int, seed: int, folder: Path, **changes) -> TrainingArguments:
@@ -158,7 +161,7 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
         InputError: the processes cannot divide the batch evenly.
     """
     processes = launch.processes()[1]
-    each = device_batch(settings, processes)
+    each = budget.device_batch(settings, processes)
     on_gpu = torch.cuda.is_available()
     arguments = {
         "output_dir": str(folder),
@@ -167,7 +170,6 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
         "gradient_accumulation_steps": settings.batch // (each * processes),
         "learning_rate": settings.learning_rate,
         "lr_scheduler_type": "constant",
-        "warmup_steps": 0,
         "weight_decay": settings.weight_decay,
         "adam_beta1": settings.betas[0],
         "adam_beta2": settings.betas[1],
@@ -176,16 +178,14 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
         "bf16": (settings.dtype or default_dtype()) == "bfloat16",
         "use_cpu": not on_gpu,
         "activation_checkpointing": settings.checkpointing,
-        "activation_checkpointing_kwargs": {"use_reentrant": False} if settings.checkpointing else None,
         "seed": seed,
-        "save_strategy": "steps",
+        "train_sampling_strategy": "sequential",
         "save_steps": settings.save_every,
         "logging_steps": 1,
         "logging_nan_inf_filter": False,
         "remove_unused_columns": False,
         "dataloader_pin_memory": on_gpu,
-        "report_to": "none",
-        "disable_tqdm": True,  # Progress draws the bar
+        "disable_tqdm": True,  # our Trainer draws the bar
         "deepspeed": str(DEEPSPEED) if processes > 1 else None,
         "ddp_timeout": round(launch.PATIENCE.total_seconds()),
     }
@@ -195,72 +195,10 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
     return launch.join(TrainingArguments(**arguments | changes))
 
 
-def device_batch(settings: Training, processes: int) -> int:
-    """How many sequences each process takes at a time.
-
-    Raises:
-        InputError: the processes cannot divide the batch evenly.
-    """
-    each = min(settings.device_batch, settings.batch // processes)
-    if not each or settings.batch % (each * processes):
-        raise InputError(
-            f"a batch of {settings.batch} sequences cannot be divided among {processes} processes with "
-            f"{max(each, 1)} each at a time; choose another --batch or --device-batch."
-        )
-    return each
-
-
 def default_dtype() -> str:
     """The default dtype of matrix products: bfloat16 on a GPU that supports it, else float32.
 
     It is float32 on every CPU, because only some CPUs have bfloat16 and a run must not depend on the CPU.
     """
-    return "bfloat16" if bfloat16_on_gpu() else "float32"
-
-
-def bfloat16_on_gpu() -> bool:
-    """Whether there is a GPU that multiplies bfloat16 in hardware."""
-    return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
-
-
-class Progress(TrainerCallback):
-    """A progress bar with the last loss."""
-
-    _bar = None
-
-    def on_train_begin(self, args, state, control, **_):
-        self._bar = tqdm(
-            total=state.max_steps, initial=state.global_step, unit="step", disable=not state.is_world_process_zero
-        )
-
-    def on_log(self, args, state, control, logs, **_):
-        if "loss" in logs:
-            self._bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
-
-    def on_step_end(self, args, state, control, **_):
-        self._bar.update(1)
-
-    def close(self) -> None:
-        """End the bar where it is."""
-        if self._bar:
-            self._bar.close()
-
-
-class TensorBoard(TrainerCallback):
-    """Writes scalars to `tensorboard/`; steps that a resumed run repeats replace those logged before the kill."""
-
-    def on_train_begin(self, args, state, control, **_):
-        from torch.utils.tensorboard import SummaryWriter
-
-        self._writer = None
-        if state.is_world_process_zero:
-            folder = str(Path(args.output_dir) / TENSORBOARD)
-            self._writer = SummaryWriter(folder, purge_step=state.global_step + 1)
-
-    def on_log(self, args, state, control, logs, **_):
-        for name, value in logs.items() if self._writer else ():
-            self._writer.add_scalar(name, value, state.global_step)
-
-    def on_train_end(self, args, state, control, **_):
-        if self._writer:
-            self._writer.close()
+    on_gpu = torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+    return "bfloat16" if on_gpu else "float32"

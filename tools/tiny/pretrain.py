@@ -66,7 +66,8 @@ def _train(recipe: Recipe, arguments) -> None:
             nonlocal target, log
             held.enter_context(files.lock(arguments.work))
             target = held.enter_context(files.new(arguments.output))
-            checkpoint.to_go_on_from(arguments.work, facts)
+            checkpoint.whole(arguments.work, facts)
+            files.remove(arguments.work / checkpoint.SAVING)
             log = held.enter_context(journal.Journal(arguments.work / "journal.jsonl"))
 
         launch.once(begin, rank == 0)

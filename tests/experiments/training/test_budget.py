@@ -108,7 +108,6 @@ def test_disk_tokens_and_host_memory():
     assert files["result"] == pytest.approx(13.48, abs=0.01)
     assert files["tokens"] == pytest.approx(1.0486, abs=1e-3)
     assert budget.tokenising_hours(plan) == pytest.approx(24 / 60, rel=0.01)
-    assert budget.tokenising_hours(plan, cores=48) == pytest.approx(0.5 / 60, rel=0.01)
     assert 13.5 < budget.host_memory(SEVEN, plan) < 100
     said = budget.report(SEVEN, plan)
     for word in ("disk", "host memory", "tokenising", "6,738,415,616"):

@@ -3,17 +3,19 @@
 import json
 import os
 import shutil
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 import torch
 
 from core import files
 from core.errors import InputError
+from experiments.kit import records
 from experiments.training import checkpoint
 from experiments.training.trainer import Trainer
 
 RUN = {"method": "pi", "seed": 0, "processes": 1}
-PATTERNS = "core/**/*.py", "experiments/lab/training/*"
+PATTERNS = "core/**/*.py", "experiments/training/*"
 STATE = "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "model.safetensors"
 
 
@@ -72,18 +74,16 @@ SPOILT = {
 
 
 def test_a_whole_one_is_gone_on_from(folder, facts):
-    (folder / checkpoint.SAVING / "checkpoint-101").mkdir(parents=True)  # what a kill tore
-    assert checkpoint.to_go_on_from(folder, facts) == folder / "checkpoint-100"
-    assert [path.name for path in checkpoint.found(folder)] == ["checkpoint-90", "checkpoint-100"]
-    assert not (folder / checkpoint.SAVING).exists()
-    assert checkpoint.to_go_on_from(folder / "nowhere", facts) is None
+    assert checkpoint.whole(folder, facts) == folder / "checkpoint-100"
+    assert [path.name for path in checkpoint.checkpoints(folder)] == ["checkpoint-90", "checkpoint-100"]
+    assert checkpoint.whole(folder / "nowhere", facts) is None
 
 
 @pytest.mark.parametrize("spoil, named", SPOILT.values(), ids=SPOILT)
 def test_any_other_is_refused_by_name(folder, facts, spoil, named):
     spoil(folder / "checkpoint-100")
     with pytest.raises(InputError) as error:
-        checkpoint.to_go_on_from(folder, facts)
+        checkpoint.whole(folder, facts)
     assert named in str(error.value) and str(folder) in str(error.value) and "\n" not in str(error.value)
     assert (folder / "checkpoint-100").is_dir()
 
@@ -162,7 +162,7 @@ def test_what_a_failed_run_left_without_a_checkpoint_is_no_hindrance(finetuned, 
     with monkeypatch.context() as patched:
         patched.setattr(Trainer, "compute_loss", failing)
         status, _, err = finetuned("--steps", 1)
-        assert status == 2 and "the beginning" in sentence(err) and (tmp_path / "out.unfinished").is_dir()
+        assert status == 2 and "out of memory" in sentence(err) and (tmp_path / "out.unfinished").is_dir()
     (tmp_path / "out.unfinished" / "notes.txt").write_text("mine")
     assert finetuned("--steps", 1, "--method", "yarn")[0] == 0
     assert [path.name for path in (tmp_path / "out.unfinished").iterdir()] == ["notes.txt"]
@@ -171,15 +171,6 @@ def test_what_a_failed_run_left_without_a_checkpoint_is_no_hindrance(finetuned, 
     (tmp_path / "out.unfinished" / "tensorboard").mkdir()
     assert finetuned("--steps", 1, "--method", "yarn")[0] == 0
     assert not (tmp_path / "out.unfinished" / "tensorboard").exists()
-
-
-def test_memory_that_runs_out_is_one_sentence_that_names_the_checkpoint(finetuned, begun, monkeypatch):
-    def failing(*_, **__):
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nSee the documentation.")
-
-    monkeypatch.setattr(Trainer, "compute_loss", failing)
-    status, _, err = finetuned("--steps", 3)
-    assert status == 2 and "checkpoint-2" in sentence(err)
 
 
 def test_the_second_run_of_one_output_says_who_holds_it(finetuned, tmp_path):
@@ -196,3 +187,14 @@ def test_another_runs_record_is_found_before_training(finetuned, tmp_path, monke
     monkeypatch.setattr(Trainer, "train", lambda *_, **__: pytest.fail("trained"))
     status, _, err = finetuned("--steps", 1, "--learning-rate", "1e-3")
     assert status == 2 and "learning_rate" in sentence(err)
+
+
+def test_without_deepspeed_its_version_is_left_out(monkeypatch):
+    def version(name):
+        if name == "deepspeed":
+            raise PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(records, "version", version)
+    assert checkpoint.facts(RUN, *PATTERNS)["packages"].keys() >= {"torch", "accelerate"}
+    assert "deepspeed" not in checkpoint.facts(RUN, *PATTERNS)["packages"]

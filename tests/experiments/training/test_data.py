@@ -99,7 +99,7 @@ def test_tokenising_several_books_at_a_time_reads_and_writes_what_one_by_one_doe
         with monkeypatch.context() as patched:
             patched.setattr(Corpus, "books", watched)
             data = packed(folder, tmp_path, steps=steps)
-        assert came == read and data._file.read_bytes() == expected[: 2 * 10 * wanted]
+        assert came == read and data._tokens.tobytes() == expected[: 2 * 10 * wanted]
 
 
 def test_items_are_described_by_book_and_place(folder, tmp_path):

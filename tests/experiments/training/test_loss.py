@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from experiments.kit.records import ROOT
-from experiments.training.loss import IGNORED, ChunkedLoss, HeadLoss
+from experiments.training.loss import IGNORED, HeadLoss, chunked_loss
 from tests.models import random_model
 
 
@@ -41,7 +41,7 @@ def inputs(bias: bool, dtype=torch.float64):
 def test_loss_and_gradients_are_those_of_cross_entropy(chunk, bias):
     hidden, weight, offset, labels = inputs(bias)
     variables = [v for v in (hidden, weight, offset) if v is not None]
-    ours = ChunkedLoss.apply(hidden, weight, offset, labels, chunk, True)
+    ours = chunked_loss(hidden, weight, offset, labels, chunk)
     plain = cross_entropy(linear(hidden, weight, offset), labels, ignore_index=IGNORED, reduction="sum")
     assert ours.item() == pytest.approx(plain.item(), rel=1e-6)
     for found, expected in zip(torch.autograd.grad(3 * ours, variables), torch.autograd.grad(3 * plain, variables)):
@@ -50,7 +50,7 @@ def test_loss_and_gradients_are_those_of_cross_entropy(chunk, bias):
 
 def test_nothing_counts_when_every_label_is_ignored():
     hidden, weight, _, labels = inputs(False)
-    loss = ChunkedLoss.apply(hidden, weight, None, torch.full_like(labels, IGNORED), 4, True)
+    loss = chunked_loss(hidden, weight, None, torch.full_like(labels, IGNORED), 4)
     loss.backward()
     assert loss.item() == 0 and not hidden.grad.any() and not weight.grad.any()
 
@@ -95,7 +95,7 @@ def test_bfloat16_stays_close_to_float64():
     hidden, weight, _, labels = inputs(False)
     exact = cross_entropy(linear(hidden, weight), labels, ignore_index=IGNORED, reduction="sum")
     narrow = [t.detach().bfloat16().requires_grad_() for t in (hidden, weight)]
-    loss = ChunkedLoss.apply(*narrow, None, labels, 4, True)
+    loss = chunked_loss(*narrow, None, labels, 4)
     assert loss.dtype == torch.float32 and loss.item() == pytest.approx(exact.item(), rel=2e-2)
     for found, expected in zip(torch.autograd.grad(loss, narrow), torch.autograd.grad(exact, [hidden, weight])):
         assert found.dtype == torch.bfloat16

@@ -25,8 +25,8 @@ PEAKS = {"H100 PCIe": 756e12, "H100 NVL": 835e12, "H100": 989e12, "H200": 989e12
 # The sum over tokens from hidden [tokens, hidden size], weight [vocabulary, hidden size] and labels [tokens].
 LOSSES: dict[str, Callable[..., torch.Tensor]] = {
     "plain": lambda hidden, weight, labels: F.cross_entropy(F.linear(hidden, weight).float(), labels, reduction="sum"),
-    "chunked": lambda hidden, weight, labels: training_loss.ChunkedLoss.apply(
-        hidden, weight, None, labels, max(1, training_loss.CHUNK_LOGITS // len(weight)), True
+    "chunked": lambda hidden, weight, labels: training_loss.chunked_loss(
+        hidden, weight, None, labels, max(1, training_loss.CHUNK_LOGITS // len(weight))
     ),
     "liger": lambda hidden, weight, labels: training_loss.summed_loss(hidden, weight, None, labels),
 }

@@ -96,7 +96,7 @@ def main() -> None:
     trainer = Trainer(model, arguments, [{"input_ids": tokens, "labels": tokens} for tokens in sequences])
     if dies:
         trainer.add_callback(Killed())
-    trainer.resume_or_train()
+    trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     stage, backend = trainer.model_wrapped.zero_optimization_stage(), torch.distributed.get_backend()
     files.write_json(work / RESULT, {"losses": losses, "stage": stage, "backend": backend})
