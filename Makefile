@@ -142,9 +142,7 @@ train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 	$(PY) -m experiments.finetune --model $(call quote,$(or $(MODEL),tiny)) --method $(call quote,$(METHOD)) $(call option,--factor,$(FACTOR))
 ##@ Other
 bench: env ## Speed and memory against a plain implementation (30 minutes)
-	@$(PY) -m tools.bench.selection
-	@for what in perplexity passkey generation; do $(PY) -m tools.bench.evaluation $$what; done
-	@$(PY) -m tools.bench.training
+	@$(PY) -m tools.bench
 summary: env ## Print what was made, the main numbers and the verdicts
 	@$(PY) -m report.summary $(call option,--results,$(RESULTS))
 clean: ## Remove build/ and runs/; results/ and .venv stay

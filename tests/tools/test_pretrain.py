@@ -11,12 +11,35 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from core import files
-from core.errors import InputError
 from experiments.kit import journal
+from experiments.training import launch
 from tests.processes import fork, wait
 from tools.tiny import pretrain
+from tools.tiny.curriculum import Stage
+from tools.tiny.recipe import RECIPES, Recipe
 
+SMOKE = Recipe(
+    {
+        "vocab_size": 300, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "head_dim": 32, "max_position_embeddings": 320, "initializer_range": 0.05,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 300.0},
+    },
+    stages=tuple(
+        Stage(length, tokens, 4 * length, 1, RECIPES["tiny"].stages[1].mixture)
+        for length, tokens in ((256, 5120), (320, 6400))
+    ),
+    training=RECIPES["tiny"].training | {"warmup_steps": 2, "save_steps": 4, "logging_steps": 1},
+    looking_back=1, decay=0.35, held_out=2, score_every=5,
+)  # fmt: skip
 SENTENCES = "The ship left the harbour at noon. Nobody knew its name! Where had it come from? "
+
+
+@pytest.fixture(scope="module", autouse=True)
+def smoke():
+    """A recipe of ten steps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(RECIPES, "smoke", SMOKE)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +52,7 @@ def books(tmp_path_factory):
 
 def command(books, folder):
     options = {"--model": "smoke", "--data": books, "--work": folder / "work", "--output": folder / "model"}
-    return [str(part) for option in options.items() for part in option] + ["--threads", "1"]
+    return [str(part) for option in options.items() for part in option]
 
 
 def train(books, folder, monkeypatch):
@@ -80,7 +103,7 @@ def test_a_run_killed_at_a_checkpoint_goes_on_as_if_it_had_not_been(books, whole
 def test_a_checkpoint_that_is_not_whole_or_anothers_is_refused(call, books, whole, tmp_path, spoil, more, named):
     shutil.copytree(whole[0] / "work", tmp_path / "work")
     spoil(tmp_path / "work" / "checkpoint-10")
-    status, _, err = call("pretrain", *command(books, tmp_path), *more)
+    status, _, err = call("tools.tiny.pretrain", *command(books, tmp_path), *more)
     assert status == 2 and len(err.splitlines()) == 1 and named in err and str(tmp_path / "work") in err
     assert not (tmp_path / "model").exists() and (tmp_path / "work" / "checkpoint-10").is_dir()
 
@@ -88,25 +111,9 @@ def test_a_checkpoint_that_is_not_whole_or_anothers_is_refused(call, books, whol
 @pytest.mark.parametrize("held", ["work", "model"])
 def test_the_second_training_of_one_place_says_who_holds_it(call, books, tmp_path, held):
     with files.lock(tmp_path / held):
-        status, _, err = call("pretrain", *command(books, tmp_path))
+        status, _, err = call("tools.tiny.pretrain", *command(books, tmp_path))
     assert status == 2 and len(err.splitlines()) == 1 and str(os.getpid()) in err and str(tmp_path / held) in err
     assert not list(tmp_path.rglob("checkpoint-*")) and not (tmp_path / "model").exists()
-
-
-def test_the_last_checkpoint_is_exported_whole_and_over_nothing(call, books, whole, tmp_path):
-    work = shutil.copytree(whole[0] / "work", tmp_path / "work")
-    options = ["--model", "smoke", "--export", "--work", work, "--output", tmp_path / "model"]
-    (tmp_path / "model").mkdir()
-    status, _, err = call("pretrain", *options)
-    assert status == 2 and len(err.splitlines()) == 1 and str(tmp_path / "model") in err
-    (tmp_path / "model").rmdir()
-    assert call("pretrain", *options)[0] == 0
-    found = AutoModelForCausalLM.from_pretrained(tmp_path / "model").state_dict()
-    assert all(torch.equal(whole[1][name], found[name]) for name in found)
-    (work / "checkpoint-10" / "config.json").write_text("{}")
-    shutil.rmtree(tmp_path / "model")
-    status, _, err = call("pretrain", *options)
-    assert status == 2 and "config.json" in err and not (tmp_path / "model").exists()
 
 
 def test_the_result_is_a_stock_checkpoint_in_bfloat16(whole):
@@ -119,7 +126,19 @@ def test_the_result_is_a_stock_checkpoint_in_bfloat16(whole):
     assert tokenizer.decode(tokenizer(text).input_ids) == text
 
 
-def test_an_unknown_scale_is_refused(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["pretrain", "--model", "huge"])
-    with pytest.raises(InputError, match="no recipe for a scale 'huge'"):
-        pretrain.main()
+def test_an_unknown_model_is_refused(call):
+    status, _, err = call("tools.tiny.pretrain", "--model", "huge")
+    assert status == 2 and "'huge'" in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("gpus, cores, count", [(1, 64, 1), (2, 64, 2), (8, 64, 2), (0, 64, 2), (0, 1, 1)])
+def test_each_part_of_a_batch_has_a_process_as_far_as_there_are_devices(
+    call, tmp_path, monkeypatch, gpus, cores, count
+):
+    started = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    monkeypatch.setattr(launch, "start", lambda *arguments: started.append(arguments))
+    monkeypatch.setattr(pretrain, "_train", lambda *_: None)
+    assert call("tools.tiny.pretrain", "--model", "smoke", "--output", tmp_path / "out")[0] == 0
+    assert started == [(pretrain.PROGRAM, count)]

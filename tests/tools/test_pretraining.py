@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 from transformers import LlamaConfig
 
 from core.errors import InputError
+from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry
 from experiments.kit import texts
 from tests.models import byte_tokenizer
-from tools.tiny import corpus, curriculum, network, pretrain, tokenizer
+from tools.tiny import corpus, curriculum, network, pretrain
 from tools.tiny.curriculum import TEXT, Batches, Stage
 from tools.tiny.miniature import Sample, Setting, Turn, make
 from tools.tiny.muon import Muon, orthogonal
 from tools.tiny.recipe import RECIPES
 
 BOOK = "It was a bright cold day in spring, and the clocks were striking 13. " * 300
-TOKENIZER = tokenizer.train([BOOK], 300, 128, seed=0)
+TOKENIZER = corpus.train_tokenizer([BOOK], 300, 128, seed=0)
 SETTING = Setting("train", byte_tokenizer(), [BOOK])
 MIXTURE = {"recall": 0.5, "passkey": 0.2, TEXT: 0.3}
 
@@ -44,8 +45,10 @@ def test_targets_are_the_answers_and_their_ends():
     sample = make("recall", random.Random(1), SETTING, 600, 3)
     ids, target = curriculum.tokenize(sample, SETTING.tokenizer, 600)
     text = SETTING.tokenizer.decode([token for token, wanted in zip(ids, target) if wanted])
-    assert text == "".join(f" {turn.answers[0]}</s>" for turn in sample.turns)
-    assert SETTING.tokenizer.decode(ids).startswith(sample.prompt + f" {sample.answers[0]}</s>")
+    assert text == "".join(f" {turn.answer}</s>" for turn in sample.turns)
+    assert SETTING.tokenizer.decode(ids).startswith(
+        f"{sample.context}{sample.turns[0].question} {sample.turns[0].answer}</s>"
+    )
 
 
 def test_each_kind_has_its_share_of_the_loss():
@@ -105,11 +108,6 @@ def test_positions_jump_between_sentences_and_never_beyond_their_reach():
     assert torch.equal(curriculum.positions(ends & False, 400, rng), torch.arange(50))
 
 
-def test_a_batch_without_room_is_refused():
-    with pytest.raises(InputError, match="give it 256 tokens"):
-        Stage(128, 1000, 200, 1, MIXTURE)
-
-
 def small_config(**changes):
     sizes = {
         "vocab_size": 300,
@@ -144,9 +142,9 @@ def test_the_first_model_already_copies_what_followed_before():
     """Random tokens, then the same again: at each the next one is the likeliest but for the token itself."""
     recipe = RECIPES["tiny"]
     config = pretrain.architecture(recipe, TOKENIZER)
-    config.vocab_size = recipe.vocabulary
+    config.vocab_size = recipe.model["vocab_size"]
     model = network.plain(network.build(config, recipe.looking_back, seed=0))
-    text = torch.randperm(recipe.vocabulary, generator=torch.Generator().manual_seed(0))[:300]
+    text = torch.randperm(config.vocab_size, generator=torch.Generator().manual_seed(0))[:300]
     ids = torch.cat([text, text])[None]
     with torch.no_grad():
         logits = model(ids).logits[0]
@@ -177,7 +175,7 @@ def test_tokens_see_across_jumps_in_the_positions():
 
 def test_an_answer_follows_white_space_without_another_blank():
     for kind, context in (("passage_count", "The final answer is: "), ("trivia", "Answer:\n"), ("other", "Answer:")):
-        ids, target = curriculum.tokenize(Sample(kind, context, (Turn("", ("7",)),)), SETTING.tokenizer, 100)
+        ids, target = curriculum.tokenize(Sample(context, (Turn("", "7"),)), SETTING.tokenizer, 100)
         assert SETTING.tokenizer.decode(ids) == context + (" 7" if kind == "other" else "7") + "</s>"
         assert sum(target) == len(ids) - len(context)
 
@@ -218,11 +216,11 @@ def test_muon_takes_the_layers_matrices_and_adamw_the_rest_each_at_its_rate():
 
 def test_the_share_of_long_wavelengths_is_llama2s():
     recipe = RECIPES["tiny"]
-    geometry = RopeGeometry(recipe.head_dim, recipe.base, recipe.length)
+    geometry = config_geometry(pretrain.architecture(recipe, TOKENIZER))
     llama2 = RopeGeometry(128, 10000.0, 4096)
     ours, theirs = (np.mean(g.wavelength > g.context_length) for g in (geometry, llama2))
     assert ours == pytest.approx(theirs, abs=0.5 / geometry.pairs)
-    assert all(stage.length <= recipe.length for stage in recipe.stages)
+    assert all(stage.length <= geometry.context_length for stage in recipe.stages)
 
 
 def write(directory, **books):

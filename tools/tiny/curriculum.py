@@ -9,11 +9,11 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from torch.utils.data import IterableDataset
 
-from core.errors import InputError
 from tools.tiny.miniature import Setting, make
 
 PARTS = 2  # parts of a batch, computed by one process in turn or by two at once, with the same result
@@ -27,7 +27,7 @@ class Stage:
     Attributes:
         length: tokens per row.
         tokens: how many tokens the stage reads in all.
-        batch: tokens per batch, all its parts together.
+        batch: tokens per batch, all its parts together; at least a row for each part.
         turns: the most questions in a row.
         mixture: the share of each kind, in the rows and in the loss.
         reach: if above `length`, a row's positions span up to `reach`, with at most three jumps between sentences. So
@@ -40,13 +40,6 @@ class Stage:
     turns: int
     mixture: dict[str, float]
     reach: int = 0
-
-    def __post_init__(self) -> None:
-        if self.batch < PARTS * self.length:
-            raise InputError(
-                f"a batch of {self.batch} tokens has no row of {self.length} for each of its {PARTS} parts; "
-                f"give it {PARTS * self.length} tokens or more."
-            )
 
     @property
     def rows(self) -> int:
@@ -65,7 +58,7 @@ def tokenize(sample, tokenizer, length: int) -> tuple[list[int], list[bool]]:
     for turn in sample.turns:
         question = tokenizer(turn.question, add_special_tokens=False).input_ids
         space = "" if (turn.question or sample.context)[-1].isspace() else " "
-        answer = [*tokenizer(space + turn.answers[0], add_special_tokens=False).input_ids, tokenizer.eos_token_id]
+        answer = [*tokenizer(space + turn.answer, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
         if len(ids) + len(question) + len(answer) > length:
             break
         ids += question + answer
@@ -142,9 +135,7 @@ class Batches(IterableDataset):
         self.stages, self.setting, self.seed, self.start = stages, setting, seed, start
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        for step in range(self.start, steps(self.stages)):
-            for part in range(PARTS):
-                yield step, part
+        return product(range(self.start, steps(self.stages)), range(PARTS))
 
     def collate(self, parts: list[tuple[int, int]]) -> dict[str, torch.Tensor]:
         """The tensors of one part."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tools.tiny.curriculum import TEXT, Stage
 
@@ -12,33 +13,21 @@ class Recipe:
     """How to train a base model from scratch.
 
     Attributes:
-        vocabulary: the number of tokens of the BPE tokenizer.
-        hidden, layers, intermediate: the Llama's sizes; its heads have `head_dim` dimensions.
-        base, length: the base of its RoPE, and L.
+        model: the arguments of its LlamaConfig; `vocab_size` is the most tokens of the BPE tokenizer.
         stages: the curriculum.
         looking_back: how many heads of layer 0 start out attending to the tokens just before.
-        learning_rate: the peak; reached over `warmup` steps, and decayed to 2 % over the last `decay` of all steps.
+        training: the Trainer's arguments. The learning rate is the peak.
+        decay: the share of all steps, at the end, in which the learning rate falls to 2 %.
         held_out: samples of each kind that are scored every `score_every` steps.
-        save_every, log_every: steps between checkpoints, and between losses in the journal.
     """
 
-    vocabulary: int
-    hidden: int
-    layers: int
-    intermediate: int
-    head_dim: int
-    base: float
-    length: int
+    model: dict[str, Any]
     stages: tuple[Stage, ...]
-    looking_back: int = 3
-    learning_rate: float = 4e-4
-    warmup: int = 100
-    decay: float = 0.35
-    spread: float = 0.05
-    held_out: int = 24
-    save_every: int = 100
-    score_every: int = 200
-    log_every: int = 10
+    training: dict[str, Any]
+    looking_back: int
+    decay: float
+    held_out: int
+    score_every: int
 
 
 _FIRST = {
@@ -56,16 +45,20 @@ _ALL = {
 
 RECIPES: dict[str, Recipe] = {
     "tiny": Recipe(
-        vocabulary=4096, hidden=256, layers=4, intermediate=704, head_dim=64, base=1300.0, length=1024,
+        {
+            "vocab_size": 4096, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 4,
+            "num_attention_heads": 4, "head_dim": 64, "max_position_embeddings": 1024, "initializer_range": 0.05,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1300.0},
+        },
         stages=(
             Stage(128, 1_638_400, 4096, 3, _FIRST, reach=512),
             Stage(256, 10_240_000, 4096, 6, _SHORT, reach=1024),
             Stage(1024, 5_242_880, 8192, 16, _ALL),
         ),
-    ),
-    "smoke": Recipe(
-        vocabulary=300, hidden=64, layers=2, intermediate=96, head_dim=32, base=300.0, length=320, looking_back=1,
-        stages=(Stage(256, 5120, 1024, 1, _SHORT), Stage(320, 6400, 1280, 1, _SHORT)), warmup=2,
-        held_out=2, save_every=4, score_every=5, log_every=1,
+        training={
+            "learning_rate": 4e-4, "warmup_steps": 100, "weight_decay": 0.05, "max_grad_norm": 1.0, "save_steps": 100,
+            "logging_steps": 10,
+        },
+        looking_back=3, decay=0.35, held_out=24, score_every=200,
     ),
 }  # fmt: skip

@@ -1,1 +1,0 @@
-"""Benchmarks for the paper's scale that take one GPU thirty minutes; tools/bench/gpu.sh runs each module here."""

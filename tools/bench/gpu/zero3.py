@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import torch
@@ -27,9 +26,10 @@ from experiments.kit import command_line, load_model
 from experiments.kit.records import ROOT
 from experiments.training import checkpoint, launch
 from experiments.training.trainer import DEEPSPEED, Trainer, training_arguments
-from tools.bench.gpu import kit
+from tools.bench.gpu.kit import Bench
 
 LAYERS, STEPS, KILLED_AFTER = 1, 3, 2
+RESULT = "result.json"
 LEARNED = next(name for name, method in rope.METHODS.items() if method.start)
 
 
@@ -40,41 +40,31 @@ class Killed(TrainerCallback):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main() -> None:
-    part, arguments = kit.start(__doc__)
-    if arguments.work:
-        train(part, arguments.work)
-        return
+def kill_and_resume(bench: Bench, methods: tuple[str, ...] = (rope.OURS, LEARNED)) -> None:
+    """Train once without and once with a kill, from the same model."""
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"
-        part.build(LAYERS, torch.bfloat16).save_pretrained(model)
+        bench.build(LAYERS, torch.bfloat16).save_pretrained(model)
         load_model.byte_tokenizer().save_pretrained(model)
-        for method in (rope.OURS, LEARNED):
-            compare(part, Path(folder) / method)
+        for method in methods:
+            started = time.perf_counter()
+            whole = launched(bench, Path(folder) / method / "whole")
+            assert launched(bench, Path(folder) / method / "killed") is None, "it was to be killed"
+            resumed = launched(bench, Path(folder) / method / "killed")
+            name = f"{method}, ZeRO-{whole['stage']} on {whole['backend']}"
+            apart = max(abs(a - b) for a, b in zip(whole["losses"], resumed["losses"], strict=True))
+            bench.add(f"{name}, largest difference of a loss after kill and resume", apart, "nats", "trainer")
+            bench.add(f"{name}, first loss", whole["losses"][0], "nats", "trainer")
+            bench.add(f"{name}, three runs", time.perf_counter() - started, "s", "trainer")
 
 
-def compare(part: kit.Part, folder: Path) -> None:
-    """Train once without and once with a kill, from the same model."""
-    started = time.perf_counter()
-    whole = launched(part, folder / "whole")
-    assert launched(part, folder / "killed") is None, "it was to be killed"
-    resumed = launched(part, folder / "killed")
-    name = f"{folder.name}, ZeRO-{whole['stage']} on {whole['backend']}"
-    apart = max(abs(a - b) for a, b in zip(whole["losses"], resumed["losses"], strict=True))
-    versions = {"deepspeed": version("deepspeed")}
-    part.add(f"{name}, largest difference of a loss after kill and resume", apart, "nats", "trainer", **versions)
-    part.add(f"{name}, first loss", whole["losses"][0], "nats", "trainer", **versions)
-    part.add(f"{name}, three runs", time.perf_counter() - started, "s", "trainer", **versions)
-
-
-def launched(part: kit.Part, work: Path) -> dict | None:
+def launched(bench: Bench, work: Path) -> dict | None:
     """The results of a run; None if it was killed after a checkpoint."""
-    said = spawn(["--work", str(work), *(["--toy"] if part.toy else [])])
-    found = work / "found.json"
-    if found.is_file():
-        return files.read_json(found, "run it again")
+    log = spawn([str(work), *["--toy"] * bench.toy])
+    if (work / RESULT).is_file():
+        return files.read_json(work / RESULT, "run it again")
     if checkpoint.last(work) is None:
-        raise RuntimeError(f"a training process failed:\n{said[-4000:]}")
+        raise RuntimeError(f"a training process failed:\n{log[-4000:]}")
     return None
 
 
@@ -85,8 +75,10 @@ def spawn(options: list[str]) -> str:
     return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True).stderr
 
 
-def train(part: kit.Part, work: Path) -> None:
+def main() -> None:
     """Train in this process; the first run in a directory named "killed" dies after its checkpoint."""
+    work = Path(sys.argv[1])
+    bench = Bench("--toy" in sys.argv, work)
     dies = work.name == "killed" and not work.exists()
     settings = Training(batch=2, device_batch=1, learning_rate=1e-4, save_every=KILLED_AFTER)
     changes = {"deepspeed": str(DEEPSPEED), "optim": "adamw_torch"}
@@ -100,14 +92,14 @@ def train(part: kit.Part, work: Path) -> None:
     model = start(model, rope_geometry(model), 2) if start else extend(model, method, 2)
     if arguments.bf16:
         clex.narrow(model, torch.bfloat16)
-    sequences = part.tokens(2 * STEPS, 32 if part.toy else 2048)
+    sequences = bench.tokens(2 * STEPS, 32 if bench.toy else 2048)
     trainer = Trainer(model, arguments, [{"input_ids": tokens, "labels": tokens} for tokens in sequences])
     if dies:
         trainer.add_callback(Killed())
     trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     stage, backend = trainer.model_wrapped.zero_optimization_stage(), torch.distributed.get_backend()
-    files.write_json(work / "found.json", {"losses": losses, "stage": stage, "backend": backend})
+    files.write_json(work / RESULT, {"losses": losses, "stage": stage, "backend": backend})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,39 @@
 """Miniature benchmarks: generated tasks on public-domain text, with train and eval splits that share nothing."""
 
-from tools.tiny.miniature import longbench, open_llm, reading, retrieval  # noqa: F401  (they register their generators)
-from tools.tiny.miniature.sample import GENERATORS, Sample, Setting, Turn, make, written
+from __future__ import annotations
 
-__all__ = ["GENERATORS", "Sample", "Setting", "Turn", "make", "written"]
+import random
+from collections.abc import Callable
+
+from core.errors import InputError
+from tools.tiny.miniature import longbench, open_llm, reading, retrieval
+from tools.tiny.miniature.sample import Sample, Setting, Turn
+
+__all__ = ["GENERATORS", "Sample", "Setting", "Turn", "make"]
+
+GENERATORS: dict[str, Callable[[random.Random, Setting, int, int], Sample]] = {
+    "recall": retrieval.recall, "passkey": retrieval.passkey, "tracking": retrieval.tracking,
+    "counting": retrieval.counting, "answering": reading.answering, "classification": reading.classification,
+    "copying": reading.copying, "repetition": reading.repetition, "completion": reading.completion,
+    "longbench": longbench.any_task, "choice": open_llm.choice,
+}  # fmt: skip
+
+
+def make(kind: str, rng: random.Random, setting: Setting, length: int, turns: int = 1) -> Sample:
+    """A sample of a kind, at most `length` tokens with all its questions and answers.
+
+    Args:
+        kind: a name in :data:`GENERATORS`.
+        rng: the only source of randomness; the same state gives the same sample.
+        setting: split, tokenizer and passages.
+        length: the most tokens that the sample may take.
+        turns: the most questions to ask; fewer if they do not fit, but at least one.
+
+    Raises:
+        InputError: `length` is too short for the kind.
+    """
+    for _ in range(20):
+        sample = GENERATORS[kind](rng, setting, length, turns)
+        if setting.count(sample.text) <= length:
+            return sample
+    raise InputError(f"a sample of {kind!r} does not fit in {length} tokens; give it more.")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from tools.tiny.miniature import words
 from tools.tiny.miniature.reading import RELATIONS
-from tools.tiny.miniature.sample import Sample, Setting, Turn, passage, register
+from tools.tiny.miniature.sample import Sample, Setting, Turn, passage
 
 NAME = "Open LLM miniature"
 SUBJECT = "miscellaneous"  # one of MMLU's 57
@@ -32,30 +32,25 @@ def _question(rng: random.Random, split: str) -> tuple[str, str, list[str]]:
     statement, question, kind = RELATIONS[rng.choice(list(RELATIONS))]
     person = rng.choice(words.listed("person", split))
     right, *wrong = rng.sample(words.listed(kind, split), 4)
-    asked = question.removeprefix("\nQuestion: ").removesuffix(" Answer:").format(s=person)
-    return f"{statement.format(s=person, o=right)} {asked}", right, wrong
+    return f"{statement.format(s=person, o=right)} {question.format(s=person)}", right, wrong
 
 
-def _shuffled(rng: random.Random, right: str, wrong: list[str]) -> tuple[list[str], int]:
+def _choices(rng: random.Random, split: str) -> tuple[str, list[str], int]:
+    """(a question, four choices in a random order, the index of the right one)."""
+    question, right, wrong = _question(rng, split)
     choices = [right, *wrong]
     rng.shuffle(choices)
-    return choices, choices.index(right)
+    return question, choices, choices.index(right)
 
 
 def _arc(rng: random.Random, setting: Setting) -> dict:
-    question, right, wrong = _question(rng, setting.split)
-    choices, answer = _shuffled(rng, right, wrong)
-    return {
-        "question": question,
-        "choices": {"text": choices, "label": list(LETTERS)},
-        "answerKey": LETTERS[answer],
-    }
+    question, choices, right = _choices(rng, setting.split)
+    return {"question": question, "choices": {"text": choices, "label": list(LETTERS)}, "answerKey": LETTERS[right]}
 
 
 def _mmlu(rng: random.Random, setting: Setting) -> dict:
-    question, right, wrong = _question(rng, setting.split)
-    choices, answer = _shuffled(rng, right, wrong)
-    return {"subject": SUBJECT, "question": question, "choices": choices, "answer": answer}
+    question, choices, right = _choices(rng, setting.split)
+    return {"subject": SUBJECT, "question": question, "choices": choices, "answer": right}
 
 
 def _truthfulqa(rng: random.Random, setting: Setting) -> dict:
@@ -64,10 +59,8 @@ def _truthfulqa(rng: random.Random, setting: Setting) -> dict:
     sentence = question.split(". ")[0] + "."
     true = [f"{right.capitalize()}.", sentence]
     false = [text for w in wrong for text in (f"{w.capitalize()}.", sentence.replace(right, w))]
-    return {
-        "question": question,
-        "mc2_targets": {"choices": true + false, "labels": [1] * len(true) + [0] * len(false)},
-    }
+    labels = [1] * len(true) + [0] * len(false)
+    return {"question": question, "mc2_targets": {"choices": true + false, "labels": labels}}
 
 
 def _hellaswag(rng: random.Random, setting: Setting) -> dict:
@@ -104,22 +97,20 @@ _MAKERS: dict[str, Callable[[random.Random, Setting], dict]] = {
 }
 
 
-@register("choice")
 def choice(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
     """Questions one after the other, answered by a letter if choices are given, and otherwise in words."""
     lettered = rng.random() < 0.6
     context = f"The following are multiple choice questions (with answers) about {SUBJECT}." if lettered else ""
-    left, asked = length - setting.count(context), []
-    while True:
-        question, right, wrong = _question(rng, setting.split)
-        if lettered:
-            choices, answer = _shuffled(rng, right, wrong)
-            listed = "".join(f"\n{letter}. {text}" for letter, text in zip(LETTERS, choices))
-            turn = Turn(f"\n\n{question}{listed}\nAnswer:", (LETTERS[answer],))
-        else:
-            turn = Turn(f"\n\nQuestion: {question}\nAnswer:", (right,))
-        left -= setting.count(f"{turn.question} {turn.answers[0]}\n")
-        if left < 0 and asked:
-            break
-        asked.append(turn)
-    return Sample("choice", context or "Answer the questions.", tuple(asked))
+
+    def questions():
+        while True:
+            if lettered:
+                question, choices, right = _choices(rng, setting.split)
+                listed = "".join(f"\n{letter}. {text}" for letter, text in zip(LETTERS, choices))
+                yield Turn(f"\n\n{question}{listed}\nAnswer:", LETTERS[right])
+            else:
+                question, answer, _ = _question(rng, setting.split)
+                yield Turn(f"\n\nQuestion: {question}\nAnswer:", answer)
+
+    asked, _ = setting.fit(questions(), length - setting.count(context), lambda turn: [turn.text], least=1)
+    return Sample(context or "Answer the questions.", tuple(asked))

@@ -3,59 +3,57 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 
 from tools.tiny.miniature import words
-from tools.tiny.miniature.sample import Sample, Setting, Turn, hide, passage, register
+from tools.tiny.miniature.sample import Sample, Setting, Turn, hide, passage
 
 # relation: (statement, question, where its objects come from)
 RELATIONS = {
-    "home": ("{s} lives in {o}.", "\nQuestion: Where does {s} live? Answer:", "place"),
-    "birth": ("{s} was born in {o}.", "\nQuestion: Where was {s} born? Answer:", "place"),
-    "trade": ("{s} works as a {o}.", "\nQuestion: What is the trade of {s}? Answer:", "trade"),
-    "pet": ("{s} keeps a {o}.", "\nQuestion: What animal does {s} keep? Answer:", "animal"),
-    "gift": ("{s} was given a {o}.", "\nQuestion: What was {s} given? Answer:", "thing"),
-    "colour": ("The favourite colour of {s} is {o}.", "\nQuestion: What colour does {s} like best? Answer:", "colour"),
+    "home": ("{s} lives in {o}.", "Where does {s} live?", "place"),
+    "birth": ("{s} was born in {o}.", "Where was {s} born?", "place"),
+    "trade": ("{s} works as a {o}.", "What is the trade of {s}?", "trade"),
+    "pet": ("{s} keeps a {o}.", "What animal does {s} keep?", "animal"),
+    "gift": ("{s} was given a {o}.", "What was {s} given?", "thing"),
+    "colour": ("The favourite colour of {s} is {o}.", "What colour does {s} like best?", "colour"),
 }
 
 
-@register("answering")
 def answering(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
     """Extractive question answering: facts about people; some questions need two of them."""
     people = rng.sample(words.listed("person", setting.split), min(2 + turns, 20))
-    told: dict[tuple[str, str], str] = {}
+    values: dict[tuple[str, str], str] = {}
     for person in people:
         for relation in rng.sample(list(RELATIONS), 1 if length < 192 else rng.randint(1, 2)):
-            told[person, relation] = rng.choice(words.listed(RELATIONS[relation][2], setting.split))
-    facts = {key: RELATIONS[key[1]][0].format(s=key[0], o=value) for key, value in told.items()}
-    asked: list[tuple[Turn, list[str]]] = []
-    for (person, relation), value in told.items():
-        question = RELATIONS[relation][1]
+            values[person, relation] = rng.choice(words.listed(RELATIONS[relation][2], setting.split))
+    questions: list[tuple[str, Turn, list[str]]] = []  # the friend whose best friend it asks about, and the facts
+    for (person, relation), value in values.items():
+        statement, question, _ = RELATIONS[relation]
+        subject, facts = person, [statement.format(s=person, o=value)]
         friend = rng.choice(people)
         if length >= 192 and friend != person and rng.random() < 0.3:
-            needs = [facts[person, relation], f"The best friend of {friend} is {person}."]
-            asked.append((Turn(question.format(s=f"the best friend of {friend}"), (value,)), needs))
-        else:
-            asked.append((Turn(question.format(s=person), (value,)), [facts[person, relation]]))
-    rng.shuffle(asked)
+            subject = f"the best friend of {friend}"
+            facts.append(f"The best friend of {friend} is {person}.")
+        turn = Turn(f"\nQuestion: {question.format(s=subject)} Answer:", value)
+        questions.append((friend if len(facts) > 1 else "", turn, facts))
+    rng.shuffle(questions)
 
-    befriended: set[str] = set()  # one person with two "best friends" would give a question two answers
-    said, kept, cost = [], [], 0
-    for turn, needs in asked:
-        friend = needs[1].split(" is ")[0] if len(needs) > 1 else ""
-        if friend in befriended:
-            continue
-        needed = sum(setting.count(f" {fact}") for fact in needs) + setting.count(
-            f"{turn.question} {turn.answers[0]}\n"
-        )
-        if (kept and cost + needed > length) or len(kept) == turns:
-            break
-        befriended |= {friend} - {""}
-        cost += needed
-        said += needs
-        kept.append(turn)
-    rng.shuffle(said)
+    def unambiguous():
+        """One person with two "best friends" would give a question two answers."""
+        befriended = set()
+        for friend, turn, facts in questions:
+            if friend not in befriended:
+                yield turn, facts
+                befriended |= {friend} - {""}
+
+    fitting, cost = setting.fit(
+        islice(unambiguous(), turns), length, lambda asked: (asked[0].text, *(f" {fact}" for fact in asked[1])), least=1
+    )
+    kept = [turn for turn, _ in fitting]
+    told = [fact for _, facts in fitting for fact in facts]
+    rng.shuffle(told)
     rng.shuffle(kept)
-    return Sample("answering", hide(rng, setting.filler(rng, length - cost - 4), said), tuple(kept))
+    return Sample(hide(rng, setting.filler(rng, length - cost - 4), told), tuple(kept))
 
 
 # A question's type shows in its first words, as in TREC.
@@ -73,70 +71,59 @@ def question_of(rng: random.Random, split: str, label: str) -> str:
     return rng.choice(QUESTIONS[label]).format(**drawn)
 
 
-@register("classification")
+def named(rng: random.Random, split: str, labels: list[str]) -> dict[str, str]:
+    """A name for each label: made up in half of the samples, otherwise itself."""
+    made_up = rng.random() < 0.5
+    return {label: words.made_up(rng, split) if made_up else label for label in labels}
+
+
 def classification(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
-    """Few-shot: the label of a question, learned from examples. Half of the samples have made-up labels."""
+    """Few-shot: the label of a question, learned from examples."""
     labels = rng.sample(list(QUESTIONS), rng.randint(2, 3 if length < 256 else 5))
-    if rng.random() < 0.5:
-        names = dict(zip(labels, (words.made_up(rng, setting.split) for _ in labels)))
-    else:
-        names = {label: label for label in labels}
+    names = named(rng, setting.split, labels)
     layout = rng.choice(("{q}\nType:", "Question: {q}\nLabel:", "{q} ->"))
 
-    def example() -> tuple[str, str]:
-        label = rng.choice(labels)
+    def example(label: str) -> tuple[str, str]:
         return layout.format(q=question_of(rng, setting.split, label)), names[label]
 
-    turn = [Turn("\n" + q, (name,)) for q, name in (example() for _ in range(turns))]
-    cost = sum(setting.count(f"{t.question} {t.answers[0]}\n") for t in turn[:1])
-    lines: list[str] = []
-    for label in labels:  # each at least once
-        line = layout.format(q=question_of(rng, setting.split, label)) + f" {names[label]}"
-        lines.append(line)
-        cost += setting.count(line + "\n")
+    def examples():
+        while True:
+            yield example(rng.choice(labels))
+
+    turn = [Turn(f"\n{question}", name) for question, name in islice(examples(), turns)]
+    lines = [" ".join(example(label)) for label in labels]  # each at least once
+    room = length - setting.count(*(f"{line}\n" for line in lines))
     rng.shuffle(lines)
-    while len(turn) > 1 and cost + sum(setting.count(f"{t.question} {t.answers[0]}\n") for t in turn[1:]) > length:
-        turn.pop()
-    cost += sum(setting.count(f"{t.question} {t.answers[0]}\n") for t in turn[1:])
-    while True:
-        question, name = example()
-        cost += setting.count(f"{question} {name}\n")
-        if cost > length - 2:
-            break
-        lines.append(f"{question} {name}")
-    return Sample("classification", "\n".join(lines), tuple(turn))
+    turn, cost = setting.fit(turn, room, lambda turn: [turn.text], least=1)
+    more, _ = setting.fit(map(" ".join, examples()), room - cost - 2, lambda line: [f"{line}\n"])
+    return Sample("\n".join(lines + more), tuple(turn))
 
 
-@register("copying")
 def copying(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
     """What a name said, word for word: made-up words or a run of known ones."""
-    vocabulary = [word for kind in words.KINDS for word in words.listed(kind, setting.split)]
-    facts, asked, cost = [], [], 0
-    for name in words.keys(rng, setting.split, turns):
-        if rng.random() < 0.5:
-            said = " ".join(words.made_up(rng, setting.split) for _ in range(rng.randint(2, 4)))
-        else:
-            said = " ".join(rng.choices(vocabulary, k=rng.randint(3, 8)))
-        turn = Turn(f"\nWhat did {name} say? {name} said:", (said + ".",))
-        fact = f"{name} said: {said}."
-        needed = setting.count(" " + fact) + setting.count(f"{turn.question} {said}.\n")
-        if asked and cost + needed > length:
-            break
-        cost += needed
-        facts.append(fact)
-        asked.append(turn)
+    known = words.every(setting.split)
+
+    def sayings():
+        for name in words.keys(rng, setting.split, turns):
+            if rng.random() < 0.5:
+                said = " ".join(words.made_up(rng, setting.split) for _ in range(rng.randint(2, 4)))
+            else:
+                said = " ".join(rng.choices(known, k=rng.randint(3, 8)))
+            yield f"{name} said: {said}.", Turn(f"\nWhat did {name} say? {name} said:", f"{said}.")
+
+    fitting, cost = setting.fit(sayings(), length, lambda saying: (f" {saying[0]}", saying[1].text), least=1)
+    asked = [turn for _, turn in fitting]
     rng.shuffle(asked)
-    return Sample("copying", hide(rng, setting.filler(rng, length - cost - 4), facts), tuple(asked))
+    return Sample(hide(rng, setting.filler(rng, length - cost - 4), [fact for fact, _ in fitting]), tuple(asked))
 
 
-@register("repetition")
 def repetition(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
     """Words or a piece of a book, repeated from some place on: a skill that every other task needs."""
     room = max((length - 12) // 2, 8)
     if setting.passages and rng.random() < 0.5:
         said = passage(rng, setting.passages, 6 * room).split()
     else:
-        known = [word for kind in words.KINDS for word in words.listed(kind, setting.split)]
+        known = words.every(setting.split)
         said = [
             words.made_up(rng, setting.split) if rng.random() < 0.4 else rng.choice(known) for _ in range(room // 2)
         ]
@@ -144,39 +131,34 @@ def repetition(rng: random.Random, setting: Setting, length: int, turns: int) ->
         said = said[: min(len(said) * room // tokens, len(said) - 1)]
     start = rng.randrange(max(len(said) // 3, 1))
     begin, rest = said[start : start + 2], said[start + 2 :]
-    return Sample("repetition", " ".join(said), (Turn(f"\nAgain: {' '.join(begin)}", (" ".join(rest),)),))
+    return Sample(" ".join(said), (Turn(f"\nAgain: {' '.join(begin)}", " ".join(rest)),))
 
 
-@register("completion")
+FUNCTIONS = ("make", "load", "find", "read")
+
+
+def arguments(rng: random.Random, split: str, most: int) -> str:
+    """The arguments of a call in a line of code."""
+    return ", ".join(rng.choices((*words.listed("thing", split), *"01234"), k=rng.randint(1, most)))
+
+
 def completion(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
     """The rest of a line of code that repeats an assignment from further up."""
     names = list(dict.fromkeys(words.made_up(rng, setting.split) for _ in range(3 + length // 40)))
-    things = words.listed("thing", setting.split)
-    calls = {}
-    for name in names:
-        arguments = ", ".join(rng.choices((*things, *"01234"), k=rng.randint(1, 3)))
-        calls[name] = f"{name} = {rng.choice(('make', 'load', 'find', 'read'))}({arguments})"
-    lines, seen = ["# setup"], []
-    cost = 4
-    asked: list[Turn] = []
-    for name, line in calls.items():
-        answer = line.removeprefix(f"{name} ")
-        turn = Turn(f"\n{name}", (answer,))
-        needed = setting.count(line + "\n") + (
-            setting.count(f"{turn.question} {answer}\n") if len(asked) < turns else 0
-        )
-        if asked and cost + needed > length - 2:
-            break
-        cost += needed
-        lines.append(line)
-        seen.append(name)
-        if len(asked) < turns:
-            asked.append(turn)
+    calls = (arguments(rng, setting.split, 3) for _ in names)
+    turn = {name: Turn(f"\n{name}", f"= {rng.choice(FUNCTIONS)}({call})") for name, call in zip(names, calls)}
+    lines = {name: f"{name} {turn[name].answer}" for name in names}
+    room = length - 6
+    seen, cost = setting.fit(
+        names, room, lambda name: (f"{lines[name]}\n", *([turn[name].text] if name in names[:turns] else [])), least=1
+    )
+    asked = [turn[name] for name in seen[:turns]]
     rng.shuffle(asked)
-    while lines and cost < length - 24:
+    code, things = ["# setup", *(lines[name] for name in seen)], words.listed("thing", setting.split)
+    while cost < length - 28:
         line = f"print({rng.choice(seen)}, {rng.choice(things)})"
-        cost += setting.count(line + "\n")
-        if cost > length - 2:
+        cost += setting.count(f"{line}\n")
+        if cost > room:
             break
-        lines.insert(rng.randint(1, len(lines)), line)
-    return Sample("completion", "\n".join(lines) + "\n# again", tuple(asked))
+        code.insert(rng.randint(1, len(code)), line)
+    return Sample("\n".join(code) + "\n# again", tuple(asked))

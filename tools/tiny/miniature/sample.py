@@ -1,15 +1,14 @@
-"""The parts of a generated task: its sample, its questions, its setting, and the registry of generators."""
+"""The parts of a generated task: its sample, its questions, its setting."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from transformers import PreTrainedTokenizerBase
-
-from core.errors import InputError
 
 # Sentences that say nothing; RULER's and the paper's own ("The grass is green. ...") are not among them.
 _NOISE = (
@@ -19,35 +18,32 @@ _NOISE = (
     "Clouds drift past.", "One more step.", "The bread is warm.", "Round and round it turns.",
 )  # fmt: skip
 
+Item = TypeVar("Item")
+
 
 @dataclass(frozen=True)
 class Turn:
-    """A question and its answers. The prompt ends with the question; the answer follows after one space."""
+    """A question and its answer. The prompt ends with the question; the answer follows after one space."""
 
     question: str
-    answers: tuple[str, ...]
+    answer: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.question} {self.answer}\n"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A context and questions about it. Evaluation asks the first one; training asks all, one after the other."""
+    """A context and questions about it; training asks all of them, one after the other."""
 
-    kind: str
     context: str
     turns: tuple[Turn, ...]
 
     @property
-    def question(self) -> str:
-        return self.turns[0].question
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        return self.turns[0].answers
-
-    @property
-    def prompt(self) -> str:
-        """The prompt for the first question."""
-        return self.context + self.question
+    def text(self) -> str:
+        """The context, and every question with its answer."""
+        return self.context + "".join(turn.text for turn in self.turns)
 
 
 @dataclass(frozen=True)
@@ -64,9 +60,9 @@ class Setting:
     tokenizer: PreTrainedTokenizerBase
     passages: Sequence[str] = ()
 
-    def count(self, text: str) -> int:
-        """The number of tokens in a text."""
-        return len(self.tokenizer(text, add_special_tokens=False).input_ids)
+    def count(self, *texts: str) -> int:
+        """The number of tokens in the texts, each tokenised by itself."""
+        return sum(len(self.tokenizer(text, add_special_tokens=False).input_ids) for text in texts)
 
     def filler(self, rng: random.Random, tokens: int) -> list[str]:
         """Sentences of at most `tokens` tokens together with a space after each: from a passage, or noise."""
@@ -82,46 +78,23 @@ class Setting:
             text = text[: ends[tokens - 1][0]]
         return [sentence for sentence in re.split(r"(?<=[.!?;]) ", text.strip()) if sentence]
 
+    def fit(
+        self, items: Iterable[Item], room: int, texts: Callable[[Item], Sequence[str]], least: int = 0
+    ) -> tuple[list[Item], int]:
+        """The first items whose texts take at most `room` tokens together, but at least `least`; and these tokens.
 
-Generator = Callable[[random.Random, Setting, int, int], Sample]
-GENERATORS: dict[str, Generator] = {}
-
-
-def register(kind: str):
-    """Add the decorated generator `(rng, setting, length, turns) -> Sample` under `kind`."""
-
-    def add(function: Generator) -> Generator:
-        GENERATORS[kind] = function
-        return function
-
-    return add
-
-
-def make(kind: str, rng: random.Random, setting: Setting, length: int, turns: int = 1) -> Sample:
-    """A sample of a kind, at most `length` tokens with all its questions and answers.
-
-    Args:
-        kind: a name in :data:`GENERATORS`.
-        rng: the only source of randomness; the same state gives the same sample.
-        setting: split, tokenizer and passages.
-        length: the most tokens that the sample may take.
-        turns: the most questions to ask; fewer if they do not fit, but at least one.
-
-    Raises:
-        InputError: the kind is unknown, or `length` is too short for it.
-    """
-    if kind not in GENERATORS:
-        raise InputError(f"unknown kind of task {kind!r}; choose among {', '.join(GENERATORS)}.")
-    for _ in range(20):
-        sample = GENERATORS[kind](rng, setting, length, turns)
-        if setting.count(written(sample)) <= length:
-            return sample
-    raise InputError(f"a sample of {kind!r} does not fit in {length} tokens; give it more.")
-
-
-def written(sample: Sample) -> str:
-    """The sample's text with the first answer after every question, one question per line."""
-    return sample.context + "".join(f"{turn.question} {turn.answers[0]}\n" for turn in sample.turns)
+        Args:
+            items: they may be drawn as they are asked for, without end.
+            texts: the texts of an item, each tokenised by itself.
+        """
+        fitting, cost = [], 0
+        for item in items:
+            needed = self.count(*texts(item))
+            if len(fitting) >= least and cost + needed > room:
+                break
+            fitting.append(item)
+            cost += needed
+        return fitting, cost
 
 
 def passage(rng: random.Random, passages: Sequence[str], characters: int) -> str:

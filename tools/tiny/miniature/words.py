@@ -54,6 +54,11 @@ def listed(kind: str, split: str) -> list[str]:
     return [word for rank, word in enumerate(words) if (rank % 4 == 3) == (split == "eval")]
 
 
+def every(split: str) -> list[str]:
+    """The words of all kinds that belong to a split."""
+    return [word for kind in KINDS for word in listed(kind, split)]
+
+
 def made_up(rng: random.Random, split: str) -> str:
     """A pronounceable made-up word of two or three syllables; a quarter of all such words is for evaluation."""
     while True:
@@ -92,7 +97,7 @@ def number(rng: random.Random, split: str) -> str:
     return first + "".join(rng.choices("0123456789", k=length - 1))
 
 
-def identifier(rng: random.Random, split: str, length: int = 5) -> str:
+def identifier(rng: random.Random, split: str) -> str:
     """A variable's name in capital letters; the last letter differs between the splits."""
     last = "AEIOUY" if split == "eval" else "BCDFGHJKLMNPQRSTVWXZ"
-    return "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=length - 1)) + rng.choice(last)
+    return "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=4)) + rng.choice(last)

@@ -23,9 +23,8 @@ from eval import longbench
 from experiments.kit import command_line, given_model, load_model, records, texts
 from experiments.kit.command_line import option
 from experiments.training.packing import fingerprint
+from tools.tiny import miniature
 from tools.tiny.miniature import Setting
-from tools.tiny.miniature import longbench as small_longbench
-from tools.tiny.miniature import open_llm as small_open_llm
 
 FACTS = records.MINIATURE
 # Each benchmark's files and how many documents each holds (None: --documents). Those with a number hold the few-shot
@@ -50,44 +49,42 @@ def main() -> None:
     name = arguments.model
     length = load_model.geometry(name).context_length
     setting = Setting("eval", load_model.tokenizer(name), [book.text for book in texts.books(texts.SCORED)])
-    facts = {"context_length": length, "seed": arguments.seed, "tokenizer": fingerprint(setting.tokenizer)}
-    wanted = facts | {"samples": arguments.samples, "documents": arguments.documents}
+    facts = {
+        "context_length": length,
+        "seed": arguments.seed,
+        "tokenizer": fingerprint(setting.tokenizer),
+        "samples": arguments.samples,
+        "documents": arguments.documents,
+    }
     if os.path.lexists(arguments.output):
-        if _facts(arguments.output) != wanted:
+        there = arguments.output / FACTS
+        if not there.is_file() or files.read_json(there, f"remove {arguments.output} to make it again") != facts:
             raise InputError(f"{arguments.output} holds something else; give another --output, or remove it.")
         print(f"done already: {arguments.output}")
         return
-    with files.new(arguments.output) as made:
-        write_longbench(made / "longbench_e", setting, length, arguments.samples, arguments.seed)
-        write_open_llm(made / "open_llm", setting, arguments.documents, arguments.seed)
-        files.write_json(made / FACTS, wanted)
+    with files.new(arguments.output) as folder:
+        write_longbench(folder / "longbench_e", setting, length, arguments.samples, arguments.seed)
+        write_open_llm(folder / "open_llm", setting, arguments.documents, arguments.seed)
+        files.write_json(folder / FACTS, facts)
     print(arguments.output)
 
 
 def write_longbench(folder: Path, setting: Setting, length: int, count: int, seed: int) -> None:
     """Write <task>_e.jsonl for each of the thirteen tasks."""
-    folder.mkdir(parents=True)
-    files.write_json(folder / FACTS, {"benchmark": small_longbench.NAME})
+    files.write_json(folder / FACTS, {"benchmark": miniature.longbench.NAME})
     for task in longbench.TASKS:
-        rows = small_longbench.samples(task, setting, length, count, seed)
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (folder / f"{task}_e.jsonl").write_text(lines, encoding="utf-8")
+        rows = miniature.longbench.samples(task, setting, length, count, seed)
+        files.write(folder / f"{task}_e.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def write_open_llm(folder: Path, setting: Setting, count: int, seed: int) -> None:
     """Write the parquet files of the four benchmarks."""
-    folder.mkdir(parents=True)
-    files.write_json(folder / FACTS, {"benchmark": small_open_llm.NAME})
+    files.write_json(folder / FACTS, {"benchmark": miniature.open_llm.NAME})
     for task, splits in SPLITS.items():
         for number, (file, few) in enumerate(splits.items()):
-            rows = small_open_llm.documents(task, setting, few or count, seed + number)
+            rows = miniature.open_llm.documents(task, setting, few or count, seed + number)
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / file)
-
-
-def _facts(folder: Path) -> dict | None:
-    file = folder / FACTS
-    return files.read_json(file, f"remove {folder} to make it again") if file.is_file() else None
 
 
 if __name__ == "__main__":

@@ -1,0 +1,120 @@
+"""The benches: ours and plain code agree; each GPU part runs at toy size and says what no machine changes."""
+
+import csv
+import math
+import signal
+import socket
+import subprocess
+
+import pytest
+import torch
+
+from tests import processes
+from tools.bench import __main__ as bench
+from tools.bench.gpu import evaluation, training, zero3
+from tools.bench.gpu.kit import COLUMNS, Bench
+
+
+@pytest.fixture
+def ran(tmp_path):
+    """ran(part, …) -> {(what, engine): [values]} of a part at toy size."""
+
+    def run(part, *arguments):
+        file = tmp_path / "rows.csv"
+        part(Bench(toy=True, output=file), *arguments)
+        rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+        assert all(tuple(row) == COLUMNS and row["device"] and "torch=" in row["versions"] for row in rows)
+        values = {}
+        for row in rows:
+            values.setdefault((row["what"], row["engine"]), []).append(row["value"])
+        return values
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["selection", "training"])
+def test_ours_and_plain_code_agree(name, monkeypatch):
+    length = 64
+    monkeypatch.setitem(bench.SMALL, "vocab_size", 300)
+    monkeypatch.setattr(bench, "STEPS", 3)
+    ours, plain = (bench.run(name, way, length)["result"] for way in ("ours", "plain"))
+    if name == "training":
+        assert ours == pytest.approx(plain, rel=1e-5) and len(ours) > 2
+    else:
+        assert ours == plain and sum(ours[0]) == length
+
+
+def test_loss(ran):
+    values = ran(training.loss)
+    for tokens in (32, 64):
+        for of in ("the loss", "d hidden", "d weight"):
+            assert float(values[f"{of}, {tokens} tokens, relative distance to plain", "chunked"][0]) < 1e-5
+        assert float(values[f"loss and its gradients, {tokens} tokens", "chunked"][0]) > 0
+
+
+def test_attention(ran):
+    values = ran(training.attention)
+    assert float(values["training step, 4 layers, 64 tokens", "sdpa"][0]) > 0
+    assert len(values["training step, 4 layers, 128 tokens", "flash_attention_2"]) == 1  # says that it is not there
+
+
+def test_the_peak_of_a_gpu_is_found_by_its_name(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    known = {"NVIDIA H100 PCIe": 756e12, "NVIDIA H100 80GB HBM3": 989e12, "NVIDIA A100-SXM4-80GB": 312e12}
+    for name, peak in known.items():
+        monkeypatch.setattr("torch.cuda.get_device_name", lambda name=name: name)
+        assert training.peak() == peak
+
+
+def test_serve(ran):
+    values = ran(evaluation.serve)
+    assert len(values) == 4 and all(float(value) > 0 for several in values.values() for value in several)
+
+
+def test_memory(ran):
+    values = ran(evaluation.memory)
+    assert values["generation, answers of 7 equal after halving", "eval.generation"] == ["7"]
+    assert float(values["log-likelihoods, largest difference after halving", "eval.log_likelihood"][0]) < 1e-4
+
+
+def test_zero3_goes_on_after_a_kill_to_the_same_losses(ran, monkeypatch):
+    """As torchrun starts it, but forked."""
+    import deepspeed  # noqa: F401 (once, rather than in every fork)
+
+    statuses = []
+
+    def spawn(options):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+        place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "DS_ACCELERATOR": "cpu"}
+        place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        statuses.append(processes.wait(processes.command("tools.bench.gpu.zero3", *options, environment=place)))
+        return f"status {statuses[-1]}"
+
+    monkeypatch.setattr(zero3, "spawn", spawn)
+    values = ran(zero3.kill_and_resume, (zero3.LEARNED,))
+    assert statuses == [0, -signal.SIGKILL, 0]
+    name = f"{zero3.LEARNED}, ZeRO-3 on gloo"
+    assert values[f"{name}, largest difference of a loss after kill and resume", "trainer"] == ["0"]
+    first = float(values[f"{name}, first loss", "trainer"][0])
+    assert first == pytest.approx(math.log(256), rel=0.02)  # random weights know nothing
+
+
+def test_a_failed_part_does_not_stop_the_others(call, monkeypatch):
+    started = []
+
+    def fail(command, **_):
+        started.append(command[3:])
+        raise subprocess.CalledProcessError(1, command)
+
+    monkeypatch.setattr(subprocess, "run", fail)
+    status, *_ = call("tools.bench.gpu.__main__", "--toy", "--output", "/rows.csv", "loss", "serve")
+    assert status == "failed: loss, serve"  # which Python prints before it exits with 1
+    assert started == [[part, "--here", "--output", "/rows.csv", "--toy"] for part in ("loss", "serve")]
+
+
+def test_without_a_gpu_or_with_an_unknown_part_nothing_is_measured(call, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for arguments, message in ((["loss"], "there is no GPU"), (["lossy", "--toy"], "there is no part 'lossy'")):
+        status, out, err = call("tools.bench.gpu.__main__", *arguments)
+        assert status == 2 and not out and err.startswith(f"error: {message}") and len(err.splitlines()) == 1
