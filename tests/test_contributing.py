@@ -14,7 +14,6 @@ from core import discovery, rope
 from core.beyond import methods
 from experiments import base_models, suites
 from experiments.kit.records import ROOT
-from tests.experiments.conftest import call  # noqa: F401  (a fixture)
 
 BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL))
 

@@ -163,8 +163,8 @@ def test_bad_input_to_the_other_commands(call, model, tmp_path, arguments, says)
     [
         ("extend", "--output"),
         ("finetune", "--output"),
-        ("miniature", "--output"),
-        ("pretrain", "--work"),
+        ("tools.tiny.miniature.write", "--output"),
+        ("tools.tiny.pretrain", "--work"),
         ("rerun", "--output"),
         ("loss_by_position", "--results"),
         ("report.audit", "--output"),

@@ -344,9 +344,9 @@ def test_out_of_memory_with_one_sample_is_said_in_one_sentence(call, model, tmp_
 def test_longbench_e_on_generated_samples_says_so_and_takes_another_margin(call, measure, model, tmp_path):
     data = tmp_path / "data"
     options = ["--model", model, "--output", data, "--samples", "1", "--documents", "3"]
-    assert call("miniature", *options)[0] == 0
-    assert "done already" in call("miniature", *options)[1]
-    status, _, err = call("miniature", *options[:-1], "4")
+    assert call("tools.tiny.miniature.write", *options)[0] == 0
+    assert "done already" in call("tools.tiny.miniature.write", *options)[1]
+    status, _, err = call("tools.tiny.miniature.write", *options[:-1], "4")
     assert status == 2 and "holds something else" in err
     cut = ["--margin", "100", "--new-tokens", "5"]
     record = measure("longbench_e", "--data", data / "longbench_e", "--tasks", "trec", "passage_count", *cut)
@@ -362,7 +362,7 @@ def test_longbench_e_on_generated_samples_says_so_and_takes_another_margin(call,
 
 def test_open_llm_on_generated_documents_says_so(call, measure, model, tmp_path):
     data = tmp_path / "data"
-    assert call("miniature", "--model", model, "--output", data, "--samples", "1", "--documents", "3")[0] == 0
+    assert call("tools.tiny.miniature.write", "--model", model, "--output", data, "--samples", "1", "--documents", "3")[0] == 0
     record = measure("open_llm", "--data", data / "open_llm")
     assert record["benchmark"] == "Open LLM miniature"
     assert {task: cell["n"] for task, cell in record["scores"].items() if task != "average"} == dict.fromkeys(

@@ -40,7 +40,7 @@ COMMANDS = {
     "fine-tune": "experiments.finetune --model {model} --data {books} --steps 6 --batch 2 --save-every 2 "
     "--method pi --output {out}/checkpoint --results {out}/results",
     "export": "experiments.extend --model {model} --output {out}/export",
-    "rerun": "experiments.rerun --model {model} --books {books} --experiments extension perplexity disturbance "
+    "rerun": "experiments.rerun --model {model} --books {books} --experiments loss_by_position perplexity disturbance "
     "--methods pi yarn --workers 2 --output {out}/build --results {out}/results",
     "rendering": "tables.__main__ --results {out}/results",
 }

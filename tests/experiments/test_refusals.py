@@ -186,7 +186,7 @@ def test_configurations_that_describe_no_model(refused, places, kind):
     learning rate inf: finetune --model {model} --steps 1 --learning-rate inf
     seed -1: finetune --model {model} --steps 1 --seed -1
     seed too large: finetune --model {model} --steps 1 --seed 99999999999
-    seed of samples: miniature --model {model} --output {out} --seed -1
+    seed of samples: tools.tiny.miniature.write --model {model} --output {out} --seed -1
     batch 0: finetune --model {model} --steps 1 --batch 0
     length 1: finetune --model {model} --steps 1 --length 1
     no such option: passkey --model {model} --nonesuch

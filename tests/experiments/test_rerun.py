@@ -62,7 +62,7 @@ def test_a_step_states_its_options_as_the_command_line_takes_them(tmp_path):
 def test_steps_read_what_the_call_names(tmp_path):
     """Texts, a benchmark's items and a corpus: those that are given, and without them what the suite says."""
     tune = step("finetune", reads=CORPUS, quick={"steps": 2})
-    steps = [step("extension", reads=BOOKS, books=2), step("open_llm", reads=BENCHMARK), step("ruler")]
+    steps = [step("loss_by_position", reads=BOOKS, books=2), step("open_llm", reads=BENCHMARK), step("ruler")]
     steps += [step("longbench_e", reads=GENERATED), step("passkey", quick=None)]
 
     def found(path=None, **given):
@@ -73,11 +73,11 @@ def test_steps_read_what_the_call_names(tmp_path):
         return {name: rest[skip.get(name, 2) :] for name, rest in words.items()}
 
     always = {"open_llm": [], "ruler": [], "longbench_e": ["--data", str(tmp_path / "miniature" / "longbench_e")]}
-    assert found() == {"finetune": [], "extension": ["--books", "2"], "passkey": [], **always}
-    assert found(quick=True) == {"finetune": ["--steps", "2"], "extension": ["--books", "1"], **always}
+    assert found() == {"finetune": [], "loss_by_position": ["--books", "2"], "passkey": [], **always}
+    assert found(quick=True) == {"finetune": ["--steps", "2"], "loss_by_position": ["--books", "1"], **always}
     books = (Path("a.txt"), Path("b.txt"))
-    assert found(books=books)["extension"] == ["--text", "a.txt", "b.txt"]
-    assert found(books=books, quick=True)["extension"] == ["--text", "a.txt"]
+    assert found(books=books)["loss_by_position"] == ["--text", "a.txt", "b.txt"]
+    assert found(books=books, quick=True)["loss_by_position"] == ["--text", "a.txt"]
     assert found(corpus="texts")["finetune"] == ["--data", "texts"]
     assert "open_llm" not in found(path="/mine")  # of one's own model, only where its items are given
     (tmp_path / "items" / "open_llm").mkdir(parents=True)
@@ -264,7 +264,7 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "book.txt").write_text("".join(letters))
     monkeypatch.chdir(tmp_path)
-    wanted = ["extension", "perplexity", "passkey", "disturbance"]
+    wanted = ["loss_by_position", "perplexity", "passkey", "disturbance"]
     command = ["rerun", "--model", "mine", "--factor", 2, "--books", "texts", "--output", "out", "--workers", 2]
     status, out, err = call(*command, "--experiments", *wanted)
     assert status == 0, err
@@ -275,10 +275,10 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256} and facts["factors"] == [2]
     compared = Scale("", "", RopeGeometry(16, 1e4, 256)).comparison(2)
     settings = [records.run_name(method, 2, options) for method, options in compared]
-    for experiment, file in (("extension", "_books=1"), ("perplexity", "")):
+    for experiment, file in (("loss_by_position", "_books=1"), ("perplexity", "")):
         assert {path.stem for path in (folder / experiment).iterdir()} == {setting + file for setting in settings}
     assert not (folder / "passkey").exists() and (folder / "disturbance" / "s=2.json").is_file()
-    (book,) = json.loads((folder / "extension" / "pi_s=2_books=1.json").read_text())["blocks"]
+    (book,) = json.loads((folder / "loss_by_position" / "pi_s=2_books=1.json").read_text())["blocks"]
     assert book == "book"
 
 

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from experiments.kit import command_line
+from experiments.kit import command_line, load_model
 from experiments.kit.records import ROOT
 from tests import processes
 from tools.bench.gpu import attention, kit, zero3
@@ -99,7 +99,7 @@ def test_zero3_goes_on_after_a_kill_to_the_same_losses(tmp_path, monkeypatch):
     monkeypatch.setattr(kit.Part, "add", lambda self, what, value, *_, **__: added.update({what: value}))
     part = kit.Part(True, tmp_path / "rows.csv")
     part.build(1, None).save_pretrained(tmp_path / "model")
-    kit.models.byte_tokenizer().save_pretrained(tmp_path / "model")
+    load_model.byte_tokenizer().save_pretrained(tmp_path / "model")
     zero3.compare(part, tmp_path / zero3.LEARNED)
     assert statuses == [0, -signal.SIGKILL, 0]
     (apart,) = (value for what, value in added.items() if "after kill and resume" in what)
@@ -109,7 +109,7 @@ def test_zero3_goes_on_after_a_kill_to_the_same_losses(tmp_path, monkeypatch):
 
 
 def script(*arguments, python, **environment):
-    command = ["bash", str(ROOT / "bench" / "gpu.sh"), *arguments]
+    command = ["bash", str(ROOT / "tools" / "bench" / "gpu.sh"), *arguments]
     variables = os.environ | {"PYTHON": str(python)} | environment
     return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
 
@@ -133,7 +133,7 @@ def test_the_script_runs_the_parts_by_name_and_a_failed_one_does_not_stop_the_ot
 
 def test_the_script_runs_every_module_of_the_bench_and_refuses_what_is_none(python):
     given = script("--toy", python=python).stdout
-    parts = {f"tools.bench.gpu.{file.stem}" for file in (ROOT / "bench" / "gpu").glob("[a-z]*.py")} - {
+    parts = {f"tools.bench.gpu.{file.stem}" for file in (ROOT / "tools" / "bench" / "gpu").glob("[a-z]*.py")} - {
         "tools.bench.gpu.kit"
     }
     assert {line.split()[2] for line in given.splitlines() if line.startswith("given")} == parts

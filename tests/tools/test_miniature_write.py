@@ -16,7 +16,7 @@ def made(call, tmp_path, monkeypatch):
     for name in ("write_longbench", "write_open_llm"):
         monkeypatch.setattr(write, name, lambda folder, *_: folder.mkdir(parents=True))
     usual = ["--model", model, "--output", tmp_path / "out", "--samples", 1, "--documents", 6]
-    return lambda *more: call("miniature", *usual, *more)
+    return lambda *more: call("tools.tiny.miniature.write", *usual, *more)
 
 
 def sentence(err):

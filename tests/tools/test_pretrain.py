@@ -80,7 +80,7 @@ def test_a_run_killed_at_a_checkpoint_goes_on_as_if_it_had_not_been(books, whole
 def test_a_checkpoint_that_is_not_whole_or_anothers_is_refused(call, books, whole, tmp_path, spoil, more, named):
     shutil.copytree(whole[0] / "work", tmp_path / "work")
     spoil(tmp_path / "work" / "checkpoint-10")
-    status, _, err = call("pretrain", *command(books, tmp_path), *more)
+    status, _, err = call("tools.tiny.pretrain", *command(books, tmp_path), *more)
     assert status == 2 and len(err.splitlines()) == 1 and named in err and str(tmp_path / "work") in err
     assert not (tmp_path / "model").exists() and (tmp_path / "work" / "checkpoint-10").is_dir()
 
@@ -88,7 +88,7 @@ def test_a_checkpoint_that_is_not_whole_or_anothers_is_refused(call, books, whol
 @pytest.mark.parametrize("held", ["work", "model"])
 def test_the_second_training_of_one_place_says_who_holds_it(call, books, tmp_path, held):
     with files.lock(tmp_path / held):
-        status, _, err = call("pretrain", *command(books, tmp_path))
+        status, _, err = call("tools.tiny.pretrain", *command(books, tmp_path))
     assert status == 2 and len(err.splitlines()) == 1 and str(os.getpid()) in err and str(tmp_path / held) in err
     assert not list(tmp_path.rglob("checkpoint-*")) and not (tmp_path / "model").exists()
 
@@ -97,15 +97,15 @@ def test_the_last_checkpoint_is_exported_whole_and_over_nothing(call, books, who
     work = shutil.copytree(whole[0] / "work", tmp_path / "work")
     options = ["--model", "smoke", "--export", "--work", work, "--output", tmp_path / "model"]
     (tmp_path / "model").mkdir()
-    status, _, err = call("pretrain", *options)
+    status, _, err = call("tools.tiny.pretrain", *options)
     assert status == 2 and len(err.splitlines()) == 1 and str(tmp_path / "model") in err
     (tmp_path / "model").rmdir()
-    assert call("pretrain", *options)[0] == 0
+    assert call("tools.tiny.pretrain", *options)[0] == 0
     found = AutoModelForCausalLM.from_pretrained(tmp_path / "model").state_dict()
     assert all(torch.equal(whole[1][name], found[name]) for name in found)
     (work / "checkpoint-10" / "config.json").write_text("{}")
     shutil.rmtree(tmp_path / "model")
-    status, _, err = call("pretrain", *options)
+    status, _, err = call("tools.tiny.pretrain", *options)
     assert status == 2 and "config.json" in err and not (tmp_path / "model").exists()
 
 
@@ -121,5 +121,5 @@ def test_the_result_is_a_stock_checkpoint_in_bfloat16(whole):
 
 def test_an_unknown_scale_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["pretrain", "--model", "huge"])
-    with pytest.raises(InputError, match="no recipe for a scale 'huge'"):
+    with pytest.raises(InputError, match="no recipe for a model 'huge'"):
         pretrain.main()

@@ -9,7 +9,7 @@ from pathlib import Path
 from core import files
 from experiments.kit.records import ROOT, environment
 
-RESULTS = ROOT / "bench" / "results"
+RESULTS = ROOT / "tools" / "bench" / "results"
 COLUMNS = ("what", "model", "engine", "value", "unit", "device", "versions", "commit")
 
 

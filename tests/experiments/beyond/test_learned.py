@@ -41,7 +41,7 @@ def line(inputs, out, *more):
 
 
 def record(out, name=f"from={RIVAL}_s=2_seed=0"):
-    return json.loads((out / "results" / "model" / "learned" / f"{name}.json").read_text())
+    return json.loads((out / "results" / "model" / "beyond" / "learned" / f"{name}.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -206,8 +206,8 @@ def test_any_method_that_needs_no_more_is_a_start(inputs, tmp_path, call):
 
 
 def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole, tmp_path, call):
-    (file,) = (whole / "results" / "model" / "learned").iterdir()
-    given = ("extension", "--model", inputs / "model", "--method", "factors", "--results", tmp_path / "results")
+    (file,) = (whole / "results" / "model" / "beyond" / "learned").iterdir()
+    given = ("loss_by_position", "--model", inputs / "model", "--method", "factors", "--results", tmp_path / "results")
     status, out, _ = call(*given, "--file", file, "--text", inputs / "held.txt")
     assert status == 0 and "done already" not in out
     again = tmp_path / file.name

@@ -1,4 +1,4 @@
-"""The extension experiment end to end on a small random model, killed and resumed for real."""
+"""Loss by position end to end on a small random model, killed and resumed for real."""
 
 import json
 import os
@@ -15,6 +15,7 @@ from core.rope import RopeGeometry
 from eval.position_loss import position_losses
 from experiments import base_models
 from experiments.beyond import blocks, loss_by_position
+from experiments.base_models.model import Model
 from experiments.kit.records import run_name
 from tests import processes
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -24,7 +25,7 @@ GEOMETRY = RopeGeometry(16, 10000.0, 1024)
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
-    """A scale of a random model with L = 1024, and the command that scores two books of random letters."""
+    """A base model, random, with L = 1024, and the command that scores two books of random letters."""
     path = checkpoint(tmp_path / "model", max_position_embeddings=1024)
     monkeypatch.setitem(base_models.MODELS, "toy", Model("Toy", str(path), GEOMETRY, n_hat={2: 4}))
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 6000)
@@ -34,8 +35,8 @@ def toy(tmp_path, monkeypatch):
     return ["--text", *books, "--results", tmp_path / "results"]
 
 
-def records(results, scale="toy"):
-    return {file.stem: json.loads(file.read_text()) for file in (results / scale / "extension").iterdir()}
+def records(results, model="toy"):
+    return {file.stem: json.loads(file.read_text()) for file in (results / model / "beyond" / "loss_by_position").iterdir()}
 
 
 def plain(model, book):
@@ -48,7 +49,7 @@ def plain(model, book):
 
 
 def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
-    assert call("extension", "--model", "toy", *toy)[0] == 0
+    assert call("loss_by_position", "--model", "toy", *toy)[0] == 0
     written = records(tmp_path / "results")
     names = {run_name(method, 2, options) for method, options in base_models.get("toy").comparison(2)}
     assert {"original_s=2", "dprope_n-hat=4_s=2", "yarn-resonance_s=2"} < names
@@ -74,7 +75,7 @@ def test_a_fine_tuned_checkpoint_is_scored_as_it_is(toy, tmp_path, call):
     facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 3, "steps": 1}
     facts |= {"length": 64, "data_facts": {"books": []}, "model": {"sha256": {"model.safetensors": "abc"}}}
     (tmp_path / "tuned" / "training.json").write_text(json.dumps(facts))
-    assert call("extension", "--model", tmp_path / "tuned", *toy)[0] == 0
+    assert call("loss_by_position", "--model", tmp_path / "tuned", *toy)[0] == 0
     ((name, record),) = records(tmp_path / "results").items()
     assert name == "pi_s=2_seed=3_books=2" and record["training"]["seed"] == 3
     assert record["blocks"]["one"] == plain(tuned, tmp_path / "one.txt")
@@ -83,7 +84,7 @@ def test_a_fine_tuned_checkpoint_is_scored_as_it_is(toy, tmp_path, call):
 
 
 def test_what_is_done_is_skipped_without_loading_the_model(toy, call, monkeypatch):
-    command = ["extension", "--model", "toy", "--method", "pi", *toy]
+    command = ["loss_by_position", "--model", "toy", "--method", "pi", *toy]
     assert call(*command)[0] == 0
     monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("the model was loaded"))
     assert "done already" in call(*command)[1]
@@ -91,14 +92,14 @@ def test_what_is_done_is_skipped_without_loading_the_model(toy, call, monkeypatc
 
 def test_a_book_that_was_scored_is_not_scored_again_with_others(toy, tmp_path, call, monkeypatch):
     one, results = ["--text", tmp_path / "one.txt"], ["--results", tmp_path / "results"]
-    assert call("extension", "--model", "toy", "--method", "pi", *one, *results)[0] == 0
+    assert call("loss_by_position", "--model", "toy", "--method", "pi", *one, *results)[0] == 0
     scored = []
     monkeypatch.setattr(
         loss_by_position,
         "position_losses",
-        lambda model, tokens, _: scored.append(tokens) or position_losses(model, tokens),
+        lambda model, tokens: scored.append(tokens) or position_losses(model, tokens),
     )
-    assert call("extension", "--model", "toy", "--method", "pi", *toy)[0] == 0
+    assert call("loss_by_position", "--model", "toy", "--method", "pi", *toy)[0] == 0
     assert len(scored) == 1
     written = records(tmp_path / "results")
     assert written["pi_s=2_books=1"]["blocks"]["one"] == written["pi_s=2_books=2"]["blocks"]["one"]
@@ -116,7 +117,7 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(toy, tmp_path):
         *toy[:-1],
     ]
     killed = processes.command(*command, tmp_path / "a" / "results")
-    journals = tmp_path / "a" / "runs" / "model" / "extension"
+    journals = tmp_path / "a" / "runs" / "model" / "loss_by_position"
     deadline = time.monotonic() + 60
     while not any(file.stat().st_size for file in journals.glob("*.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -138,7 +139,7 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(toy, tmp_path):
 
 def test_a_text_too_short_is_refused(toy, tmp_path, call):
     (tmp_path / "one.txt").write_text("hello")
-    status, _, err = call("extension", "--model", "toy", "--method", "pi", *toy)
+    status, _, err = call("loss_by_position", "--model", "toy", "--method", "pi", *toy)
     assert status == 2 and "'one' has 5 tokens; scoring 2048 positions needs a longer text" in err
     assert not (tmp_path / "results").exists()
 

@@ -55,7 +55,7 @@ def serve(call, model, tmp_path):
     def run(*arguments):
         shared = ("--model", model, "--text", tmp_path / "text.txt", "--results", tmp_path / "results")
         done = call("served", *shared, "--environments", tmp_path / "engines", *arguments)
-        found = (tmp_path / "results").glob("*/served/*.json")
+        found = (tmp_path / "results").glob("*/beyond/served/*.json")
         return *done, {file.stem: files.read_json(file, "") for file in found}
 
     return run
@@ -63,7 +63,7 @@ def serve(call, model, tmp_path):
 
 def test_an_engine_is_compared_at_every_position_beyond_the_context(serve, tmp_path):
     install(tmp_path / "engines", "vllm", answers("vllm"))
-    status, _, _, records = serve("--method", rope.RIVAL, "--factor", "2")
+    status, _, _, records = serve("--engine", "vllm", "--method", rope.RIVAL, "--factor", "2")
     (record,) = records.values()
     assert status == 0 and (record["method"], record["factor"]) == (rope.RIVAL, 2)
     assert record["engine"] == {"name": "vllm", "version": ENGINES["vllm"].version}
@@ -141,9 +141,13 @@ def test_what_cannot_be_compared_is_refused(serve, tmp_path, arguments, fragment
     assert status == 2 and fragment in err and "Traceback" not in err and not records
 
 
-def test_nothing_installed_is_said(serve):
-    status, _, err, records = serve()
-    assert status == 2 and "env-serving" in err and not records
+def test_this_transformers_computes_the_same_in_a_fresh_process(serve):
+    """Without any other engine; what is not installed is said."""
+    status, out, _, records = serve("--method", rope.OURS)
+    (record,) = records.values()
+    assert status == 0 and "vllm is not installed" in out and record["engine"]["name"] == "transformers"
+    assert record["scores"]["apart_from"]["transformers"]["largest"] < 1e-4
+    assert record["scores"]["apart_from"]["unextended"]["largest"] > 1e-3
 
 
 def test_every_lock_pins_the_package_that_counts():

@@ -1,1 +1,1 @@
-"""Benchmarks for the paper's scale that take one GPU thirty minutes; tools/tools/tools/bench/gpu.sh runs each module here."""
+"""Benchmarks for the paper's scale that take one GPU thirty minutes; tools/bench/gpu.sh runs each module here."""

@@ -77,7 +77,7 @@ def start(doc: str) -> tuple[Part, argparse.Namespace]:
         "--output",
         type=Path,
         metavar="CSV",
-        help="add rows here (default bench/results/gpu.csv; with --toy build/gpu-toy.csv)",
+        help="add rows here (default tools/bench/results/gpu.csv; with --toy build/gpu-toy.csv)",
     )
     parser.add_argument("--work", type=Path, metavar="DIR", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
