@@ -136,52 +136,6 @@ def test_bad_input_is_one_sentence_status_2_and_nothing_written(call, model, tmp
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["loss_by_position", "--model", "gpt5"], "unknown scale 'gpt5'; choose one of"),
-        (["loss_by_position", "--books", "9"], "give 1 to 4"),
-        (["loss_by_position", "--text", "missing.txt"], "no text file at missing.txt"),
-        (["loss_by_position", "--factor", "1.01"], "choose another factor"),
-        (["angle_distribution", "--pairs", "64"], "pairs 0 to 63"),
-        (["disturbance", "--factor", "1"], "above 1"),
-        (["generate", "--model", "{model}", "--prompt", ""], "prompt is empty"),
-        (["generate", "--model", "{model}", "--prompt-file", "missing.txt"], "missing.txt"),
-        (["generate", "--model", "{model}", "--prompt", "x", "--tokens", "0"], "--tokens"),
-        (["verify", "{empty}"], "no records under"),
-    ],
-)
-def test_bad_input_to_the_other_commands(call, model, tmp_path, arguments, says):
-    name, *rest = (argument.format(model=model, empty=tmp_path) for argument in arguments)
-    if name in ("loss_by_position", "angle_distribution", "disturbance"):
-        rest += ["--results", tmp_path]
-    status, _, err = call(name, *rest)
-    assert status == 2 and says in err and err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("place", ["file", "file/inside"])
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [
-        ("extend", "--output"),
-        ("finetune", "--output"),
-        ("tools.tiny.miniature.write", "--output"),
-        ("tools.tiny.pretrain", "--work"),
-        ("rerun", "--output"),
-        ("loss_by_position", "--results"),
-        ("report.audit", "--output"),
-        ("report.__main__", "--output"),
-    ],
-)
-def test_a_file_in_the_way_of_what_is_to_be_written(call, tmp_path, name, option, place):
-    (tmp_path / "file").write_text("kept")
-    status, out, err = call(name, option, tmp_path / place)
-    assert (status, out) == (2, "")
-    assert err.startswith("error: ") and err.count("\n") == 1 and option in err and str(tmp_path / "file") in err
-    assert [file.read_text() for file in tmp_path.iterdir()] == ["kept"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
         (["experiments.disturbance", "--model", "nowhere"], "unknown scale 'nowhere'; choose one of "),
         (["tables", "loss_by_position", "--results", "{empty}"], "no records under"),
         (["experiments.rerun", "--model", "smoke", "--list"], "has no suite"),
@@ -192,14 +146,6 @@ def test_a_real_process_exits_with_2(tmp_path, arguments, says):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ") and says in done.stderr and done.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "name", ["extend", "generate", "loss_by_position", "disturbance", "angle_distribution", "verify"]
-)
-def test_help_explains_itself(call, name):
-    status, out, _ = call(name, "--help")
-    assert status == 0 and f"python -m experiments.{name}" in out and len(out) > 400
 
 
 @pytest.mark.parametrize(

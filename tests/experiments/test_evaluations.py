@@ -281,39 +281,6 @@ def test_time_cost_ends_when_pi_against_itself_is_known_whatever_the_others_are(
     assert other["scores"][0]["rounds"] == 10
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "says"),
-    [
-        ("perplexity", ["--stride", "512", "--lengths", "256", "--text", "{text}"], "the stride must be shorter"),
-        ("perplexity", ["--stride", "8", "8", "--lengths", "256", "--text", "{text}"], "2 strides for 1 windows; give"),
-        ("perplexity", ["--lengths", "4096", "--text", "{text}"], "has 700 tokens, no more than the window of 4096"),
-        ("perplexity", ["--text", "nowhere.txt"], "no text file at nowhere.txt"),
-        ("passkey", ["--lengths", "100"], "a passkey prompt does not fit in 100 tokens"),
-        ("passkey", ["--keys", "0"], "--keys"),
-        ("ruler", ["--tasks", "niah"], "unknown task 'niah'; choose among niah_single_1"),
-        ("longbench_e", ["--tasks", "qa"], "unknown task 'qa'; choose among"),
-        ("longbench_e", ["--data", "nowhere"], "nowhere"),
-        ("open_llm", ["--tasks", "gsm8k"], "unknown task 'gsm8k'; choose among"),
-        ("open_llm", ["--shots", "-1"], "--shots"),
-        ("open_llm", ["--data", "nowhere"], "nowhere"),
-        ("time_cost", ["--method", "yarn"], "put pi among the methods"),
-        ("time_cost", ["--repeats", "0"], "--repeats"),
-        ("time_cost", ["--precision", "0"], "--precision"),
-        ("passkey", ["--method", "clexx"], "unknown method 'clexx'; choose one of"),
-        ("passkey", ["--model", "{text}"], "give a directory with config.json"),
-    ],
-)
-def test_bad_input_is_one_sentence_and_writes_no_record(call, model, tmp_path, monkeypatch, name, options, says):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    text = tmp_path / "book.txt"
-    text.write_text("abcdefg" * 100)
-    options = [option.format(text=text) for option in options]
-    status, _, err = call(name, "--model", model, "--results", tmp_path / "results", *options)
-    errors = [line for line in err.splitlines() if line.startswith("error: ")]
-    assert status == 2 and len(errors) == 1 and says in errors[0], err
-    assert "Traceback" not in err and not (tmp_path / "results").exists()
-
-
 def test_numbers_that_are_not_finite_stop_the_run_with_the_samples_name(call, tmp_path):
     broken = random_model(max_position_embeddings=LENGTH)
     with torch.no_grad():
@@ -358,16 +325,6 @@ def test_longbench_e_on_generated_samples_says_so_and_takes_another_margin(call,
         room = LENGTH - 100
         prompt = prompt if len(prompt) <= room else prompt[: room // 2] + prompt[-(room // 2) :]
         assert value["prediction"] == continuation(reference, prompt, 5)
-
-
-def test_open_llm_on_generated_documents_says_so(call, measure, model, tmp_path):
-    data = tmp_path / "data"
-    assert call("tools.tiny.miniature.write", "--model", model, "--output", data, "--samples", "1", "--documents", "3")[0] == 0
-    record = measure("open_llm", "--data", data / "open_llm")
-    assert record["benchmark"] == "Open LLM miniature"
-    assert {task: cell["n"] for task, cell in record["scores"].items() if task != "average"} == dict.fromkeys(
-        open_llm.TASKS, 3
-    )
 
 
 def test_a_text_that_the_checkpoint_was_trained_on_is_refused(call, model, tmp_path):

@@ -13,7 +13,8 @@ import pytest
 from core import files, rope
 from core.rope import RopeGeometry, scale
 from experiments import base_models, suites
-from experiments.kit import experiment, records
+from experiments.base_models.model import Model
+from experiments.kit import records
 from experiments.suites import measure
 from experiments.suites.commands import BENCHMARK, BOOKS, CORPUS, GENERATED, Suite, merged, step
 from tests.models import checkpoint
@@ -26,7 +27,7 @@ def suite_of(name, tmp_path, **given):
 
 
 def of_own(tmp_path, factors=(2,), context_length=1024, **given):
-    model = Scale("mine", "mine", RopeGeometry(64, 1e4, context_length), factors=factors)
+    model = Model("mine", "mine", RopeGeometry(64, 1e4, context_length), factors=factors)
     return Suite("mine", model, tmp_path, tmp_path / "results", path="/mine", **given)
 
 
@@ -42,78 +43,12 @@ def tuned(found):
     return [line for line in lines(found) if line.startswith("experiments.finetune")]
 
 
-def test_a_step_states_its_options_as_the_command_line_takes_them(tmp_path):
-    known = experiment.parser("", "perplexity")
-    known.add_argument("--lengths", type=int, nargs="+")
-    known.add_argument("--stride", type=int, nargs="+", default=[256])
-    known.add_argument("--tokens", type=int)
-    known.add_argument("--by-position", action="store_true")
-    one = step("perplexity", lengths=(64, 128), by_position=True, tokens=9, quick={"tokens": 4, "stride": [2]})
-
-    def read(**given):
-        (command,) = suite_of("tiny", tmp_path, **given).once(one).commands
-        found = vars(known.parse_args(command[1:]))
-        return [found[name] for name in ("lengths", "by_position", "tokens", "stride")]
-
-    assert read() == [[64, 128], True, 9, [256]]
-    assert read(quick=True) == [[64, 128], True, 4, [2]]  # as in full, but for what is stated to differ
-
-
-def test_steps_read_what_the_call_names(tmp_path):
-    """Texts, a benchmark's items and a corpus: those that are given, and without them what the suite says."""
-    tune = step("finetune", reads=CORPUS, quick={"steps": 2})
-    steps = [step("loss_by_position", reads=BOOKS, books=2), step("open_llm", reads=BENCHMARK), step("ruler")]
-    steps += [step("longbench_e", reads=GENERATED), step("passkey", quick=None)]
-
-    def found(path=None, **given):
-        suite = suite_of("tiny", tmp_path, path=path, **given)
-        own = {command[0]: command for command in suite.fine_tuned(tune, ("pi", {}), 2, 0, steps).commands}
-        words = {name.removeprefix("experiments."): command[1:-2] for name, command in own.items()}
-        skip = {"finetune": words["finetune"].index("--output") + 2}
-        return {name: rest[skip.get(name, 2) :] for name, rest in words.items()}
-
-    always = {"open_llm": [], "ruler": [], "longbench_e": ["--data", str(tmp_path / "miniature" / "longbench_e")]}
-    assert found() == {"finetune": [], "loss_by_position": ["--books", "2"], "passkey": [], **always}
-    assert found(quick=True) == {"finetune": ["--steps", "2"], "loss_by_position": ["--books", "1"], **always}
-    books = (Path("a.txt"), Path("b.txt"))
-    assert found(books=books)["loss_by_position"] == ["--text", "a.txt", "b.txt"]
-    assert found(books=books, quick=True)["loss_by_position"] == ["--text", "a.txt"]
-    assert found(corpus="texts")["finetune"] == ["--data", "texts"]
-    assert "open_llm" not in found(path="/mine")  # of one's own model, only where its items are given
-    (tmp_path / "items" / "open_llm").mkdir(parents=True)
-    for path in (None, "/mine"):
-        given = found(path, benchmarks=tmp_path / "items")
-        assert given["open_llm"] == ["--data", str(tmp_path / "items" / "open_llm")]
-    assert found(experiments=["ruler"]) == {"finetune": [], "ruler": []}
-
-
-def test_every_method_and_factor_is_trained_once_per_seed(tmp_path):
-    found = tuned(chains(suite_of("tiny", tmp_path), "trained"))
-    assert len(set(found)) == len(found)
-    for method, settings in (("pi", 1), ("yarn", 1), ("clex", 1), ("dprope", 2)):
-        for factor in (2, 4):
-            for seed in range(3):
-                of_method = [line for line in found if f"--method {method} --factor {factor} " in line]
-                assert sum(f"--seed {seed} " in line for line in of_method) == settings
-    assert all("--seed 0 " in line for line in tuned(chains(suite_of("tiny", tmp_path, quick=True))))
-
-
 def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(tmp_path, monkeypatch):
     before = {chain.name for chain in chains(suite_of("tiny", tmp_path), "untrained")}
     monkeypatch.setattr(rope, "METHODS", dict(rope.METHODS))
     rope.register("new")(lambda geometry, factor: None)
     rope.register("learned", start=lambda *_: None)(lambda geometry, factor: None)
     assert {chain.name for chain in chains(suite_of("tiny", tmp_path), "untrained")} == before | {"new_s=2", "new_s=4"}
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_times_are_taken_last_and_of_clex_as_it_was_trained(tmp_path, name):
-    suite = suite_of(name, tmp_path)
-    ((command,),) = [chain.commands for chain in measure.alone(suites.find(name), suite, "after")]
-    given = vars(experiment.parser("", "time_cost").parse_known_args(command[1:])[0])
-    assert given["method"] == ["pi", "yarn", "dprope", "clex"] and given["factor"] == 2
-    assert any(f"--output {given['weights']} " in line for line in tuned(chains(suite)))
-    assert "clex_s=2_" in given["weights"]
 
 
 def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
@@ -147,24 +82,6 @@ def test_the_ablations_are_parts_of_the_suite_and_scripts_of_their_own(call, tmp
         for value in values:
             assert sum(f"--{option} {value} " in line for line in trained) == 1
         assert not any("time_cost" in line for line in out.splitlines())
-
-
-def test_nothing_is_trained_that_nothing_is_measured_of_and_one_method_is_measured_alone(tmp_path):
-    assert [chain.name for chain in chains(suite_of("tiny", tmp_path, experiments=["disturbance"]))] == ["disturbance"]
-    found = lines(chains(suite_of("tiny", tmp_path, methods=["yarn"])))
-    assert found and all("yarn" in line and "dprope" not in line for line in found)
-
-
-def test_the_paper_trained_n_hat(tmp_path):
-    """LLaMA2: DPRoPE is fine-tuned at n̂ alone, t = 0 measured without; b is varied at that n̂."""
-    suite = suite_of("llama2-13b", tmp_path)
-    assert [chain.name for chain in chains(suite, "trained")] == [
-        f"{name}_s={factor}_seed=0"
-        for factor, n_hat in ((2, 80), (4, 64))
-        for name in ("pi", "yarn", f"dprope_n-hat={n_hat}", "clex")
-    ]
-    assert {"dprope_s=2", "dprope_n-hat=80_s=2"} < {chain.name for chain in chains(suite, "untrained")}
-    assert sum("--n-hat 80 --intervals" in line for line in tuned(chains(suite, "ablation_intervals"))) == 3
 
 
 def test_without_the_folder_of_what_is_beyond_the_paper_its_part_is_measured(tmp_path, monkeypatch):
@@ -244,19 +161,6 @@ def test_a_listed_command_can_be_given_to_a_shell(call, tmp_path):
     assert scored and all(str(book) in shlex.split(line) for line in scored)
 
 
-def test_sizes_follow_a_model_of_ones_own(tmp_path):
-    for context_length, factors in ((256, (2,)), (8192, (2, 4))):
-        suite = of_own(tmp_path, factors, context_length)
-        options = {one.experiment: one.options for one in suites.find(suites.OWN)[0].evaluations(suite)}
-        longest = context_length * max(factors)
-        for name in ("perplexity", "ruler"):
-            assert options[name]["lengths"] == (context_length, *(context_length * factor for factor in factors))
-        assert max(options["passkey"]["lengths"]) == 1.25 * longest
-        assert options["perplexity"]["tokens"] > longest
-        assert options["perplexity"]["stride"] <= context_length
-        assert not tuned(chains(suite))
-
-
 def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_path, monkeypatch):
     """A real run on a random Llama with L = 256, given by a relative path; a second call finds all done."""
     checkpoint(tmp_path / "mine", max_position_embeddings=256)
@@ -273,7 +177,7 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
     folder = tmp_path / "out" / "results" / "mine"
     facts = json.loads((folder / "model.json").read_text())
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256} and facts["factors"] == [2]
-    compared = Scale("", "", RopeGeometry(16, 1e4, 256)).comparison(2)
+    compared = Model("", "", RopeGeometry(16, 1e4, 256)).comparison(2)
     settings = [records.run_name(method, 2, options) for method, options in compared]
     for experiment, file in (("loss_by_position", "_books=1"), ("perplexity", "")):
         assert {path.stem for path in (folder / experiment).iterdir()} == {setting + file for setting in settings}

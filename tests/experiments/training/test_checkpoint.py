@@ -13,7 +13,7 @@ from experiments.training import checkpoint
 from experiments.training.trainer import Trainer
 
 RUN = {"method": "pi", "seed": 0, "processes": 1}
-PATTERNS = "core/**/*.py", "experiments/lab/training/*"
+PATTERNS = "core/**/*.py", "experiments/training/*"
 STATE = "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "model.safetensors"
 
 
