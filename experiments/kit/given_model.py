@@ -14,20 +14,18 @@ from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments import base_models
 from experiments.base_models.model import Model
-from experiments.kit import records
+from experiments.kit import command_line, records
 
 DEFAULT = "tiny"  # of every script
 
 
-def add_argument(to: argparse.ArgumentParser) -> None:
+def add_argument(to: argparse.ArgumentParser, required: bool = False) -> None:
     """Add --model."""
-    to.add_argument(
-        "--model",
-        default=DEFAULT,
-        metavar="NAME",
-        help=f"a base model: {', '.join(base_models.MODELS)}; or a checkpoint's directory, or a name on the hub "
-        f"(default {DEFAULT})",
-    )
+    kinds = f"a base model: {', '.join(base_models.MODELS)}; or a checkpoint's directory, or a name on the hub"
+    if required:
+        to.add_argument("--model", required=True, metavar="NAME", help=kinds)
+    else:
+        command_line.option(to, "--model", str, "NAME", kinds, DEFAULT)
 
 
 class GivenModel:

@@ -26,6 +26,7 @@ from transformers import LlamaConfig, PreTrainedTokenizerFast, TrainerCallback, 
 from core import files
 from core.errors import InputError
 from experiments.kit import command_line, journal, records
+from experiments.kit.command_line import option
 from experiments.training import checkpoint, launch
 from tools.tiny import corpus, curriculum, network, tokenizer
 from tools.tiny.miniature import Setting
@@ -119,37 +120,18 @@ def _save(model: network.Weighted, tokens: PreTrainedTokenizerFast, directory: P
 
 def _arguments():
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.pretrain")
-    parser.add_argument(
-        "--model", default="tiny", help=f"train by the recipe of this model: {', '.join(RECIPES)} (default tiny)"
-    )
-    parser.add_argument(
-        "--data", type=command_line.existing_directory, metavar="DIR", help="train on the parquet or .txt files in DIR"
-    )
-    parser.add_argument(
-        "--hub", type=command_line.none_or_more, default=0, metavar="N", help="without --data: train on N books of PG19"
-    )
-    parser.add_argument(
-        "--unseen",
-        type=command_line.existing_file,
-        nargs="+",
-        metavar="FILE",
-        help="leave out books that share text with these",
-    )
-    parser.add_argument(
-        "--output", type=command_line.directory, metavar="DIR", help="where the model goes (default models/MODEL)"
-    )
-    parser.add_argument(
-        "--work", type=command_line.directory, metavar="DIR", help="where checkpoints go (default runs/MODEL/pretrain)"
-    )
-    parser.add_argument("--seed", type=command_line.seed, default=0, help="seed of weights and batches (default 0)")
-    parser.add_argument(
-        "--threads",
-        type=command_line.count,
-        help="threads of each process (default: one, if there are several processes)",
-    )
-    parser.add_argument(
-        "--export", action="store_true", help="only write the last checkpoint's weights to --output, without training"
-    )
+    option(parser, "--model", str, "NAME", f"train by the recipe of this model: {', '.join(RECIPES)}", "tiny")
+    option(parser, "--data", command_line.existing_directory, "DIR", "train on the parquet or .txt files in DIR")
+    option(parser, "--hub", command_line.none_or_more, "N", "without --data: train on N books of PG19", 0)
+    unseen = "leave out books that share text with these"
+    option(parser, "--unseen", command_line.existing_file, "FILE", unseen, several=True)
+    option(parser, "--output", command_line.directory, "DIR", "where the model goes (default models/MODEL)")
+    option(parser, "--work", command_line.directory, "DIR", "where checkpoints go (default runs/MODEL/pretrain)")
+    option(parser, "--seed", command_line.seed, "N", "seed of weights and batches", 0)
+    threads = "threads of each process (default: one, if there are several processes)"
+    option(parser, "--threads", command_line.count, "N", threads)
+    export = "only write the last checkpoint's weights to --output, without training"
+    parser.add_argument("--export", action="store_true", help=export)
     arguments = parser.parse_args()
     if arguments.model not in RECIPES:
         raise InputError(f"there is no recipe for a model {arguments.model!r}; choose one of {', '.join(RECIPES)}.")

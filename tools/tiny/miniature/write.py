@@ -21,6 +21,7 @@ from core import files
 from core.errors import InputError
 from eval import longbench
 from experiments.kit import command_line, given_model, load_model, records, texts
+from experiments.kit.command_line import option
 from experiments.training.packing import fingerprint
 from tools.tiny.miniature import Setting
 from tools.tiny.miniature import longbench as small_longbench
@@ -40,24 +41,10 @@ SPLITS = {
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.miniature.write")
     given_model.add_argument(parser)
-    parser.add_argument(
-        "--output", type=command_line.directory, required=True, metavar="DIR", help="the directory to write"
-    )
-    parser.add_argument(
-        "--samples",
-        type=command_line.count,
-        default=4,
-        metavar="N",
-        help="samples per LongBench-E task and bucket (default 4)",
-    )
-    parser.add_argument(
-        "--documents",
-        type=command_line.count,
-        default=100,
-        metavar="N",
-        help="documents per Open LLM benchmark (default 100)",
-    )
-    parser.add_argument("--seed", type=command_line.seed, default=0, help="seed of the samples (default 0)")
+    parser.add_argument("--output", type=command_line.directory, required=True, metavar="DIR", help="where to write")
+    option(parser, "--samples", command_line.count, "N", "samples per LongBench-E task and bucket", 4)
+    option(parser, "--documents", command_line.count, "N", "documents per Open LLM benchmark", 100)
+    option(parser, "--seed", command_line.seed, "N", "seed of the samples", 0)
     arguments = parser.parse_args()
 
     name = arguments.model

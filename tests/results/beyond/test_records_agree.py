@@ -1,0 +1,67 @@
+"""Losses by position are those of their blocks; what was measured again gave the same."""
+
+import json
+
+import numpy as np
+import pytest
+
+from analysis import results
+from experiments.kit.records import RESULTS
+
+REPEATS = RESULTS / "smollm2" / "beyond" / "repeats"
+
+
+@pytest.mark.parametrize("model", ["tiny", "smollm2"])
+def test_losses_by_range_are_those_of_their_blocks(model):
+    for record in results.Results.of(model).records("loss_by_position"):
+        blocks = np.array(list(record["blocks"].values()))
+        for span in (*record["ranges"], *record["buckets"]):
+            scored = blocks[:, span["start"] // record["block"] : span["end"] // record["block"]]
+            assert span["mean"] == pytest.approx(scored.mean(), abs=1e-6) and span["n"] == scored.size
+
+
+def test_an_export_loaded_in_a_fresh_process_has_the_losses_of_the_model_in_memory():
+    file = RESULTS / "smollm2" / "beyond" / "served" / "dprope_s=2_transformers.json"
+    assert json.loads(file.read_text())["scores"]["apart_from"]["transformers"]["largest"] < 1e-4
+
+
+REPEATED = sorted(REPEATS.glob("*_run/finetune/*.json"))
+
+
+@pytest.mark.parametrize("file", REPEATED, ids=lambda file: "/".join(file.parts[-3:]))
+def test_a_fine_tune_that_is_run_again_has_the_same_losses(file):
+    """But for a learned method's, whose frequencies make of a rounding a difference from the second step on."""
+    again = json.loads(file.read_text())
+    first = json.loads((RESULTS / "smollm2" / "finetune" / file.name).read_text())
+    change = np.abs(np.array(again["losses"]) / first["losses"] - 1)
+    assert again["data_sha256"] == first["data_sha256"]
+    if again["method"] == "clex":
+        assert change[0] == 0 < change[1] and change.max() < 0.02
+    else:
+        assert change.max() < 1e-6
+
+
+def test_whole_books_were_scored_by_the_models_of_the_third_run():
+    """It gave the second's weights again, but for CLEX's."""
+    folder = RESULTS / "smollm2"
+    learned = {}
+    for file in sorted((folder / "perplexity").glob("*_seed=0_whole.json")):
+        whole = json.loads(file.read_text())
+        second = json.loads((folder / "ruler" / file.name.replace("_whole", "")).read_text())
+        learned[whole["method"]] = whole["model"]["sha256"] != second["model"]["sha256"]
+        if learned[whole["method"]]:
+            third = json.loads(
+                (REPEATS / "third_run" / "loss_by_position" / file.name.replace("whole", "books=3")).read_text()
+            )
+            assert third["model"]["sha256"] == whole["model"]["sha256"]
+    assert {method for method, other in learned.items() if other} == {"clex"} and len(learned) > 3
+
+
+@pytest.mark.parametrize("run", ["first_run", "third_run"])
+def test_a_learned_method_that_is_trained_again_finds_the_same_passkeys(run):
+    name = "clex_s=2_seed=0.json"
+    own, other = (
+        json.loads((folder / "passkey" / name).read_text())["scores"]["by_depth"]
+        for folder in (RESULTS / "smollm2", REPEATS / run)
+    )
+    assert [row["mean"] for row in own] == [row["mean"] for row in other]
