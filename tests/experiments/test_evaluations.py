@@ -57,7 +57,7 @@ def continuation(reference, prompt, count):
     return byte_tokenizer().decode(made, skip_special_tokens=True)
 
 
-@pytest.mark.parametrize(("given", "stated"), [(["100"], 100), (["100", "100"], 100), (["80", "160"], [80, 160])])
+@pytest.mark.parametrize(("given", "stated"), [(["100"], 100), (["80", "160"], [80, 160])])
 def test_perplexity(measure, tmp_path, given, stated):
     text = "".join(np.random.default_rng(0).choice(list("abcdefgh "), 900))
     (tmp_path / "book.txt").write_text(text)
@@ -108,20 +108,14 @@ def test_perplexity_by_position_of_every_window(measure, monkeypatch, tmp_path):
         assert means == pytest.approx([float(part.mean()) for part in losses.split(100)], abs=1e-5)
 
 
-def test_perplexity_by_two_processes_reads_no_window_twice(measure, monkeypatch, tmp_path):
-    given = []
-    original = experiment.measure
-
-    def spy(run, file, keys, evaluate, together):
-        given.append((keys, together))
-        return original(run, file, keys, evaluate, together=together)
-
-    monkeypatch.setattr(experiment, "measure", spy)
+def test_perplexity_by_two_processes_reads_no_window_twice(monkeypatch, tmp_path, model):
     (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 900)))
-    options = ["--lengths", "256", "512", "--stride", "128", "256", "--text", tmp_path / "book.txt"]
-    measure("perplexity", "--method", "pi", *options)
-    ((keys, together),) = given
-    shares = experiment.divided(keys, together, 2)
+    line = ["--model", model, "--lengths", "256", "512", "--stride", "128", "256", "--text", tmp_path / "book.txt"]
+    monkeypatch.setattr("sys.argv", ["perplexity", *map(str, line)])
+    scored = perplexity.Perplexity(perplexity.Perplexity.parse())
+    assert scored.data()
+    keys = list(scored.content)
+    shares = experiment.divided(keys, scored.together, 2)
     assert sorted(shares[0] + shares[1]) == sorted(keys)
     begins = [{key.rsplit("/", 1)[1] for key in share} for share in shares]
     assert not begins[0] & begins[1]
@@ -134,20 +128,8 @@ def test_perplexity_of_clex_reads_each_window_at_the_scale_of_its_length(call, t
     base = checkpoint(tmp_path / "base", max_position_embeddings=16)
     weights = clex.save(clex_model(max_position_embeddings=16), tmp_path / "weights").parent
     (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 90)))
-    command = [
-        "perplexity",
-        "--model",
-        base,
-        "--method",
-        "clex",
-        "--factor",
-        "4",
-        "--weights",
-        weights,
-        "--stride",
-        "8",
-    ]
-    command += ["--text", tmp_path / "book.txt", "--lengths"]
+    command = ["perplexity", "--model", base, "--method", "clex", "--factor", "4", "--weights", weights]
+    command += ["--stride", "8", "--text", tmp_path / "book.txt", "--lengths"]
     scores = {}
     for lengths in (("16", "48"), ("16",), ("48",)):  # the short windows alone, and where they begin longer ones
         assert call(*command, *lengths, "--results", tmp_path / "-".join(lengths))[0] == 0
@@ -332,18 +314,10 @@ def test_a_text_that_the_checkpoint_was_trained_on_is_refused(call, model, tmp_p
     shutil.copytree(model, tuned)
     (tmp_path / "book.txt").write_text("abcdefg" * 100)
     seen = {"title": "A Book", "sha256": texts.files([tmp_path / "book.txt"])[0].sha256}
-    facts = {
-        "scale": "toy",
-        "method": "pi",
-        "factor": 2,
-        "options": {},
-        "identity": "x",
-        "seed": 0,
-        "steps": 1,
-        "model": {},
-    }
+    facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 0, "steps": 1}
+    facts["model"] = {"sha256": {}}
     (tuned / "training.json").write_text(json.dumps(facts | {"length": 64, "data_facts": {"books": [seen]}}))
-    command = ["--model", tuned, "--lengths", "256", "--text", tmp_path / "book.txt", "--results", tmp_path / "results"]
+    command = ["--model", tuned, "--lengths", "256", "--stride", "64", "--text", tmp_path / "book.txt", "--results", tmp_path / "results"]
     status, _, err = call("perplexity", *command)
     assert status == 2 and "was trained on 'A Book'; score another text" in err
     assert not (tmp_path / "results").exists()
