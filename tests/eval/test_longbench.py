@@ -264,24 +264,6 @@ def test_load_a_directory(tmp_path):
     assert load("passage_count", tmp_path) == [{**SAMPLE, "answers": ["13"]}]
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([SAMPLE, "{\n"], "qasper.jsonl, line 2 is not JSON"),
-        ([SAMPLE, "[1]\n"], "qasper.jsonl, line 2 is not a JSON object"),
-        ([{k: v for k, v in SAMPLE.items() if k != "answers"}], "qasper.jsonl, line 1 has no 'answers'"),
-        (["\n", {**SAMPLE, "length": "3"}], "qasper.jsonl, line 2 has a 'length' of type str"),
-        ([{**SAMPLE, "answers": "x"}], "'answers' of type str"),
-        ([{**SAMPLE, "answers": []}], "has no answers"),
-        ([], "there are no samples of qasper"),
-    ],
-)
-def test_load_names_what_is_wrong(tmp_path, rows, message):
-    write(tmp_path / "qasper.jsonl", *rows)
-    with pytest.raises(InputError, match=message):
-        load("qasper", tmp_path)
-
-
 def test_load_without_directory_or_file(tmp_path):
     with pytest.raises(InputError, match="no directory"):
         load("trec", tmp_path / "nowhere")

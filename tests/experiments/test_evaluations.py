@@ -317,7 +317,18 @@ def test_a_text_that_the_checkpoint_was_trained_on_is_refused(call, model, tmp_p
     facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 0, "steps": 1}
     facts["model"] = {"sha256": {}}
     (tuned / "training.json").write_text(json.dumps(facts | {"length": 64, "data_facts": {"books": [seen]}}))
-    command = ["--model", tuned, "--lengths", "256", "--stride", "64", "--text", tmp_path / "book.txt", "--results", tmp_path / "results"]
+    command = [
+        "--model",
+        tuned,
+        "--lengths",
+        "256",
+        "--stride",
+        "64",
+        "--text",
+        tmp_path / "book.txt",
+        "--results",
+        tmp_path / "results",
+    ]
     status, _, err = call("perplexity", *command)
     assert status == 2 and "was trained on 'A Book'; score another text" in err
     assert not (tmp_path / "results").exists()

@@ -84,7 +84,7 @@ def free_port():
 
 def test_zero3_goes_on_after_a_kill_to_the_same_losses(tmp_path, monkeypatch):
     """As torchrun starts it, but forked."""
-    import deepspeed  # noqa: F401 (once, rather than in every fork)
+    import deepspeed.runtime.zero.muon.muon_optimizer  # noqa: F401 (once, rather than in every fork)
 
     statuses = []
 

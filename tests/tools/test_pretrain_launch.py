@@ -14,7 +14,12 @@ def test_how_many_processes(call, tmp_path, monkeypatch, gpus, cores, processes)
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     monkeypatch.setattr(launch, "start", lambda *wanted: asked.append(wanted))
     monkeypatch.setattr(pretrain, "_train", lambda *_: None)
-    assert call("tools.tiny.pretrain", "--model", "smoke", "--output", tmp_path / "out", "--work", tmp_path / "work")[0] == 0
+    assert (
+        call("tools.tiny.pretrain", "--model", "smoke", "--output", tmp_path / "out", "--work", tmp_path / "work")[0]
+        == 0
+    )
     assert asked == [(pretrain.PROGRAM, processes)]
-    call("tools.tiny.pretrain", "--model", "smoke", "--output", tmp_path / "out", "--work", tmp_path / "work", "--export")
+    call(
+        "tools.tiny.pretrain", "--model", "smoke", "--output", tmp_path / "out", "--work", tmp_path / "work", "--export"
+    )
     assert len(asked) == 1  # an export is one process's

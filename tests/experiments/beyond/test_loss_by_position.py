@@ -14,8 +14,8 @@ from core.extend import export, extend
 from core.rope import RopeGeometry
 from eval.position_loss import position_losses
 from experiments import base_models
-from experiments.beyond import blocks, loss_by_position
 from experiments.base_models.model import Model
+from experiments.beyond import blocks, loss_by_position
 from experiments.kit.records import run_name
 from tests import processes
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -36,7 +36,9 @@ def toy(tmp_path, monkeypatch):
 
 
 def records(results, model="toy"):
-    return {file.stem: json.loads(file.read_text()) for file in (results / model / "beyond" / "loss_by_position").iterdir()}
+    return {
+        file.stem: json.loads(file.read_text()) for file in (results / model / "beyond" / "loss_by_position").iterdir()
+    }
 
 
 def plain(model, book):

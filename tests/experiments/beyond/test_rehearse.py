@@ -1,4 +1,4 @@
-"""A rehearsal: a model of the base model's layout that is made on the spot, the suite's own steps, a kill and going on."""
+"""A rehearsal: a model of the same layout that is made on the spot, the suite's own steps, a kill and going on."""
 
 import dataclasses
 import os
