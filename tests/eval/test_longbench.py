@@ -54,24 +54,6 @@ def test_prompts_are_official_to_the_byte():
     assert hashlib.sha256(templates.encode()).hexdigest() == digest
 
 
-@pytest.mark.parametrize(
-    ("task", "ending"),
-    [
-        ("trec", "It {is} so.\nWhy?"),
-        ("triviaqa", "It {is} so.\n\nWhy?"),
-        ("samsum", "It {is} so.\n\nWhy?"),
-        ("passage_count", ": "),
-        ("passage_retrieval_en", ": "),
-        ("lcc", "It {is} so.Next line of code:\n"),
-        ("repobench-p", "It {is} so.Why?Next line of code:\n"),
-        ("qasper", "Question: Why?\n\nAnswer:"),
-    ],
-)
-def test_white_space_and_braces_of_prompts(task, ending):
-    assert prompt(task, SAMPLE).endswith(ending)
-    assert prompt(task, SAMPLE).count("It {is} so.") == 1
-
-
 def test_another_lm_eval_is_refused(monkeypatch, tmp_path, fresh_templates):
     files = tmp_path / "tasks" / "longbench"
     files.mkdir(parents=True)
@@ -384,21 +366,3 @@ def test_what_has_no_samples_is_left_out():
     assert aggregate([]) == {"tasks": {}, "buckets": {}, "averages": {}}
     with pytest.raises(InputError, match="unknown LongBench-E task"):
         aggregate(rows("musique", 1, 1))
-
-
-def test_intervals_are_the_normal_ones_of_large_samples():
-    rng = np.random.default_rng(0)
-    samples = {
-        (task, length): rng.beta(2, 3, n) for task, n in (("lcc", 300), ("trec", 150)) for length in (1, 4000, 8000)
-    }
-    table = aggregate(row for (task, length), x in samples.items() for row in rows(task, length, *x))
-    errors = {}
-    for length in (1, 4000, 8000):
-        groups = [samples[task, length] for task in ("lcc", "trec")]
-        errors[length] = 100 * np.sqrt(sum(x.var() / len(x) for x in groups)) / 2
-        found = table["buckets"][bucket(length)]
-        assert (found["high"] - found["low"]) / 2 == pytest.approx(1.96 * errors[length], rel=0.1)
-    average = table["averages"]["Avg."]
-    error = np.sqrt(sum(x**2 for x in errors.values())) / 3
-    assert (average["high"] - average["low"]) / 2 == pytest.approx(1.96 * error, rel=0.1)
-    assert aggregate(row for (task, length), x in samples.items() for row in rows(task, length, *x)) == table  # seeded

@@ -264,38 +264,6 @@ def named(error) -> int:
     return int(re.search(r"(\d+) are enough", str(error.value))[1])
 
 
-def test_unusable_requests(tokenizer, tmp_path):
-    with pytest.raises(InputError, match="unknown RULER task 'niah'; choose from niah_single_1"):
-        samples("niah", 4096, tokenizer, 1)
-    with pytest.raises(InputError, match="unknown RULER task"):
-        score("niah", "", ["1"])
-    with pytest.raises(InputError, match="at least 1"):
-        samples("vt", 4096, tokenizer, 0)
-    with pytest.raises(InputError, match="qa_1 has 5928 questions"):
-        samples("qa_1", 4096, tokenizer, 5929)
-    with pytest.raises(InputError, match="no tokenizer at"):
-        samples("vt", 4096, tmp_path / "nowhere", 1)
-
-
-def test_a_missing_package_is_named(tokenizer, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "wonderwords", None)
-        with pytest.raises(InputError, match=r"not installed \(wonderwords\); run `make env`"):
-            samples("niah_single_1", 1024, tokenizer, 1)
-        with pytest.raises(InputError, match="wonderwords"):
-            samples("cwe", 2048, tokenizer, 1)
-    with monkeypatch.context() as patch:
-        import nltk
-
-        patch.setattr(scripts.importlib.util, "find_spec", lambda name: None)
-        patch.setattr(nltk.data, "path", [])
-        with pytest.raises(InputError, match="llama-index-core, for NLTK's punkt_tab"):
-            samples("niah_single_1", 1024, tokenizer, 1)
-    monkeypatch.setitem(sys.modules, "long_context_eval.data.synthetic.constants", None)
-    with pytest.raises(InputError, match="nvidia-long-context-eval"):
-        samples("vt", 1024, tokenizer, 1)
-
-
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
 @pytest.mark.parametrize("task", ["niah_single_1", "fwe"])
 def test_interrupts_and_tokenizer_failures_are_not_swallowed(task, failure, tokenizer):
@@ -375,22 +343,6 @@ def width(interval, n=None):
         return interval["high"] - interval["low"]
     p, z = interval["mean"] / 100, 1.959963984540054
     return 100 * 2 * z * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5 / (1 + z**2 / n)
-
-
-def test_aggregate_by_thousands_of_samples_is_the_standard_error():
-    """Two independent tasks of zeros and ones with rates that are alike: then Wilson's interval is exact."""
-    rng = np.random.default_rng(1)
-    values = {"vt": rng.random(2000) < 0.4, "qa_1": rng.random(2000) < 0.4}
-    rows = [
-        {"task": task, "length": 512, "index": i, "score": float(x)}
-        for task, xs in values.items()
-        for i, x in enumerate(xs)
-    ]
-    interval = aggregate(rows)["lengths"]["512"]
-    error = 100 * np.sqrt(sum(x.var() / 2000 for x in values.values())) / 2
-    assert width(interval) / (2 * 1.96) == pytest.approx(error, rel=0.01)
-    rng.shuffle(rows)  # samples may finish in any order
-    assert aggregate(rows)["lengths"]["512"] == interval
 
 
 def test_aggregate_refuses():

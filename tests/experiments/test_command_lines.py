@@ -84,14 +84,6 @@ def edited(model, directory, **changes):
 
 BAD = {
     "a model without RoPE": (["--model", "{gpt2}"], "has no RoPE parameters"),
-    "an unknown method": (["--model", "{model}", "--method", "linear"], "unknown method 'linear'; choose one of"),
-    "a factor of 1": (["--model", "{model}", "--factor", "1"], "give a number above 1"),
-    "a negative factor": (["--model", "{model}", "--factor", "-2"], "--factor"),
-    "an odd n-hat": (["--model", "{model}", "--n-hat", "7"], "even number from 0 to 16"),
-    "n-hat out of range": (["--model", "{model}", "--n-hat", "18"], "even number from 0 to 16"),
-    "n-hat and threshold": (["--model", "{model}", "--n-hat", "8", "--threshold", "0.1"], "choose one"),
-    "one interval": (["--model", "{model}", "--intervals", "1"], "b ≥ 2"),
-    "an unknown convention": (["--model", "{model}", "--convention", "kl"], "released, equation"),
     "an option of another method": (["--model", "{model}", "--method", "pi", "--n-hat", "8"], "no option 'n_hat'"),
     "clex untrained": (["--model", "{model}", "--method", "clex"], "experiments.finetune --method clex"),
     "clex weights that are not there": (

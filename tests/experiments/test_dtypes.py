@@ -5,9 +5,7 @@ import sys
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
 
-from experiments import base_models
 from experiments.kit import load_model, processes
 from experiments.passkey import Passkey
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -73,17 +71,3 @@ def test_on_a_gpu_a_fine_tune_is_evaluated_as_its_base_model_is(on_gpu, tmp_path
         folder = checkpoint(tmp_path / scale)  # in float32
         (folder / "training.json").write_text(json.dumps(TRAINED | {"scale": scale}))
         assert asked("--model", folder) == expected
-
-
-def test_generate_takes_a_dtype(stating, call, monkeypatch):
-    loaded, load = [], AutoModelForCausalLM.from_pretrained
-    monkeypatch.setattr(
-        AutoModelForCausalLM, "from_pretrained", lambda *a, **named: loaded.append(named["dtype"]) or load(*a, **named)
-    )
-    command = ["generate", "--model", stating / "bfloat16", "--prompt", "a", "--tokens", "1"]
-    assert call(*command)[0] == call(*command, "--dtype", "float16")[0] == 0
-    assert loaded == [torch.float32, torch.float16]
-
-
-def test_each_base_model_names_a_dtype_that_a_model_can_have():
-    assert {preset.gpu_dtype for preset in base_models.MODELS.values()} <= {None, *load_model.HALF}

@@ -103,8 +103,8 @@ def test_commands_that_end_together_are_told_apart(tmp_path, monkeypatch):
         return read(pipe)
 
     monkeypatch.setattr(forkserver, "read_signed", slowly)
-    monkeypatch.setattr(pool, "LIBRARIES", ("experiments.passkey",))
-    chains = [Chain(name, [["experiments.passkey", "--help"]] * 4) for name in "abc"]
+    monkeypatch.setattr(pool, "LIBRARIES", ("experiments.training.launch",))
+    chains = [Chain(name, [command(tmp_path, name)] * 3) for name in "abc"]
     pool.run(chains, pool.Machine((), 3), tmp_path / "logs")
 
 

@@ -13,7 +13,7 @@ import pytest
 from experiments.kit import command_line, load_model
 from experiments.kit.records import ROOT
 from tests import processes
-from tools.bench.gpu import attention, kit, zero3
+from tools.bench.gpu import kit, zero3
 
 
 @pytest.fixture
@@ -44,20 +44,6 @@ def test_loss(ran):
         assert float(found[f"loss and its gradients, {tokens} tokens", "chunked"][0]) > 0
 
 
-def test_attention(ran):
-    found = ran("attention")
-    assert float(found["training step, 4 layers, 64 tokens", "sdpa"][0]) > 0
-    assert len(found["training step, 4 layers, 128 tokens", "flash_attention_2"]) == 1  # says that it is not there
-
-
-def test_the_peak_of_a_gpu_is_found_by_its_name(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    known = {"NVIDIA H100 PCIe": 756e12, "NVIDIA H100 80GB HBM3": 989e12, "NVIDIA A100-SXM4-80GB": 312e12}
-    for name, peak in known.items():
-        monkeypatch.setattr("torch.cuda.get_device_name", lambda name=name: name)
-        assert attention.peak() == peak
-
-
 def test_serve(ran):
     found = ran("serve")
     assert len(found) == 4 and all(float(value) > 0 for values in found.values() for value in values)
@@ -69,12 +55,6 @@ def test_memory(ran):
     assert found["generation, answers of 7 equal after halving", "eval.generation"] == ["7"]
     assert found["log-likelihoods, halvings", "eval.log_likelihood"] == ["2"]  # 7 → 3 → 1
     assert float(found["log-likelihoods, largest difference after halving", "eval.log_likelihood"][0]) < 1e-4
-
-
-def test_dtype(ran):
-    found = ran("dtype")
-    values = [float(found[f"perplexity, {dtype}, 128 tokens", "sdpa"][1]) for dtype in ("float32", "bfloat16")]
-    assert values[0] == pytest.approx(values[1], rel=0.02)
 
 
 def free_port():
@@ -139,11 +119,3 @@ def test_the_script_runs_every_module_of_the_bench_and_refuses_what_is_none(pyth
     assert {line.split()[2] for line in given.splitlines() if line.startswith("given")} == parts
     wrong = script("lossy", python=python)
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: ") and len(wrong.stderr.splitlines()) == 1
-
-
-def test_without_a_gpu_nothing_is_measured(monkeypatch, capsys):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    monkeypatch.setattr("sys.argv", ["tools.bench.gpu.loss"])
-    with pytest.raises(SystemExit) as stopped:
-        command_line.run(importlib.import_module("tools.bench.gpu.loss").main)
-    assert stopped.value.code == 2 and capsys.readouterr().err.startswith("error: there is no GPU")

@@ -7,8 +7,6 @@ from collections import Counter
 
 import pytest
 
-from core.errors import InputError
-from eval import passkey
 from tests.models import byte_tokenizer
 from tools.tiny.miniature import GENERATORS, Setting, make, words, written
 
@@ -100,33 +98,6 @@ def test_answering_finds_the_fact():
     assert hops > 5
 
 
-def test_classification_labels_alike_what_begins_alike():
-    for sample in samples("classification"):
-        labels: dict[str, set[str]] = {}
-        for word, label in re.findall(
-            r"(?:^|\n|: )(Who|Where|How|When|Why) [^\n]*(?:\n\w+:| ->) (\w+)", sample.context
-        ):
-            labels.setdefault(word, set()).add(label)
-        assert all(len(found) == 1 for found in labels.values())
-        for turn in sample.turns:
-            word = re.search(r"Who|Where|How|When|Why", turn.question)[0]
-            assert labels[word] == {turn.answers[0]}
-
-
-@pytest.mark.parametrize("kind", ["copying", "completion"])
-def test_what_is_copied_stands_in_the_context_once(kind):
-    for sample in samples(kind):
-        for turn in sample.turns:
-            prefix = turn.question.rsplit("\n", 1)[1].rsplit("? ", 1)[-1]
-            assert sample.context.count(f"{prefix} {turn.answers[0]}") == 1
-
-
-def test_repetitions_go_on_as_the_text_did():
-    for sample in samples("repetition"):
-        begin = sample.question.removeprefix("\nAgain: ")
-        assert sample.context.endswith(f"{begin} {sample.answers[0]}") and len(sample.answers[0]) > 100
-
-
 def test_evaluation_data_never_appears_in_training():
     def drawn(split):
         rng = random.Random(split)
@@ -140,24 +111,3 @@ def test_evaluation_data_never_appears_in_training():
     for kind in words.KINDS:
         train, evaluation = (set(words.listed(kind, split)) for split in words.SPLITS)
         assert len(evaluation) >= 5 and not train & evaluation
-
-
-def test_needles_of_the_passkey_and_ruler_prompts_are_never_drawn_in_training():
-    wonderwords = pytest.importorskip("wonderwords.random_word")
-    first, second = (set(wonderwords._get_words_from_text_file(f"{kind}list.txt")) for kind in ("adjective", "noun"))
-    rng = random.Random(0)
-    for key in words.keys(rng, "train", 5000):
-        head, _, tail = key.partition("-")
-        assert not (head in first and tail in second), key
-    drawn = {words.number(rng, "train") for _ in range(20000)}
-    assert not any(len(number) in (5, 7) and number[0] != "0" for number in drawn)
-    tokenizer = byte_tokenizer()
-    grid = {passkey.sample(tokenizer, 1000, depth / 4, seed).answer for depth in range(5) for seed in range(20)}
-    assert len(grid) > 90 and not grid & drawn
-
-
-def test_a_length_that_is_too_short_is_refused():
-    with pytest.raises(InputError, match="does not fit in 10 tokens"):
-        make("recall", random.Random(0), Setting("train", byte_tokenizer(), [BOOK]), 10)
-    with pytest.raises(InputError, match="unknown kind"):
-        make("nothing", random.Random(0), Setting("train", byte_tokenizer(), [BOOK]), 100)

@@ -11,8 +11,7 @@ from transformers import DynamicCache
 from core import clex
 from core.clex import ode
 from core.errors import InputError
-from core.huggingface.embedding import rope_geometry
-from tests.core.clex.made import SHORT, L, clex_model, full_logits, rotary, tokens
+from tests.core.clex.made import L, clex_model, full_logits, rotary, tokens
 from tests.models import random_model
 
 
@@ -142,17 +141,6 @@ def test_the_losss_gradient_in_both_matrices_is_its_finite_difference():
         assert (above - below).item() == pytest.approx(0.004, rel=0.05)
 
 
-def test_training_starts_where_w_up_has_no_effect_yet_and_every_parameter_has_a_gradient():
-    model = random_model(**SHORT).train()
-    clex.install(model, rope_geometry(model), 2, max_factor=2)
-    for seed in range(6):  # t = 1 among them, for which the scale depends on nothing
-        torch.manual_seed(seed)
-        model.zero_grad()
-        model(tokens(20), labels=tokens(20)).loss.backward()
-        assert rotary(model).up.grad is not None and rotary(model).down.grad is not None
-    assert rotary(model).up.shape == (16, 8) and rotary(model).up.abs().max() <= 1 / 4
-
-
 @pytest.mark.parametrize(("length", "t"), [(1, 1), (L, 1), (L + 1, 2), (3 * L, 3), (50 * L, 16)])
 def test_in_evaluation_the_scale_follows_the_length(length, t):
     place = rotary(clex_model())
@@ -193,15 +181,6 @@ def test_step_by_step_over_a_cache_is_the_full_pass_at_every_length(architecture
             out = model(ids[:, start:end], past_key_values=cache, use_cache=True)
         cache, start = out.past_key_values, end
         assert torch.allclose(out.logits[:, -1], full_logits(model, ids[:, :end])[:, -1], atol=2e-3), end
-
-
-def test_without_turning_the_keys_it_would_not_be(monkeypatch):
-    monkeypatch.setattr("core.clex.rotary._turn_keys", lambda *_: None)
-    model, ids = clex_model(num_hidden_layers=1), tokens(L + 1)
-    with torch.inference_mode():
-        cache = model(ids[:, :L], use_cache=True).past_key_values
-        last = model(ids[:, L:], past_key_values=cache, use_cache=True).logits[:, -1]
-    assert not torch.allclose(last, full_logits(model, ids)[:, -1], atol=0.1)
 
 
 def test_the_keys_of_every_layer_are_turned_about_their_own_position():

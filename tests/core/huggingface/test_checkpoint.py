@@ -7,7 +7,6 @@ import os
 import numpy as np
 import pytest
 import torch
-import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
@@ -238,22 +237,6 @@ def test_readers_that_choose_the_attention_factor_themselves_choose_ours(tmp_pat
     assert stated["attention_factor"] == stated.get("short_mscale", recomputed) == stated.get("long_mscale", recomputed)
 
 
-@pytest.mark.parametrize("method", UNTRAINED)
-def test_no_key_makes_transformers_warn(source, tmp_path, caplog, monkeypatch, method):
-    made = extend_checkpoint(source, tmp_path / "made", method, 2)
-    monkeypatch.setattr(transformers.logging.get_logger("transformers"), "propagate", True)
-    before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_warning()
-    try:
-        AutoConfig.from_pretrained(made)
-    finally:
-        transformers.logging.set_verbosity(before)
-    said = [entry.message for entry in caplog.records if "rope" in entry.message]
-    scaling = read(made)["rope_scaling"] or {}
-    # Keys that other readers need, where an attention factor is not what they would compute.
-    assert not said or ("short_mscale" in scaling and all("short_mscale" in message for message in said))
-
-
 def test_extending_again_starts_from_pre_training(source, tmp_path):
     once = extend_checkpoint(source, tmp_path / "once", rope.RIVAL, 4)
     for method in UNTRAINED:
@@ -263,14 +246,6 @@ def test_extending_again_starts_from_pre_training(source, tmp_path):
         assert config_geometry(AutoConfig.from_pretrained(between)) == config_geometry(
             AutoConfig.from_pretrained(source)
         )
-
-
-def test_the_weights_of_another_extension_stay_behind(source, tmp_path):
-    (source / "clex.safetensors").write_bytes(b"")
-    (source / ".cache").mkdir()
-    (source / ".cache" / "lock").touch()
-    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
-    assert not (made / "clex.safetensors").exists() and not (made / ".cache").exists()
 
 
 @pytest.mark.parametrize("what", ["core.extend._verify", "core.huggingface.checkpoint.open"])

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from core.extend import extend
-from core.rope import METHODS, RIVAL
+from core.rope import RIVAL
 from eval.position_loss import position_losses
 from experiments.beyond import learning_loop
 from experiments.beyond.learning_loop import LEAST, PATIENCE, Learner, Learning, is_flat
@@ -196,13 +196,6 @@ def test_recomputed_activations_change_no_bit(tmp_path):
     for one in found:
         del one["seconds"]
     assert found[0] == found[1]
-
-
-def test_any_method_that_needs_no_more_is_a_start(inputs, tmp_path, call):
-    for method in (name for name, known in METHODS.items() if known.ready):
-        short = ("--from", method, "--steps", "1", "--length", 96)
-        assert call("learned", *line(inputs, tmp_path, *short))[0] == 0
-        assert record(tmp_path, f"from={method}_s=2_seed=0")["length"] == 96
 
 
 def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole, tmp_path, call):

@@ -1,14 +1,18 @@
 """What an engine answers is compared with transformers, position by position; the engine here is a stub."""
 
 import json
+import runpy
 import sys
+import types
 
 import numpy as np
 import pytest
 import torch
 
 from core import files, rope
+from experiments.beyond import served
 from experiments.beyond.served import ENGINES, describe
+from tests import processes
 from tests.core.beyond.test_gguf_file import write
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -74,15 +78,15 @@ def test_an_engine_is_compared_at_every_position_beyond_the_context(serve, tmp_p
     with torch.inference_mode():
         logits = random_model()(ids[:, :-1]).logits[0, -SCORED:]
         plain = torch.nn.functional.cross_entropy(logits, ids[0, -SCORED:], reduction="none").double().numpy()
-    served, scores = np.array([5.0] * (SCORED - 1) + [6.0]), record["scores"]
+    engines, scores = np.array([5.0] * (SCORED - 1) + [6.0]), record["scores"]
     losses = scores["losses"]
-    assert losses["engine"]["mean"] == pytest.approx(served.mean()) and losses["engine"]["n"] == SCORED
+    assert losses["engine"]["mean"] == pytest.approx(engines.mean()) and losses["engine"]["n"] == SCORED
     assert losses["unextended"]["mean"] == pytest.approx(plain.mean(), rel=1e-5)
     assert losses["transformers"]["mean"] != pytest.approx(plain.mean(), rel=1e-5)
     apart = scores["apart_from"]["unextended"]
-    assert apart["largest"] == pytest.approx(np.abs(served - plain).max(), rel=1e-4)
-    assert apart["mean"] == pytest.approx(np.abs(served - plain).mean(), rel=1e-4)
-    assert apart["of_means"] == pytest.approx(served.mean() - plain.mean(), rel=1e-4)
+    assert apart["largest"] == pytest.approx(np.abs(engines - plain).max(), rel=1e-4)
+    assert apart["mean"] == pytest.approx(np.abs(engines - plain).mean(), rel=1e-4)
+    assert apart["of_means"] == pytest.approx(engines.mean() - plain.mean(), rel=1e-4)
 
 
 def test_an_export_is_served_as_it_is_and_not_measured_twice(serve, tmp_path, model):
@@ -141,8 +145,15 @@ def test_what_cannot_be_compared_is_refused(serve, tmp_path, arguments, fragment
     assert status == 2 and fragment in err and "Traceback" not in err and not records
 
 
-def test_this_transformers_computes_the_same_in_a_fresh_process(serve):
-    """Without any other engine; what is not installed is said."""
+def test_this_transformers_computes_the_same_from_an_export(serve, monkeypatch):
+    """Without any other engine; what is not installed is said. The program begins as a copy of this process."""
+
+    def run(line, **_):
+        _, isolated, worker, *arguments = line
+        monkeypatch.setattr(sys, "argv", [worker, *arguments])
+        assert isolated == "-I" and processes.wait(processes.fork(lambda: runpy.run_path(worker))) == 0
+
+    monkeypatch.setattr(served, "subprocess", types.SimpleNamespace(run=run, STDOUT=None))
     status, out, _, records = serve("--method", rope.OURS)
     (record,) = records.values()
     assert status == 0 and "vllm is not installed" in out and record["engine"]["name"] == "transformers"

