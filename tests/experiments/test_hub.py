@@ -1,6 +1,7 @@
 """What is read of the Hugging Face hub, against a stand-in on this machine; another host is never asked.
 
-Another process reads, whose libraries are told another address and another cache than they were imported with.
+A new process reads, which knows nothing of what other tests asked the hub; its libraries are told another address and
+another cache than they were imported with.
 """
 
 import concurrent.futures
@@ -125,7 +126,7 @@ def served(tmp_path_factory):
 @pytest.fixture(scope="module")
 def reader(served, tmp_path_factory):
     """reader(function, *arguments): what it returns in the process that takes the stand-in for the hub."""
-    context, cache = multiprocessing.get_context("fork"), tmp_path_factory.mktemp("cache")
+    context, cache = multiprocessing.get_context("spawn"), tmp_path_factory.mktemp("cache")
     pool = concurrent.futures.ProcessPoolExecutor(1, context, _take_for_hub, (served.url, cache))
     yield lambda function, *arguments: pool.submit(function, *arguments).result(timeout=100)
     pool.submit(os._exit, 0)  # without waiting for what the libraries do at the end
