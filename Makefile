@@ -21,9 +21,10 @@ MEASURED_BY := $(shell find core eval experiments -name '*.py' 2>/dev/null | LC_
 VERIFY  := build/verify/$(MEASURED_BY)
 SHOWN    = $(call option,--model,$(MODEL)) $(call option,--results,$(RESULTS))
 
-# Each module of these folders is one table or one figure; a new file is a new target.
-TABLES  := $(filter-out __%,$(patsubst tables/%.py,%,$(wildcard tables/*.py)))
-FIGURES := $(filter-out __%,$(patsubst figures/%.py,%,$(wildcard figures/*.py)))
+# Each module of these folders, the paper's and those beyond it, is one table or one figure; a new file is a new target.
+modules  = $(filter-out __%,$(notdir $(basename $(wildcard $(1)/*.py $(1)/beyond/*.py))))
+TABLES  := $(call modules,tables)
+FIGURES := $(call modules,figures)
 
 # What is measured anew, and where its records go: those of a model of one's own have a place apart.
 KNOWN   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
@@ -36,8 +37,8 @@ GIVEN    = --model $(call quote,$(or $(MODEL),tiny)) $(call option,--factor,$(FA
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test lint env env-flash check-environment lock tables figures pages audit verify pretrain train rerun rehearse ablations report bench \
-  summary clean env-serving serving $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
+.PHONY: help reproduce test lint without-beyond env env-flash check-environment lock tables figures pages audit verify pretrain train rerun ablations report bench \
+  summary clean $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
 help: ## This list
@@ -47,9 +48,14 @@ help: ## This list
 	@awk '/^##@ /{print "\n" substr($$0, 5)} \
 	  /^[a-z_-]+:.*## /{name = $$0; sub(/:.*/, "", name); sub(/^[^#]*## /, ""); printf "  %-29s%s\n", name, $$0} \
 	  /^##   /{print "      " substr($$0, 6)}' $(MAKEFILE_LIST)
-	@for kind in table:tables fig:figures; do echo; echo "Each of $${kind#*:}/, of MODEL or of every model that has records"; \
-	  for file in $${kind#*:}/[a-z]*.py; do name=$${file##*/}; \
-	  printf '  %-29s%s\n' "$${kind%:*}_$${name%.py}" "$$(head -1 $$file | sed -E 's/^"""//; s/"""$$//; s/\.$$//')"; done; done
+	@list() { [ -d $$1 ] || return 0; printf '\n%s\n' "$$3"; \
+	  for file in $$1/[a-z]*.py; do name=$${file##*/}; \
+	  printf '%s\t%s\n' "$$(head -1 $$file | sed -E 's/^"""//; s/"""$$//; s/\.$$//')" "$$2_$${name%.py}"; done | \
+	  LC_ALL=C sort -V | awk -F '\t' '{printf "  %-29s%s\n", $$2, $$1}'; }; \
+	list tables table "The paper's tables, of MODEL or of every model that has records"; \
+	list figures fig "The paper's figures"; \
+	list tables/beyond table "Tables beyond the paper"; \
+	list figures/beyond fig "Figures beyond the paper"
 
 ##@ Check
 reproduce: env tables figures pages audit verify report summary ## Render everything, audit the paper, verify a part
@@ -59,6 +65,10 @@ lint: env ## Check style, format (ruff) and types (mypy)
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
+without-beyond: env ## Show that the paper's part stands alone: render it and run its tests
+	rm -rf build/without-beyond && git clone --quiet . build/without-beyond
+	find build/without-beyond -name beyond -type d -prune -exec rm -r {} +
+	$(MAKE) -C build/without-beyond VENV=$(abspath $(VENV)) -o $(abspath $(VENV))/.installed reproduce test
 
 ##@ Install
 env: $(VENV)/.installed ## Create .venv with the pinned packages
@@ -107,7 +117,8 @@ report: env ## build/report/index.html: all pages in one file, its tables sortab
 verify: env ## Measure a part anew and compare it with the committed records
 	@for model in llama2-7b smollm2; do $(PY) -m experiments.disturbance --model $$model --results $(VERIFY)/results || exit; done
 	@$(PY) -m experiments.angle_distribution --model llama2-7b --results $(VERIFY)/results
-	@$(PY) -m experiments.beyond.loss_by_position --model smollm2 --method dprope --results $(VERIFY)/results
+	@$(PY) -m experiments.perplexity --model tiny --method dprope --lengths 1024 2048 4096 --tokens 6144 --results $(VERIFY)/results
+	@$(or $(VERIFY_BEYOND),true)
 	@$(PY) -m experiments.verify $(VERIFY)/results
 rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   MODEL=tiny                  which base model
@@ -122,13 +133,6 @@ ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
 	$(PY) -m experiments.ablation_n_hat $(GIVEN)
 	$(PY) -m experiments.ablation_intervals $(GIVEN)
 	@$(RENDER)
-rehearse: env ## Try a large model's suite on a small made-up model, in minutes
-##   MODEL=llama2-7b; WHOLE=1 tries every model, not one of each kind
-	$(PY) -m experiments.beyond.rehearse --model $(call quote,$(or $(MODEL),llama2-7b)) $(if $(WHOLE),--whole) $(if $(REPLACE),--replace)
-	@for what in tables figures report.pages; do $(PY) -m $$what \
-	  --results $(call quote,build/rehearse/$(or $(MODEL),llama2-7b)/results) || exit; done
-	@echo "the rehearsal of $(or $(MODEL),llama2-7b) is green: measured, and rendered into build/rehearse/$(or $(MODEL),llama2-7b)"
-
 ##@ Train
 pretrain: env ## Train the tiny base model from nothing, into build/tiny
 ##   CORPUS=DIR of books
@@ -136,23 +140,6 @@ pretrain: env ## Train the tiny base model from nothing, into build/tiny
 train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 ##   MODEL=tiny METHOD=dprope FACTOR=2
 	$(PY) -m experiments.finetune --model $(call quote,$(or $(MODEL),tiny)) --method $(call quote,$(METHOD)) $(call option,--factor,$(FACTOR))
-# An environment for each lock: the engines' packages contradict each other and this project's own.
-ENGINES := $(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock))
-
-##@ Serve
-env-serving: $(ENGINES:%=build/engines/%/.installed) ## Install the inference engines into build/engines/
-##   ENGINES=vllm for one of them
-build/engines/%/.installed: requirements-serving/%.lock
-	@echo "installing $(<:requirements-serving/%.lock=%) into $(@D) (llama.cpp is compiled: ten minutes) ..."
-	@$(PYTHON) -m venv --clear $(@D)
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
-	@# What vLLM wants of these is built for another torch, and importing it fails.
-	@$(@D)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
-	@touch $@
-serving: env ## Compare exported models in every installed engine (an hour)
-##   MODEL=smollm2
-	$(PY) -m experiments.beyond.served --model $(call quote,$(or $(MODEL),smollm2)) $(call option,--results,$(RESULTS))
-
 ##@ Other
 bench: env ## Speed and memory against a plain implementation (30 minutes)
 	@$(PY) -m tools.bench.selection
@@ -162,3 +149,5 @@ summary: env ## Print what was made, the main numbers and the verdicts
 	@$(PY) -m report.summary $(call option,--results,$(RESULTS))
 clean: ## Remove build/ and runs/; results/ and .venv stay
 	rm -rf build runs
+
+-include experiments/beyond/beyond.mk

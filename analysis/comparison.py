@@ -5,82 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from analysis.results import Model, Results
 from analysis.scores import Score, Scores, difference, over_seeds
+from analysis.settings import STATES, Setting
 from core import rope
 from core.errors import InputError
 
-STATES = ((False, "without training"), (True, "fine-tuned"))
-SYMBOLS = {"n_hat": "n̂", "intervals": "b", "threshold": "t"}
-AS_IT_IS = "as it is"  # a checkpoint that no method here extended
 Metrics = Callable[[dict], Scores]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A method, its given options, and the scaling factor s; a method of None is a model as it is."""
-
-    method: str | None
-    options: tuple[tuple[str, Any], ...] = ()
-    factor: float = 1.0
-
-    @classmethod
-    def of(cls, record: dict) -> Setting:
-        """The setting of a record."""
-        given = record["options"].items()
-        options = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
-        return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]))
-
-    def option(self, name: str, default: Any = None) -> Any:
-        """An option's value if it was given, else `default`."""
-        return dict(self.options).get(name, default)
-
-    def plain(self, *options: str) -> bool:
-        """Whether no options except these were given; options that name a file do not count."""
-        return not {name for name, _ in self.options} - {*options, *_FILES}
-
-    @property
-    def name(self) -> str:
-        """The name in tables, figures and pages: the method's title, and the options that set it apart."""
-        if self.method is None:
-            return AS_IT_IS
-        method = rope.METHODS.get(self.method)
-        if method and method.label and (label := method.label(dict(self.options))):
-            return label
-        given = [_given(name, value) for name, value in self.options if name not in _APART]
-        if self.method == rope.OURS and self.plain("attention_factor"):
-            given = ["t = 0"]
-        title = method.title if method else self.method
-        name = title + (f" ({', '.join(given)})" if given else "")
-        temperature = self.option("attention_factor")
-        return name if temperature is None else f"{name}, attention × {temperature:.2f}"
-
-    @property
-    def order(self) -> tuple:
-        """The sort key: the order of the registry, then factor, n̂ (no n̂ first, then descending), b and the rest."""
-        known = [None, *rope.METHODS]
-        options = dict(self.options)
-        rest = {name: value for name, value in options.items() if name not in ("n_hat", "intervals")}
-        place = known.index(self.method) if self.method in known else len(known)
-        return place, self.factor, -(options.get("n_hat") or 1e9), options.get("intervals", 0), len(rest), str(rest)
-
-
-_FILES = ("weights", "file")
-_APART = ("attention_factor", "weights")
-
-
-def _given(name: str, value: object) -> str:
-    """An option as tables print it."""
-    if value is True:
-        return name
-    if isinstance(value, tuple):
-        return f"{len(value)} {name}"
-    return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
 
 
 @dataclass(frozen=True)
@@ -183,22 +118,22 @@ def compared(
             sets.setdefault(_key(record), []).append(record)
     if not sets:
         return Comparison(())
-    chosen = max(sets.values(), key=lambda own: (sum(r["method"] is not None for r in own), len(own)))
+    chosen = max(sets.values(), key=lambda records: (sum(r["method"] is not None for r in records), len(records)))
     grouped: dict[Setting, list[dict]] = {}
     for record in chosen:
         grouped.setdefault(Setting.of(record), []).append(record)
-    for own in grouped.values():
-        _check_once(own, experiment)
-    rows = sorted((Row(setting, tuple(own)) for setting, own in grouped.items()), key=lambda row: row.setting.order)
-    others = [record for own in sets.values() if own is not chosen for record in own]
+    for records in grouped.values():
+        _check_once(records, experiment)
+    rows = [Row(setting, tuple(grouped[setting])) for setting in sorted(grouped, key=lambda setting: setting.order)]
+    others = [record for records in sets.values() if records is not chosen for record in records]
     left_out = tuple(LeftOut(experiment, other["file"], _differs(other, chosen[0])) for other in others)
     return Comparison(tuple(rows), left_out)
 
 
-def _check_once(own: list[dict], experiment: str) -> None:
+def _check_once(records: list[dict], experiment: str) -> None:
     """A copied record would count as one more seed."""
     files = {}
-    for record in own:
+    for record in records:
         first = files.setdefault(_seed(record), record["file"])
         if first != record["file"]:
             raise InputError(f"{experiment}/{first}.json and {record['file']}.json record the same run; remove one.")
@@ -253,14 +188,19 @@ def ablation(results: Results, experiment: str, option: str, trained: bool, defa
 def ablations(results: Results, experiment: str, option: str, default: object = None) -> Iterator[tuple[str, Ablation]]:
     """The ablations that there are, as (state, ablation): without training, then fine-tuned."""
     for trained, state in STATES:
-        if found := ablation(results, experiment, option, trained, default):
-            yield state, found
+        if varied := ablation(results, experiment, option, trained, default):
+            yield state, varied
+
+
+def reference(rows: Comparison, factor: float | None = None) -> Row | None:
+    """The row of the rival from which differences are taken, or None."""
+    return rows.find(rope.RIVAL, {}, factor)
 
 
 def factors(results: Results, *experiments: str) -> list[float]:
     """The scaling factors of the records."""
-    found = {float(r["factor"]) for name in experiments for r in results.records(name) if r.get("method", "several")}
-    return sorted(found)
+    values = {float(r["factor"]) for name in experiments for r in results.records(name) if r["method"]}
+    return sorted(values)
 
 
 def _of_seeds(row: Row, seeds: set[int]) -> Row:
@@ -281,13 +221,26 @@ def _key(record: dict) -> str:
 
 def _differs(record: dict, other: dict) -> str:
     names = dict.fromkeys([*record.get("comparable", ()), *other.get("comparable", ())])
-    found = [f"{name} {_short(record.get(name))}" for name in names if record.get(name) != other.get(name)]
-    return ", ".join(found) or "it does not say what it may be compared with"
+    values = {name: (record.get(name), other.get(name)) for name in names}
+    differing = {name: pair for name, pair in values.items() if pair[0] != pair[1]}
+    if len(differing) > 1 and "samples" in record.get("data", ()):
+        differing.pop("data", None)  # the samples were made by the other settings
+    return (
+        ", ".join(f"{name} {_short(*pair)}" for name, pair in differing.items())
+        or "it does not say what it may be compared with"
+    )
 
 
-def _short(value: object) -> str:
+def _short(value: object, other: object) -> str:
+    """A value in a few words; of an object, the entries that differ from another's, or that it lacks."""
     if isinstance(value, dict):
-        return f"of {', '.join(value)}" if value else "none"
+        others = other if isinstance(other, dict) else {}
+        differing = [key for key, entry in value.items() if entry != others.get(key)]
+        return (
+            f"of {', '.join(differing)}"
+            if differing
+            else f"without {', '.join(key for key in others if key not in value)}"
+        )
     if isinstance(value, list):
         return " ".join(map(str, value))
     return "not stated" if value is None else str(value)
@@ -303,19 +256,3 @@ def stated(scores: Scores, metric: str, run: dict) -> Score:
     if scores.get(metric) is None:
         raise InputError(f"the record {run.get('file')} has no score {metric!r}; measure it again.")
     return scores[metric]
-
-
-def tokens(length: int) -> str:
-    """A length in tokens as tables print it: 512, 1k, 12k."""
-    return str(length) if length % 1024 else f"{length // 1024}k"
-
-
-def span(start: int, end: int) -> str:
-    """Positions in tokens as tables print them: 8–12k, 1024–1536."""
-    whole = start % 1024 == 0 == end % 1024
-    return f"{start // 1024}–{end // 1024}k" if whole else f"{start}–{end}"
-
-
-def extended_length(results: Results, factor: float) -> int:
-    """L' = s·L in tokens."""
-    return round(results.model.context_length * factor)

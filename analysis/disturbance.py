@@ -1,16 +1,41 @@
-"""The averaged disturbance of each setting: the records of experiments.disturbance."""
+"""The disturbance of each setting, from the records of experiments.disturbance or computed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from analysis import published
-from analysis.comparison import Setting
 from analysis.results import Results
+from analysis.settings import Setting
+from core import disturbance as kl
 from core import rope
+from core.angles import angle_distribution
+from core.errors import InputError
+from core.geometry import RopeGeometry, RopeScaling
 
 Way = tuple[str, str]  # how the disturbance is counted: a precision and a convention
-WAYS: tuple[Way, ...] = (("float32", "released"), ("float64", "released"), ("float64", "equation"))
+FLOAT32, FLOAT64, EQUATION = ("float32", "released"), ("float64", "released"), ("float64", "equation")
+WAYS: tuple[Way, ...] = (FLOAT32, FLOAT64, EQUATION)
+
+
+def by_factor(results: Results) -> dict[float, list[dict]]:
+    """The records of registered methods by factor, in the order of the registry.
+
+    There may be others, such as the record of a method that was dropped since.
+    """
+    factors: dict[float, list[dict]] = {}
+    for record in sorted(results.records("disturbance"), key=lambda record: Setting.of(record).order):
+        if record["method"] in rope.METHODS:
+            factors.setdefault(float(record["factor"]), []).append(record)
+    return dict(sorted(factors.items()))
+
+
+def counted(record: dict, way: Way) -> dict | None:
+    """What a record holds of one way of counting; None if it does not hold it."""
+    return next((row for row in record["scores"] if (row["precision"], row["convention"]) == way), None)
 
 
 @dataclass(frozen=True)
@@ -44,25 +69,25 @@ class Disturbed:
 
 
 def rows(results: Results) -> list[Disturbed]:
-    """All settings of registered methods, in the order of the records."""
+    """All settings of registered methods, in the order of the registry.
+
+    Raises:
+        NotMeasured: there is no record.
+    """
+    results.require("disturbance")
     numbers = published.disturbance() if comparable(results) else {}
-    found: dict[str, Disturbed] = {}
-    for run in sorted(results.require("disturbance"), key=lambda run: run["factor"]):
-        factor = float(run["factor"])
-        for entry in registered(run):
-            name, method = _name(results, entry, factor), entry["method"]
-            row = found.setdefault(name, Disturbed(name, rope.METHODS[method].by_disturbance, {}, {}))
-            way = entry["precision"], entry["convention"]
-            moved = Moved(1e3 * entry["average"], entry["interpolated_dimensions"])
-            row.moved.setdefault(factor, {})[way] = moved
-            if not entry["options"] and (method, factor) in numbers:
+    by_name: dict[str, Disturbed] = {}
+    for factor, records in by_factor(results).items():
+        for record in records:
+            name, method = _name(results, record), record["method"]
+            row = by_name.setdefault(name, Disturbed(name, rope.METHODS[method].by_disturbance, {}, {}))
+            row.moved[factor] = {
+                (each["precision"], each["convention"]): Moved(1e3 * each["average"], each["interpolated_dimensions"])
+                for each in record["scores"]
+            }
+            if not record["options"] and (method, factor) in numbers:
                 row.published[factor] = numbers[method, factor]
-    return list(found.values())
-
-
-def registered(run: dict) -> list[dict]:
-    """A record's rows of the methods that are registered; it may state others, such as one that was dropped since."""
-    return [entry for entry in run["scores"] if entry["method"] in rope.METHODS]
+    return list(by_name.values())
 
 
 def comparable(results: Results) -> bool:
@@ -70,20 +95,57 @@ def comparable(results: Results) -> bool:
     return results.model.geometry == published.GEOMETRY
 
 
-def deviation(found: list[Disturbed]) -> float:
+def deviation(settings: list[Disturbed]) -> float:
     """The largest relative deviation from the paper of the released convention in float32."""
     return max(
         (
-            abs(row.moved[factor][WAYS[0]].average / value - 1)
-            for row in found
+            abs(row.moved[factor][FLOAT32].average / value - 1)
+            for row in settings
             for factor, value in row.published.items()
         ),
         default=0.0,
     )
 
 
-def _name(results: Results, entry: dict, factor: float) -> str:
-    by_hand = {"n_hat": results.model.n_hat.get(factor)}
-    if entry["options"] == by_hand:
-        return f"{rope.METHODS[entry['method']].title} (n̂ by hand)"
-    return Setting.of(entry | {"factor": factor}).name
+def _name(results: Results, record: dict) -> str:
+    by_hand = {"n_hat": results.model.n_hat.get(float(record["factor"]))}
+    if record["options"] == by_hand:
+        return f"{rope.METHODS[record['method']].title} (n̂ by hand)"
+    return Setting.of(record).name
+
+
+def averaged(results: Results, setting: Setting) -> float | None:
+    """A setting's disturbance averaged over pairs, in nats (released convention): recorded, else computed.
+
+    None for a learned method, whose RoPE model follows the input, and for a method that is not registered.
+    """
+    # The attention factor changes no angle.
+    setting = replace(setting, options=tuple(entry for entry in setting.options if entry[0] != "attention_factor"))
+    for record in results.records("disturbance"):
+        if Setting.of(record) == setting and (row := counted(record, FLOAT64)):
+            return row["average"]
+    method = rope.METHODS.get(setting.method)
+    if method is None or method.start:
+        return None
+    geometry = results.model.geometry
+    try:
+        scaling = rope.scale(geometry, setting.method, setting.factor, **dict(setting.options))
+    except InputError:  # the record is from another version with other options
+        return None
+    return _computed(geometry, scaling, setting.factor)
+
+
+def _computed(geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> float:
+    """The averaged disturbance of any scaling, in nats (released convention, b = 360)."""
+    interpolation, extrapolation = _strategies(geometry, factor)
+    divided = np.where(scaling.interpolated, geometry.inv_freq / factor, geometry.inv_freq)
+    if np.allclose(divided, scaling.inv_freq, rtol=1e-12):
+        return float(np.where(scaling.interpolated, interpolation, extrapolation).mean())
+    pretrained = angle_distribution(geometry.inv_freq, geometry.context_length)
+    extended = angle_distribution(scaling.inv_freq, round(geometry.context_length * factor))
+    return float(kl.disturbance(extended, pretrained).mean())
+
+
+@functools.cache
+def _strategies(geometry: RopeGeometry, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    return kl.strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)

@@ -138,22 +138,22 @@ class Decision:
 
 def decide(family: Sequence[tuple[Estimate, Region, float | None]]) -> list[Decision]:
     """The decisions on a family of statements (estimate, region, the paper's effect), corrected by Holm."""
-    found = np.array([region.p(estimate) for estimate, region, _ in family])
-    levels, corrected = holm(found)
+    p_values = np.array([region.p(estimate) for estimate, region, _ in family])
+    levels, corrected = holm(p_values)
     return [Decision(*each, float(level), float(p)) for each, level, p in zip(family, levels, corrected)]
 
 
-def holm(found: np.ndarray, level: float = LEVEL) -> tuple[np.ndarray, np.ndarray]:
+def holm(p_values: np.ndarray, level: float = LEVEL) -> tuple[np.ndarray, np.ndarray]:
     """Holm's level for each of several p-values [n], and the corrected p-values [n].
 
     In ascending order, the j-th p-value is compared with level / (n - j + 1). From the first one above its level on,
     all are compared with that same level.
     """
-    order, n = np.argsort(found, kind="stable"), len(found)
+    order, n = np.argsort(p_values, kind="stable"), len(p_values)
     steps = level / np.arange(n, 0, -1)
-    failing = np.flatnonzero(found[order] > steps)
+    failing = np.flatnonzero(p_values[order] > steps)
     last = failing[0] if len(failing) else n - 1
     levels, corrected = np.empty(n), np.empty(n)
     levels[order] = steps[np.minimum(np.arange(n), last)]
-    corrected[order] = np.minimum(np.maximum.accumulate(found[order] * np.arange(n, 0, -1)), 1.0)
+    corrected[order] = np.minimum(np.maximum.accumulate(p_values[order] * np.arange(n, 0, -1)), 1.0)
     return levels, corrected

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from analysis.beyond import loss_by_position
-from analysis.comparison import tokens
+from analysis.comparison import Row
 from analysis.scores import Score, Scores
-from eval.intervals import accuracy_interval, mean_interval
+from analysis.settings import tokens
+from eval.intervals import accuracy_interval
 
 # Generated samples in LongBench-E's form have buckets that divide at L and 2L tokens.
 _MINIATURE = {"0-4k": "0-L", "4-8k": "L-2L", "8k+": "2L+", "Avg.": "Avg.", "Avg.>4k": "Avg.>L"}
+ALL = "all"  # lengths together
 OPEN_LLM = {
     "truthfulqa": "TruthfulQA",
     "hellaswag": "HellaSwag",
@@ -22,9 +26,9 @@ OPEN_LLM = {
 
 def longbench_e(record: dict) -> Scores:
     """The buckets, and the averages whose buckets were all measured."""
-    found = record["scores"]["buckets"] | record["scores"]["averages"]
-    names = _MINIATURE if "benchmark" in record else {name: name for name in found}
-    return {names.get(name, name): Score.of(score) for name, score in found.items()}
+    scores = record["scores"]["buckets"] | record["scores"]["averages"]
+    names = _MINIATURE if "benchmark" in record else {}
+    return {names.get(name, name): Score.of(score) for name, score in scores.items()}
 
 
 def open_llm(record: dict) -> Scores:
@@ -34,8 +38,8 @@ def open_llm(record: dict) -> Scores:
 
 def ruler(record: dict) -> Scores:
     """Every evaluation length, and their mean if there are several."""
-    found = {tokens(int(length)): Score.of(score) for length, score in record["scores"]["lengths"].items()}
-    return found if len(found) == 1 else found | {"Avg.": Score.of(record["scores"]["average"])}
+    by_length = {tokens(int(length)): Score.of(score) for length, score in record["scores"]["lengths"].items()}
+    return by_length if len(by_length) == 1 else by_length | {"Avg.": Score.of(record["scores"]["average"])}
 
 
 def perplexity(record: dict) -> Scores:
@@ -50,15 +54,45 @@ def passkey(record: dict) -> Scores:
 
 def passkeys_of_all_lengths(record: dict) -> Scores:
     """The per cent of passkeys found, over all lengths together."""
-    rows = record["scores"]["by_length"]
-    found, asked = round(sum(row["mean"] * row["n"] for row in rows)), sum(row["n"] for row in rows)
-    return {"all": Score.of(accuracy_interval(np.arange(asked) < found), 100)}
+    return {ALL: passkeys_within(record)}
 
 
-def beyond(record: dict) -> Scores:
-    """The mean loss over all positions beyond L, from a record of experiments.beyond.loss_by_position."""
-    first = record["ranges"][1]["start"] // record["block"]
-    return {"beyond": Score.of(mean_interval(loss_by_position.blocks(record)[0, :, first:].ravel()))}
+def passkeys_within(record: dict, longest: float = math.inf) -> Score:
+    """The per cent of passkeys found in texts of at most `longest` tokens."""
+    lines = [line for line in record["scores"]["by_length"] if line["length"] <= longest]
+    found, asked = _keys(lines), sum(line["n"] for line in lines)
+    return Score.of(accuracy_interval(np.arange(asked) < found), 100)
+
+
+def _keys(lines: list[dict]) -> int:
+    return round(sum(line["mean"] * line["n"] for line in lines))
+
+
+@dataclass(frozen=True)
+class Passkeys:
+    """The passkeys of one length, over all seeds together.
+
+    Attributes:
+        found, asked: the numbers of keys.
+        share: the per cent found, with its interval over prompts and seeds.
+    """
+
+    found: int
+    asked: int
+    share: Score
+
+
+def passkeys_by_length(row: Row) -> dict[str, Passkeys]:
+    """The passkeys by length in tokens, and over all lengths together."""
+    lines = [line for run in row.runs for line in run["scores"]["by_length"]]
+    shares = {**row.scores(passkey), **row.scores(passkeys_of_all_lengths)}
+    counts = {}
+    for name, share in shares.items():
+        of_length = [line for line in lines if name in (ALL, tokens(line["length"]))]
+        # An interval over seeds may exceed 100 %.
+        share = replace(share, high=min(share.high, 100.0))
+        counts[name] = Passkeys(_keys(of_length), sum(line["n"] for line in of_length), share)
+    return counts
 
 
 def generic(record: dict) -> Scores:

@@ -1,4 +1,8 @@
-"""The paper's published numbers in results/paper/NAME.csv, as rows and blocks."""
+"""What the paper itself measured: its published numbers in results/paper/NAME.csv, and the effects that they show.
+
+An effect is what a claim of the paper states as a number. Averages are computed from their parts, because some printed
+averages do not agree with them. An effect on several models is the mean over the models.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from analysis.scores import Score, Scores
+from analysis.settings import tokens
 from core import rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
@@ -32,6 +39,9 @@ _COLUMNS = {
 }
 # The geometry of the paper's models, which is all that its table of disturbances depends on.
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
+_LENGTH = GEOMETRY.context_length
+# The averages of the paper's tables by their names here, and how many of the first parts each leaves out.
+_AVERAGES = {"Avg.": 0, "Avg.>L": 1}
 
 
 @dataclass(frozen=True)
@@ -54,15 +64,15 @@ def table(name: str) -> pd.DataFrame:
 @functools.cache
 def blocks(name: str) -> list[Published]:
     """The paper's rows, in a block per model; an ablation's rows are named by the option's value."""
-    found: dict[str, dict[str, dict[str, Score]]] = {}
+    by_model: dict[str, dict[str, dict[str, Score]]] = {}
     for line in _lines(name):
         if "model" in line:
             model, row = line["model"], _name(line["method"], line.get("factor"))
             value, metric = next((key, of) for key, of in _METRICS.items() if key in line)
         else:
             model, row, value, metric = "LLaMA2-13B", next(iter(line.values())), "score", "metric"
-        found.setdefault(model, {}).setdefault(row, {})[line[metric]] = Score(float(line[value]))
-    return [Published(model, rows) for model, rows in found.items()]
+        by_model.setdefault(model, {}).setdefault(row, {})[line[metric]] = Score(float(line[value]))
+    return [Published(model, rows) for model, rows in by_model.items()]
 
 
 def disturbance() -> dict[tuple[str, float], float]:
@@ -71,21 +81,123 @@ def disturbance() -> dict[tuple[str, float], float]:
     return {(line["method"], float(line["factor"])): float(line["disturbance_e3"]) for line in lines}
 
 
+def with_factor(title: str, method: str | None, factor: float | None) -> str:
+    """A row's name with its s, or "s ≤" for a learned method, whose RoPE model follows the input's length up to s."""
+    if factor is None:
+        return title
+    learned = method in rope.METHODS and rope.METHODS[method].start is not None
+    return f"{title} (s {'≤' if learned else '='} {factor:g})"
+
+
+def rivals(name: str) -> list[str]:
+    """The methods that the paper compares its own with in a table."""
+    return [method for method in table(name)["method"].unique() if method not in (rope.ORIGINAL, rope.OURS)]
+
+
+def advantage(name: str, rival: str, factor: float, metric: str) -> float | None:
+    """DPRoPE's score minus a rival's in the paper; None if the paper does not state both.
+
+    Args:
+        metric: an average, by its name in the tables here.
+    """
+    if metric not in _AVERAGES:
+        return None
+    scores = [_by_model(_rows(name, method, factor), "metric", "score") for method in (rope.OURS, rival)]
+    both = [(ours, scores[1][model]) for model, ours in scores[0].items() if model in scores[1]]
+    return _mean([_average(ours, metric) - _average(other, metric) for ours, other in both])
+
+
+def perplexity_advantage(rival: str, factor: float) -> float | None:
+    """DPRoPE's loss at L' minus a rival's in nats per token, from the paper's perplexities; None if it lacks them."""
+    length = tokens(round(_LENGTH * factor))
+    values = [_by_model(_rows("perplexity", method), "context_length", "perplexity") for method in (rope.OURS, rival)]
+    both = [(ours.get(length), values[1].get(model, {}).get(length)) for model, ours in values[0].items()]
+    return _mean([math.log(ours / other) for ours, other in both if ours and other])
+
+
+def kept_advantage(factor: float) -> float | None:
+    """The per cent of its RULER score at L that DPRoPE keeps at L', minus the same of the unextended model."""
+    near, far = tokens(_LENGTH), tokens(round(_LENGTH * factor))
+    kept = [
+        {
+            model: 100 * scores[far] / scores[near]
+            for model, scores in _by_model(_rows("ruler", method, factor), "metric", "score").items()
+            if {near, far} <= scores.keys()
+        }
+        for method in (rope.OURS, rope.ORIGINAL)
+    ]
+    return _mean([ours - kept[1][model] for model, ours in kept[0].items() if model in kept[1]])
+
+
+def rank_correlation(factor: float) -> float | None:
+    """Spearman's ρ of disturbance and perplexity at L', over the methods for which the paper states both."""
+    moved = {method: value for (method, s), value in disturbance().items() if s == factor}
+    rows = table("perplexity")
+    rows = rows[rows["context_length"] == tokens(round(_LENGTH * factor))]
+    rows = rows.assign(disturbance=rows["method"].map(moved)).dropna(subset=["disturbance", "perplexity"])
+    models = [model for _, model in rows.groupby("model") if len(model) > 2]
+    return _mean([float(model["disturbance"].rank().corr(model["perplexity"].rank())) for model in models])
+
+
+def ablated(name: str, metric: str) -> dict[float, float]:
+    """The paper's scores by the value of the option that a table varies."""
+    frame = table(name)
+    return {
+        float(value): _average(dict(zip(rows["metric"], rows["score"])), metric)
+        for value, rows in frame.groupby(frame.columns[0])
+    }
+
+
+def time(phase: str) -> float | None:
+    """The paper's time of DPRoPE relative to PI, for a phase."""
+    frame = table("time_cost")
+    return _mean(list(frame[(frame["method"] == rope.OURS) & (frame["phase"] == phase)]["relative_to_pi"]))
+
+
+def time_resolution() -> float:
+    """Half a unit of the last digit of the paper's times: a smaller difference would not show in its table."""
+    digits = (len(f"{value:.9g}".partition(".")[2]) for value in table("time_cost")["relative_to_pi"])
+    return 0.5 * 10.0 ** -max(digits)
+
+
+def _rows(name: str, method: str, factor: float | None = None) -> pd.DataFrame:
+    """The rows of a method at a factor; a method that is learned once for all factors has them at every factor."""
+    frame = table(name)
+    frame = frame[frame["method"] == method]
+    known = rope.METHODS.get(method)
+    if factor is None or method == rope.ORIGINAL or (known and known.start):
+        return frame
+    return frame[frame["factor"] == factor]
+
+
+def _by_model(rows: pd.DataFrame, name: str, value: str) -> dict[str, dict[str, float]]:
+    return {model: dict(zip(lines[name], lines[value])) for model, lines in rows.groupby("model")}
+
+
+def _average(scores: dict[str, float], metric: str) -> float:
+    parts = [score for name, score in scores.items() if not name.startswith("Avg")]
+    return float(np.mean(parts[_AVERAGES[metric] :]))
+
+
+def _mean(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
 @functools.cache
 def _lines(name: str) -> list[dict[str, str]]:
     """The lines, each by column; InputError names a line that is broken."""
     file, wanted = _file(name), next(columns for names, columns in _COLUMNS.items() if name in names)
     try:
         with file.open(newline="", encoding="utf-8") as handle:
-            found = list(csv.DictReader(handle))
+            lines = list(csv.DictReader(handle))
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read {file} ({error}); restore it from the repository.") from error
-    for number, line in enumerate(found, 2):
+    for number, line in enumerate(lines, 2):
         if list(line) != wanted.split() or not all(_fits(*entry) for entry in line.items()):
             raise InputError(f"line {number} of {file} is not what was published; restore it from the repository.")
-    if not found:
+    if not lines:
         raise InputError(f"{file} holds no numbers; restore it from the repository.")
-    return found
+    return lines
 
 
 def _fits(column: str, value: str | None) -> bool:
@@ -99,14 +211,6 @@ def _fits(column: str, value: str | None) -> bool:
 
 def _file(name: str) -> Path:
     return RESULTS / "paper" / f"{name}.csv"
-
-
-def with_factor(title: str, method: str | None, factor: float | None) -> str:
-    """A row's name with its s, or "s ≤" for a learned method, whose RoPE model follows the input's length up to s."""
-    if factor is None:
-        return title
-    learned = method in rope.METHODS and rope.METHODS[method].start is not None
-    return f"{title} (s {'≤' if learned else '='} {factor:g})"
 
 
 def _name(method: str, factor: str | None) -> str:

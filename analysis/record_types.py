@@ -157,11 +157,9 @@ _COMMON = {
 _PAIR_ANGLES = fields(
     pair=Whole, wavelength=Number, pretrained=Some[Whole], interpolated=Some[Whole], extrapolated=Some[Whole]
 )
-_METHOD_DISTURBANCE = fields(
+_COUNTED_DISTURBANCE = fields(
     precision=str,
     convention=str,
-    method=str,
-    options=Options,
     average=Number,
     interpolated_dimensions=Whole,
     per_pair=Some[Number],
@@ -177,7 +175,7 @@ TYPES: dict[str, dict[str, Any]] = {  # by experiment, the fields that only its 
         "ablated": list[str],
     },
     "angle_distribution": {"intervals": Count, "scores": Some[_PAIR_ANGLES]},
-    "disturbance": {"scores": Some[_METHOD_DISTURBANCE]},
+    "disturbance": {"scores": Some[_COUNTED_DISTURBANCE]},
     "finetune": {"losses": Some[Positive]},
     "longbench_e": {
         "scores": fields(tasks=dict[str, dict[str, Score]], buckets=dict[str, Score], averages=dict[str, Score])

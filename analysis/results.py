@@ -10,9 +10,8 @@ from pathlib import Path
 from analysis import record_types
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from experiments import base_models
 from experiments.kit import records
-from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS
+from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS, ROOT
 
 
 class NotMeasured(InputError):
@@ -77,12 +76,12 @@ class Results:
 
     def require(self, experiment: str) -> list[dict]:
         """:meth:`records`, or NotMeasured if there is none."""
-        found = self.records(experiment)
-        if not found:
+        recorded = self.records(experiment)
+        if not recorded:
             folder = records.folder(self.folder, self.model.name, experiment)
             command = f"python -m {records.program(experiment)} --model {self.model.name}"
             raise NotMeasured(f"no record in {folder}; make one with `{command}`.")
-        return found
+        return recorded
 
     def experiments(self) -> list[str]:
         """The experiments that have records."""
@@ -93,7 +92,14 @@ class Results:
 def models(folder: Path = RESULTS) -> list[str]:
     """The models that have records under `folder`; under results/ only known ones, so that no other is claimed."""
     names = sorted(file.parent.name for file in Path(folder).glob(f"*/{MODEL}"))
-    return [name for name in names if name in base_models.MODELS] if Path(folder).resolve() == RESULTS else names
+    return [name for name in names if name in _known()] if Path(folder).resolve() == RESULTS else names
+
+
+@functools.cache
+def _known() -> set[str]:
+    """The names of the known models, from their files: what the files say is not needed to read records."""
+    files = (ROOT / "experiments" / "base_models").rglob("*.py")
+    return {file.stem.replace("_", "-") for file in files if "\nMODEL = " in file.read_text(encoding="utf-8")}
 
 
 def place(model: str | None, asked: Path | None = None) -> Path:

@@ -15,11 +15,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.beyond import whole_texts
-from analysis.comparison import Comparison, Metrics, Row, tokens
+from analysis import perplexity_windows
+from analysis.comparison import Comparison, Metrics, Row
 from analysis.hypothesis_tests import Estimate
 from analysis.metrics import OPEN_LLM
 from analysis.scores import Score, difference, stacked
+from analysis.settings import tokens
 from eval import longbench
 from eval.intervals import mean_of_means
 
@@ -32,20 +33,20 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
     Args:
         among: rows to take the error over seeds from, if these two have one seed.
     """
-    own, others = _same_seeds(ours, other)
-    scores = [row.by_seed(metrics, metric) for row in (own, others)]
-    gap, paired = difference(*scores), _paired(own, others, experiment, metric)
-    made = Estimate.of(paired) if paired else Estimate(gap.mean)
+    our_row, other_row = _same_seeds(ours, other)
+    scores = [row.by_seed(metrics, metric) for row in (our_row, other_row)]
+    gap, paired = difference(*scores), _paired(our_row, other_row, experiment, metric)
+    estimate = Estimate.of(paired) if paired else Estimate(gap.mean)
     seeds = scores[0].keys() & scores[1].keys()
     if len(seeds) > 1:
         spread = float(np.std([scores[0][seed].mean - scores[1][seed].mean for seed in seeds], ddof=1))
         over_seeds, k = spread / math.sqrt(len(seeds)), len(seeds)
-        return replace(made, mean=gap.mean, over_seeds=over_seeds, seeds=k, freedom=k - 1)
+        return replace(estimate, mean=gap.mean, over_seeds=over_seeds, seeds=k, freedom=k - 1)
     if not paired:
-        made = Estimate.of(gap)
+        estimate = Estimate.of(gap)
     spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
     # Use the mean of the scores that tables print; the mean over windows may differ from it.
-    return replace(made, mean=gap.mean, over_seeds=spread, freedom=freedom)
+    return replace(estimate, mean=gap.mean, over_seeds=spread, freedom=freedom)
 
 
 def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str) -> tuple[float, int]:
@@ -54,14 +55,14 @@ def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str)
     It comes from the residuals of the scores [settings, seeds] after removing the mean of each setting and of each
     seed; a difference has twice their variance. (0, 0) if fewer than two settings have several seeds in common.
     """
-    own = [row for row in among.rows if row.setting.factor == factor and len(row.seeds) > 1]
-    seeds = set.intersection(*(set(row.seeds) for row in own)) if own else set()
-    if len(own) < 2 or len(seeds) < 2:
+    rows = [row for row in among.rows if row.setting.factor == factor and len(row.seeds) > 1]
+    seeds = set.intersection(*(set(row.seeds) for row in rows)) if rows else set()
+    if len(rows) < 2 or len(seeds) < 2:
         return 0.0, 0
-    scores = [row.by_seed(metrics, metric) for row in own]
+    scores = [row.by_seed(metrics, metric) for row in rows]
     values = np.array([[of[seed].mean for seed in sorted(seeds)] for of in scores])
     rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
-    freedom = (len(own) - 1) * (len(seeds) - 1)
+    freedom = (len(rows) - 1) * (len(seeds) - 1)
     return math.sqrt(2 * float((rest**2).sum()) / freedom), freedom
 
 
@@ -84,13 +85,13 @@ def _paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None
         return _by_window(ours, other, metric)
     if experiment not in _READ:
         return None
-    own, others = ([_READ[experiment](run, metric) for run in row.runs] for row in (ours, other))
+    by_run, count = [_READ[experiment](run, metric) for run in (*ours.runs, *other.runs)], len(ours.runs)
     gaps = []
-    for group, names in own[0].items():
-        shared = [name for name in names if all(name in run.get(group, ()) for run in (*own, *others))]
+    for group, names in by_run[0].items():
+        shared = [name for name in names if all(name in scores.get(group, ()) for scores in by_run)]
         if shared:
-            rows = stacked([np.concatenate([run[group][name] for name in shared]) for run in (*own, *others)])
-            gaps.append(rows[: len(own)].mean(axis=0) - rows[len(own) :].mean(axis=0))
+            runs = stacked([np.concatenate([scores[group][name] for name in shared]) for scores in by_run])
+            gaps.append(runs[:count].mean(axis=0) - runs[count:].mean(axis=0))
     if not gaps or min(map(len, gaps)) < _LEAST:
         return None
     return Score.of(mean_of_means(gaps))
@@ -134,8 +135,8 @@ def _by_window(ours: Row, other: Row, metric: str) -> Score | None:
     runs, first = (*ours.runs, *other.runs), ours.first
     if not all("by_position" in run and tokens(max(run["lengths"])) == metric for run in runs):
         return None
-    gaps = whole_texts.differences(ours, other)
-    read_before = (max(first["lengths"]) - whole_texts.stride(first)) // first["bucket"]
-    for gap, (_, begin) in zip(gaps, whole_texts.windows(first)):
+    gaps = perplexity_windows.differences(ours, other)
+    read_before = (max(first["lengths"]) - perplexity_windows.stride(first)) // first["bucket"]
+    for gap, (_, begin) in zip(gaps, perplexity_windows.windows(first)):
         gap[: read_before if begin else 0] = np.nan
-    return whole_texts.average(gaps)
+    return perplexity_windows.average(gaps)

@@ -57,12 +57,12 @@ def stacked(rows: Sequence) -> np.ndarray:
         InputError: their lengths differ, so they cannot belong to the same samples, or there are no numbers.
     """
     try:
-        found = np.array(rows, dtype=np.float64)
+        values = np.array(rows, dtype=np.float64)
     except ValueError as error:
         raise InputError("two records that are compared hold different numbers of samples; measure again.") from error
-    if not found.size:
+    if not values.size:
         raise InputError("a record that is compared holds no samples; measure it again.")
-    return found
+    return values
 
 
 def over_seeds(runs: Sequence[Scores]) -> Scores:
@@ -74,18 +74,18 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
     """
     if len(runs) == 1:
         return runs[0]
-    found = {}
+    pooled = {}
     for other in runs:
         if differing := sorted(other.keys() ^ runs[0].keys()):
             raise InputError(f"not every seed of a setting has the score {differing[0]!r}; measure the rest again.")
     for metric in runs[0]:
-        own = [run[metric] for run in runs]
-        means = np.array([score.mean for score in own])
+        scores = [run[metric] for run in runs]
+        means = np.array([score.mean for score in scores])
         mean, seeds = float(means.mean()), _students_half(means)
-        below, above = (float(np.mean([abs(getattr(s, end) - s.mean) for s in own])) for end in ("low", "high"))
+        below, above = (float(np.mean([abs(getattr(s, end) - s.mean) for s in scores])) for end in ("low", "high"))
         low, high = max(mean - np.hypot(seeds, below), 0.0), mean + np.hypot(seeds, above)
-        found[metric] = Score(mean, float(low), float(high), len(own))
-    return found
+        pooled[metric] = Score(mean, float(low), float(high), len(scores))
+    return pooled
 
 
 def difference(ours: Mapping[int | None, Score], others: Mapping[int | None, Score]) -> Score:

@@ -64,13 +64,13 @@ def commands(file: Path = RESULTS / "commands.csv") -> dict[str, str]:
     """
     try:
         rows = pd.read_csv(file)
-        found = dict(zip(rows["command"], map(float, rows["seconds"])))
+        seconds_of = dict(zip(rows["command"], map(float, rows["seconds"])))
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"cannot read {file} ({error}); give it the columns command and seconds.") from error
-    for command, seconds in found.items():
+    for command, seconds in seconds_of.items():
         if not 0 < seconds < math.inf:
             raise InputError(f"{file} gives {command!r} {seconds:g} seconds; give a number above 0.")
-    return {command: words(seconds) for command, seconds in found.items()}
+    return {command: words(seconds) for command, seconds in seconds_of.items()}
 
 
 def words(duration: float) -> str:

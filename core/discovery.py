@@ -6,11 +6,16 @@ import pkgutil
 from types import ModuleType
 
 
+def names(package: str) -> list[str]:
+    """The dotted names of the modules in a package, in their order; none if there is no such package."""
+    folder = module(package)
+    entries = pkgutil.iter_modules(folder.__path__) if folder else ()
+    return sorted(f"{package}.{entry.name}" for entry in entries if not (entry.ispkg or entry.name.startswith("_")))
+
+
 def modules(package: str, folder: str = "beyond") -> list[ModuleType]:
     """The modules of PACKAGE.FOLDER in the order of their names, imported; none if there is no such folder."""
-    found = module(f"{package}.{folder}")
-    names = sorted(entry.name for entry in pkgutil.iter_modules(found.__path__)) if found else []
-    return [importlib.import_module(f"{package}.{folder}.{name}") for name in names]
+    return [importlib.import_module(name) for name in names(f"{package}.{folder}")]
 
 
 def module(name: str) -> ModuleType | None:

@@ -2,15 +2,7 @@
 
 Prompts, few-shot examples, tokenisation, metrics and truncation are lm-eval's. Added here are documents from local
 files, scores one document at a time (so that a killed run resumes), and a forward pass that computes what requests
-share only once.
-
-Documents come from parquet files: from the Hugging Face repositories that lm-eval's tasks name, at a pinned commit, or
-from a directory `data` with the same columns:
-
-    <data>/truthfulqa/multiple_choice/validation.parquet
-    <data>/hellaswag/validation.parquet
-    <data>/mmlu/dev.parquet, test.parquet               all subjects; the column `subject` says which
-    <data>/arc_challenge/train.parquet, test.parquet
+share only once. eval/open_llm_files.py reads the documents.
 """
 
 from __future__ import annotations
@@ -20,138 +12,27 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import lm_eval.tasks
 import numpy as np
 import pyarrow
-import pyarrow.parquet
+import pyarrow.compute
 from datasets import Dataset
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.defaults import DEFAULT_OTHER_SEED
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, NonFiniteError
-from eval import hub
 from eval.intervals import mean_interval, mean_of_means
 from eval.log_likelihood import SharedPrefixLM
+from eval.open_llm_files import TASKS, downloaded, local, read
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
 logging.getLogger("lm_eval").setLevel(logging.ERROR)
 
 CHUNK = 16  # documents whose requests are scored together; a killed run repeats at most so many
-
-
-def _text(value: Any, row: dict) -> bool:
-    return isinstance(value, str)
-
-
-def _texts(value: Any, row: dict) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
-
-
-def _four_texts(value: Any, row: dict) -> bool:
-    return _texts(value, row) and len(value) == 4
-
-
-def _targets(value: Any, row: dict) -> bool:
-    """Answers, some of them true (1) and some false (0)."""
-    labels = value.get("labels") if isinstance(value, dict) and _texts(value.get("choices"), row) else None
-    return isinstance(labels, list) and len(labels) == len(value["choices"]) and {*map(str, labels)} == {"0", "1"}
-
-
-def _place(value: Any, row: dict) -> bool:
-    """The index of the right answer among four."""
-    return type(value) in (int, str) and str(value) in ("0", "1", "2", "3")
-
-
-def _labelled(value: Any, row: dict) -> bool:
-    """Answers and their labels; the right answer's label is one of them."""
-    if not isinstance(value, dict) or not _texts(value.get("text"), row) or not _texts(value.get("label"), row):
-        return False
-    return len(value["text"]) == len(value["label"]) and row["answerKey"] in value["label"]
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """One column of the paper's table.
-
-    Attributes:
-        title: the paper's name for it.
-        task: the name of lm-eval's task, or the prefix of its tasks' names if there is one per subject.
-        folder: where lm-eval keeps that task.
-        shots: the number of few-shot examples in the prompt.
-        metric: lm-eval's name of the reported metric.
-        files: the local file of every split that is read.
-        hub: the repository that lm-eval's task names.
-        hub_files: that repository's file for each split.
-        columns: the columns that the files must have, each with a check of a value, given its row.
-    """
-
-    title: str
-    task: str
-    folder: str
-    shots: int
-    metric: str
-    files: dict[str, str]
-    hub: str
-    hub_files: dict[str, str]
-    columns: dict[str, Callable[[object, dict], bool]]
-
-
-TASKS: dict[str, Benchmark] = {
-    "truthfulqa": Benchmark(
-        title="TruthfulQA",
-        task="truthfulqa_mc2",
-        folder="truthfulqa",
-        shots=0,  # six questions and answers are part of the task's own prompt
-        metric="acc",  # the probability mass of the true answers (mc2)
-        files={"validation": "truthfulqa/multiple_choice/validation.parquet"},
-        hub="truthfulqa/truthful_qa",
-        hub_files={"validation": "multiple_choice/validation-00000-of-00001.parquet"},
-        columns={"question": _text, "mc2_targets": _targets},
-    ),
-    "hellaswag": Benchmark(
-        title="HellaSwag",
-        task="hellaswag",
-        folder="hellaswag",
-        shots=0,
-        metric="acc_norm",
-        files={"validation": "hellaswag/validation.parquet"},
-        hub="Rowan/hellaswag",
-        hub_files={"validation": "data/validation-00000-of-00001.parquet"},
-        columns={"activity_label": _text, "ctx_a": _text, "ctx_b": _text, "endings": _four_texts, "label": _place},
-    ),
-    "mmlu": Benchmark(
-        title="MMLU",
-        task="mmlu_",
-        folder="mmlu/default",
-        shots=5,
-        metric="acc",
-        files={"dev": "mmlu/dev.parquet", "test": "mmlu/test.parquet"},
-        hub="cais/mmlu",
-        # lm-eval's 57 tasks read one folder per subject: about 500 requests, which the hub limits. "all" has them all.
-        hub_files={"dev": "all/dev-00000-of-00001.parquet", "test": "all/test-00000-of-00001.parquet"},
-        columns={"subject": _text, "question": _text, "choices": _four_texts, "answer": _place},
-    ),
-    "arc_challenge": Benchmark(
-        title="ARC-c",
-        task="arc_challenge",
-        folder="arc",
-        shots=25,
-        metric="acc_norm",
-        files={"train": "arc_challenge/train.parquet", "test": "arc_challenge/test.parquet"},
-        hub="allenai/ai2_arc",
-        hub_files={
-            "train": "ARC-Challenge/train-00000-of-00001.parquet",
-            "test": "ARC-Challenge/test-00000-of-00001.parquet",
-        },
-        columns={"question": _text, "choices": _labelled, "answerKey": _text},
-    ),
-}
 
 
 def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[str, ConfigurableTask]:
@@ -185,7 +66,7 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
         ]
         members = {f"{name}/{subject}": benchmark.task + subject for subject in subjects}
 
-    overrides = _local(name, _downloaded(benchmark) if data is None else _given(benchmark, Path(data)), members)
+    overrides = _local(name, downloaded(benchmark) if data is None else local(benchmark, Path(data)), members)
     group = [{"task": members[key], "num_fewshot": shots, **options} for key, options in overrides.items()]
     loaded = manager.load({"group": name, "task": group})["tasks"]
     tasks = {key: loaded[members[key]] for key in overrides}
@@ -304,22 +185,9 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
     return table
 
 
-def _given(benchmark: Benchmark, data: Path) -> dict[str, Path]:
-    """The file of each split."""
-    if not data.is_dir():
-        raise InputError(f"no directory {data}; give one that holds {', '.join(benchmark.files.values())}.")
-    return {split: data / file for split, file in benchmark.files.items()}
-
-
-def _downloaded(benchmark: Benchmark) -> dict[str, Path]:
-    """The file of each split, from the hub."""
-    otherwise = "give a directory of local files"
-    return {split: hub.download(benchmark.hub, file, otherwise)[0] for split, file in benchmark.hub_files.items()}
-
-
 def _local(name: str, files: dict[str, Path], members: dict[str, str]) -> dict[str, dict]:
     """By key prefix, the option that tells lm-eval's task where its documents come from."""
-    tables = {split: _read(file, TASKS[name].columns) for split, file in files.items()}
+    tables = {split: read(file, TASKS[name].columns) for split, file in files.items()}
     if name in members:
         parts = {name: tables}
     else:
@@ -340,25 +208,6 @@ def _source(tables: dict[str, pyarrow.Table]) -> Callable[..., dict[str, Dataset
     # lm-eval opens HellaSwag's training split even when no example is taken from it.
     splits.setdefault("train", Dataset(next(iter(tables.values())).slice(0, 0)))
     return lambda **_: splits
-
-
-def _read(file: Path, columns: dict[str, Callable[[object, dict], bool]]) -> pyarrow.Table:
-    if not file.is_file():
-        raise InputError(f"there is no file {file}; put a parquet copy of the benchmark's split there.")
-    try:
-        table = pyarrow.parquet.ParquetFile(file).read()  # read_table would make a column of a folder named a=b
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{file} cannot be read as parquet ({error}); put an intact copy there.") from error
-    if missing := [column for column in columns if column not in table.column_names]:
-        raise InputError(f"{file} has no column {missing[0]!r}; it needs {', '.join(columns)}.")
-    if not table.num_rows:
-        raise InputError(f"{file} has no rows; put a complete copy there.")
-    for number, row in enumerate(table.select(list(columns)).to_pylist()):
-        if wrong := [column for column, fits in columns.items() if not fits(row[column], row)]:
-            raise InputError(
-                f"{file}, row {number} has a {wrong[0]!r} unlike the benchmark's; put an intact copy there."
-            )
-    return table
 
 
 def _rows(tasks: dict[str, ConfigurableTask]) -> list[tuple[str, ConfigurableTask, int]]:

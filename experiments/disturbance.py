@@ -64,27 +64,29 @@ class Disturbance(Experiment):
     def _measured(self, method: str, options: dict, precision: str, convention: str) -> dict:
         """The disturbance in nats, per pair and averaged, and how many dimensions are interpolated."""
         geometry, factor = self.model.geometry, self.factor
-        if precision == "float32":
-            histogram, inv_freq, epsilon = angle_distribution_float32, inv_freq_float32(geometry), 0.0
-        else:
-            histogram, inv_freq, epsilon = angle_distribution, geometry.inv_freq, EPSILON
-        pretrained = histogram(inv_freq, geometry.context_length)
+        released = precision == "float32"
+        histogram, epsilon = (angle_distribution_float32, 0.0) if released else (angle_distribution, EPSILON)
+        trained = inv_freq_float32(geometry) if released else geometry.inv_freq
+        pretrained = histogram(trained, geometry.context_length)
 
-        def moved(divisors: np.ndarray) -> np.ndarray:
-            """The disturbance when the inverse frequencies are divided, in the setting's own arithmetic."""
-            extended = histogram(inv_freq / divisors.astype(inv_freq.dtype), self.extended_length)
-            return disturbance(extended, pretrained, convention, epsilon)
+        def moved(inv_freq: np.ndarray) -> np.ndarray:
+            """The disturbance by these inverse frequencies; in float32 they are rounded as the released code does."""
+            if released:
+                inv_freq = trained / (geometry.inv_freq / inv_freq).astype(np.float32)
+            return disturbance(histogram(inv_freq, self.extended_length), pretrained, convention, epsilon)
 
         if method == rope.OURS:  # it chooses by the disturbances of this setting
-            keep, divide = np.ones(geometry.pairs), np.full(geometry.pairs, factor)
-            interpolation, extrapolation = moved(divide), moved(keep)
+            interpolated = geometry.inv_freq / factor
+            interpolation, extrapolation = moved(interpolated), moved(geometry.inv_freq)
             chosen = select_interpolated(interpolation, extrapolation, **options)
-            divisors, per_pair = np.where(chosen, divide, keep), np.where(chosen, interpolation, extrapolation)
+            inv_freq = np.where(chosen, interpolated, geometry.inv_freq)
+            per_pair = np.where(chosen, interpolation, extrapolation)
         else:
             takes = "convention" in rope.method_options(method)
             how = options | ({"convention": convention} if takes else {})
-            divisors = geometry.inv_freq / rope.scale(geometry, method, factor, **how).inv_freq
-            per_pair = moved(divisors)
+            inv_freq = rope.scale(geometry, method, factor, **how).inv_freq
+            per_pair = moved(inv_freq)
+        divisors = geometry.inv_freq / inv_freq
         return {"precision": precision, "convention": convention, "average": float(per_pair.mean()),
                 "interpolated_dimensions": 2 * int(np.isclose(divisors, factor).sum()),
                 "per_pair": per_pair.tolist()}  # fmt: skip

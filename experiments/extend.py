@@ -25,7 +25,6 @@ from core.extend import export, extend, extend_checkpoint
 from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry, RopeScaling, scale
 from experiments.kit import command_line, given_model, load_model
-from experiments.kit.snapshot import snapshot
 
 
 def main() -> None:
@@ -63,7 +62,7 @@ def extended(arguments, method: str, factor: float, **options) -> Path:
         return export(extend(loaded.model, method, factor, **options), arguments.output, loaded.tokenizer)
     if arguments.dtype:
         raise InputError("a checkpoint's weights are not read and keep their dtype; leave --dtype out.")
-    directory = Path(source) if Path(source).is_dir() else snapshot(source)
+    directory = Path(source) if Path(source).is_dir() else load_model.snapshot(source)
     return extend_checkpoint(directory, arguments.output, method, factor, link=arguments.link, progress=True, **options)
 
 

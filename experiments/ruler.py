@@ -12,7 +12,7 @@ from core import files
 from core.errors import InputError
 from eval import ruler
 from eval.generation import Request
-from experiments.kit import command_line, load_model, records
+from experiments.kit import command_line, records
 from experiments.kit.command_line import count, option, seed
 from experiments.kit.experiment import Generation
 
@@ -51,7 +51,7 @@ class Ruler(Generation):
     def _made(self, task: str, length: int) -> list[dict]:
         """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens takes minutes."""
         what = {"task": task, "length": length, "count": self.given.samples, "seed": self.given.seed}
-        tokenizer = load_model.provenance(self.model.name)["tokenizer"]
+        tokenizer = self.provenance["tokenizer"]
         name = records.identity(**what, tokenizer=tokenizer, code=records.scored_by(self.program()))
         file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
         with files.lock(file, wait=True):  # of several processes, the first makes them

@@ -26,7 +26,7 @@ from tqdm import tqdm
 from core import rope
 from core.errors import InputError
 from core.extend import extend
-from experiments.kit import command_line, journal, load_model, records
+from experiments.kit import command_line, journal, records
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
 from experiments.kit.given_model import named, stated
@@ -62,7 +62,7 @@ class TimeCost(Experiment):
             "experiment": self.name,
             "factor": self.factor,
             "methods": [records.run_name(method, self.factor, options) for method, options in comparison],
-            "model": load_model.provenance(self.model.name),
+            "model": self.provenance,
             "dtype": given.dtype,
             "length": given.length,
             "repeats": given.repeats,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.comparison import Setting
-from analysis.disturbance import registered
+from analysis.disturbance import by_factor
 from analysis.results import Results
+from analysis.settings import Setting
 from core import rope
 from figures.kit.per_pair import draw
 
@@ -22,6 +22,6 @@ def build(results: Results) -> Figure:
     names = {rope.UNIT: rope.METHODS[rope.UNIT].title, rope.RIVAL: rope.METHODS[rope.RIVAL].title, rope.OURS: ours}
     # The repository's own others are left out to keep the figure readable.
     left_out = {name for name, method in rope.METHODS.items() if method.function.__module__.startswith("core.")}
-    recorded = dict.fromkeys(row["method"] for run in results.require("disturbance") for row in registered(run))
+    recorded = dict.fromkeys(record["method"] for records in by_factor(results).values() for record in records)
     further = {name: Setting(name).name for name in recorded if name not in left_out}
     return draw(results, names | further)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from analysis import metrics
-from analysis.beyond import loss_by_position
+from analysis import disturbance, metrics
 from analysis.comparison import ablations
 from analysis.results import NotMeasured, Results
 from core import rope
@@ -34,7 +33,7 @@ def build(results: Results) -> Figure:
         )
     state, ablation = found[-1]
     rows = sorted(ablation.rows.items(), reverse=True)
-    moved = [1e3 * loss_by_position.disturbance(results, row) for _, row in rows]
+    moved = [1e3 * disturbance.averaged(results, row.setting) for _, row in rows]
     found = [row.scores(metrics.longbench_e) for _, row in rows]
     if any(AVERAGE not in scores for scores in found):
         raise NotMeasured(

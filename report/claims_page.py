@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.claims import Claim, claims
 from analysis.claims.finding import EXACT, NONE, Fact, Finding, Quantity, overall
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
 from analysis.results import Model
 from core import rope
-from report.claims import CLAIMS, Claim
 from tables.kit.markdown import text
 from tables.kit.table import interval, number
 
@@ -100,7 +100,7 @@ class Tested:
 
 def tested(folder: Path) -> list[list[Tested]]:
     """Every claim in the paper's order, on every model that has a record of it."""
-    return [_by_model(claim, claim.findings(folder)) for claim in CLAIMS]
+    return [_by_model(claim, claim.findings(folder)) for claim in claims()]
 
 
 def counts(claims: list[list[Tested]]) -> Counter[str]:

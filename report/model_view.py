@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from analysis import metrics, published, record_types, time_taken
-from analysis.beyond import learned, loss_by_position, serving, short_text, whole_texts
-from analysis.comparison import Comparison, Row, Setting, compared, gap, in_comparison, tokens
+from analysis import disturbance, metrics, published, rendering, time_taken
+from analysis.comparison import Comparison, Row, compared, gap
 from analysis.results import NotMeasured, Results, root
-from analysis.scores import Score, Scores, SignTest, sign_test, stacked
+from analysis.scores import Score
+from analysis.settings import tokens
 from core import rope
 from core.errors import InputError
-from core.geometry import RopeGeometry
-from experiments.kit.records import RESULTS
+from experiments.kit import records
+from experiments.kit.records import BEYOND, RESULTS
 from figures.kit import command as figures
 from tables.kit import benchmark_table, command, markdown
 from tables.kit.table import Table, interval, number
@@ -37,6 +34,8 @@ class View:
         measured: the records.
         page: the folder of the page, which its links start from.
     """
+
+    beyond = False  # whether the page shows what is beyond the paper
 
     def __init__(self, measured: Results, page: Path):
         self.results, self.page, self.model = measured, page, measured.model
@@ -62,7 +61,7 @@ class View:
 
     def figure(self, name: str, text: str) -> str:
         """The image and how to read it; empty where it was not rendered."""
-        file = root(self.results.folder) / "figures" / self.model.name / f"{name}.png"
+        file = root(self.results.folder) / "figures" / self.model.name / f"{figures.place(name)}.png"
         caption = markdown.text(" ".join(figures.caption(name)))
         return f"![{text}]({os.path.relpath(file, self.page)})\n\n*{caption}*" if file.is_file() else ""
 
@@ -73,8 +72,8 @@ class View:
         return "\n\n".join([f"## {heading}", *shown]) if shown else ""
 
     def others(self) -> list[str]:
-        """The tables that the page has not shown."""
-        return [name for name in named(self.results) if name not in self._shown and self.has(name)]
+        """The tables of the page's part that it has not shown."""
+        return [name for name in self._own(named(self.results)) if name not in self._shown and self.has(name)]
 
     # Numbers
 
@@ -84,7 +83,7 @@ class View:
         Raises:
             InputError: there is none.
         """
-        return _find(self._rows(experiment, trained, factor), experiment, name, factor)
+        return find(self._rows(experiment, trained, factor), experiment, name, factor)
 
     def score(
         self, experiment: str, name: str, metric: str, trained: bool = False, factor: float | None = None
@@ -99,26 +98,6 @@ class View:
         pair = [self.row(experiment, name, trained, factor) for name in (ours, other)]
         return gap(*pair, getattr(metrics, experiment), metric)
 
-    @functools.cache  # noqa: B019 (a view lives as long as its page is made)
-    def loss(self, name: str, than: str = RIVAL, trained: bool = False, factor: float | None = None) -> Score:
-        """On the beginnings of books beyond L, a row's loss minus another's, in nats per token, paired by block."""
-        return loss_by_position.gap(*(self.row("loss_by_position", each, trained, factor) for each in (name, than)))
-
-    @functools.cache  # noqa: B019 (a view lives as long as its page is made)
-    def books(
-        self, name: str, than: str = RIVAL, trained: bool = False, start: int = 0, end: int | None = None
-    ) -> Score:
-        """Over whole books, a row's loss minus another's at the positions from start to end, paired by window."""
-        rows = whole_texts.runs(self.results, trained)
-        gaps = whole_texts.differences(*(_find(rows, "whole texts", each, None) for each in (name, than)))
-        bucket = rows.first["bucket"]
-        return whole_texts.average(gaps[:, start // bucket : end and end // bucket])
-
-    def more_context(self, trained: bool = False) -> dict[str, Score]:
-        """By row, what a stride's tokens more before them change of the loss."""
-        rows = whole_texts.runs(self.results, trained).rows
-        return {row.setting.name: whole_texts.average(whole_texts.more_context(row.first)[:, 1:]) for row in rows}
-
     def found(self, name: str, length: int | None = None, trained: bool = False, factor: float | None = None) -> str:
         """Passkeys found of those asked, of all seeds; at one length or at all."""
         runs = self.row("passkey", name, trained, factor).runs
@@ -130,56 +109,25 @@ class View:
         rows = self.row("passkey", name, trained).first["scores"]["by_depth"]
         return {(row["length"], row["depth"]): row["mean"] for row in rows}
 
-    def asked(self) -> int:
-        """How many prompts RULER has, of all lengths and tasks."""
-        return len(_prompts(self.results.require("ruler")[0]))
-
-    def prompts(self, name: str, than: str = RIVAL, trained: bool = False) -> SignTest:
-        """RULER's prompts that a row answers better and worse than another."""
-        return sign_test(*(_prompts(self.row("ruler", each, trained).first) for each in (name, than)))
-
-    def short_text(self, trained: bool = False, factor: float | None = None) -> dict[str, Scores]:
-        """By row and metric, what extending changes on texts that fit in L."""
-        factor = factor or min(loss_by_position.measured_factors(self.results))
-        found = short_text.differences(self.results, factor, trained)
-        return {setting.name: scores for setting, scores in found.items()}
-
     def names(self, experiment: str, trained: bool = False, factor: float | None = None) -> list[str]:
         """Of an experiment's rows."""
         return [row.setting.name for row in self._rows(experiment, trained, factor).rows]
 
-    def ranked(self, trained: bool = False, factor: float | None = None) -> list[tuple[str, Score]]:
-        """The comparison's methods with their loss beyond L minus the rival's, least first; learned factors apart."""
-        rows = self._rows("loss_by_position", trained, factor).only(in_comparison(self.model)).rows
-        names = [row.setting.name for row in rows if not learned.start_of(row.setting)]
-        found = [(name, self.loss(name, trained=trained, factor=factor)) for name in names]
-        return sorted(found, key=lambda entry: entry[1].mean)
-
-    def to_learned(self, name: str, factor: float) -> Score:
-        """A method's loss beyond L without training minus that of the best learned factors, paired by block."""
-        found = learned.scored(self.results, factor)
-        if not (found and found.bound):
-            raise InputError(f"no learned factors of s = {factor:g} were scored; see table_learned.")
-        return loss_by_position.gap(found.rows[name], found.rows[found.bound])
-
-    def pairs(self, name: str, factor: float | None = None) -> set[int]:
-        """Those that a row without training interpolates."""
-        return set(_interpolated(self.model.geometry, self.row("loss_by_position", name, factor=factor).setting))
-
-    def disturbance(self, name: str, factor: float | None = None) -> float:
-        """The averaged disturbance of a row without training, in 10⁻³ nat."""
-        return 1e3 * loss_by_position.disturbance(self.results, self.row("loss_by_position", name, factor=factor))
+    def disturbance(self, name: str, factor: float) -> float:
+        """The averaged disturbance of a setting as its table names it, in 10⁻³ nat (released convention, float64)."""
+        for row in disturbance.rows(self.results):
+            if row.name == name and factor in row.moved:
+                return row.moved[factor]["float64", "released"].average
+        raise InputError(f"no disturbance of {name!r} at s = {factor:g}; change the page's template.")
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
-        numbers, found = published.disturbance(), []
-        for run in self.results.require("disturbance"):
-            for row in run["scores"]:
-                printed = numbers.get((row["method"], float(run["factor"])))
-                if (row["precision"], row["convention"]) == (precision, convention) and printed and not row["options"]:
-                    title = rope.METHODS[row["method"]].title
-                    found.append((title, float(run["factor"]), printed, 1e3 * row["average"]))
-        return found
+        settings = [row for row in disturbance.rows(self.results) if row.published]
+        return [
+            (row.name, factor, row.published[factor], row.moved[factor][precision, convention].average)
+            for factor in sorted({factor for row in settings for factor in row.published})
+            for row in settings
+        ]
 
     def deviations(self, precision: str, convention: str) -> list[float]:
         """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
@@ -192,65 +140,22 @@ class View:
             raise InputError(f"{len(found)} records of {experiment}/{file or '*'} at {self.model.name}, not one.")
         return found[0]
 
-    def order(self, convention: str) -> Score:
-        """Spearman's ρ of disturbance and loss beyond L over selections of pairs."""
-        return Score.of(self.record("selections")["spearman"][convention])
-
-    def repeated(self, folder: str) -> dict[bool, float]:
-        """How far fine-tunes that were run again part in their losses, the most and as a share: {learned: share}."""
-        found: dict[bool, float] = {}
-        for again, first in self._repeated(folder, "finetune"):
-            learned = rope.get(again["method"]).start is not None
-            losses = stacked([again["losses"], first["losses"]])
-            change = float(np.abs(losses[0] / losses[1] - 1).max())
-            found[learned] = max(change, found.get(learned, 0.0))
-        return found
-
-    def remeasured(self, folder: str) -> float:
-        """How far losses by position that were measured again part, the most over all blocks, in nats per token."""
-        pairs = self._repeated(folder, "loss_by_position")
-        return max(
-            float(np.abs(loss_by_position.blocks(again) - loss_by_position.blocks(first)).max())
-            for again, first in pairs
-        )
-
-    def wavelength(self, pair: int) -> float:
-        """Of a pair in pre-training, in tokens."""
-        return float(self.model.geometry.wavelength[pair])
-
-    def relearned(self, folder: str) -> float:
-        """How far factors that were learned again part, the most over pairs whose wavelength is below L, as a share."""
-        seen = self.model.geometry.wavelength < self.model.geometry.context_length
-        ratios = (np.divide(again["factors"], first["factors"]) for again, first in self._repeated(folder, "learned"))
-        return max(float(np.abs(ratio[seen] - 1).max()) for ratio in ratios)
-
-    def _repeated(self, folder: str, experiment: str) -> Iterator[tuple[dict, dict]]:
-        """The records of an experiment that a subfolder repeats, each with the first one."""
-        for file in sorted((self.results.folder / self.model.name / folder / experiment).glob("*.json")):
-            yield record_types.read(file, experiment), self.record(experiment, file.stem)
-
     def took(self, *experiments: str) -> str:
         """What the records of some experiments, or of all, took to measure, to be read."""
         return time_taken.took(self.results, *(experiments or self.results.experiments()))
 
     def costs(self) -> list[tuple[str, int, str]]:
-        """By experiment, how many records there are of it and what they took to measure."""
-        measured = self.results.experiments()
+        """By experiment of the page's part, how many records there are of it and what they took to measure."""
+        measured = self._own(self.results.experiments())
         return [(name, len(self.results.records(name)), self.took(name)) for name in measured]
-
-    def served_right(self) -> set[str]:
-        """The engines that compute every export that was measured or read in their source."""
-        lines = serving.matrix(serving.served(self.results))
-        return {line.engine for line in lines if line.frequencies == line.attention_factor == serving.RIGHT}
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
-        if experiment != "loss_by_position":
-            return compared(self.results, experiment, trained)
-        untrained = loss_by_position.untrained(
-            self.results, factor or min(loss_by_position.measured_factors(self.results))
-        )
-        return loss_by_position.fine_tuned(self.results, untrained) if trained else untrained
+        return compared(self.results, experiment, trained)
+
+    def _own(self, names: list[str]) -> list[str]:
+        """Of tables and experiments, those of the page's part."""
+        return [name for name in names if is_beyond(name) == self.beyond]
 
 
 def environment(view: View) -> dict[str, object]:
@@ -274,6 +179,12 @@ def holds(condition: bool, sentence: str) -> str:
 def shown(score: Score, digits: int = 2, sign: bool = False) -> str:
     """A number with its interval."""
     return f"{number(score.mean, digits, sign)} {interval(score, digits)}".strip()
+
+
+def is_beyond(name: str) -> bool:
+    """Whether a table, or an experiment that has none, is beyond the paper."""
+    module = rendering.modules("tables").get(name) or records.program(name)
+    return BEYOND in module.split(".")
 
 
 def named(measured: Results) -> list[str]:
@@ -303,24 +214,12 @@ def _built(measured: Results, name: str) -> Table | None:
     return _build(measured.folder, measured.model.name, name)
 
 
-@functools.cache
-def _interpolated(geometry: RopeGeometry, setting: Setting) -> list[int]:
-    options = {key: value for key, value in setting.options if key != "attention_factor"}  # moves no angle
-    scaling = rope.scale(geometry, setting.method, setting.factor, **options)
-    return np.flatnonzero(scaling.interpolated).tolist()
-
-
-def _find(rows: Comparison, experiment: str, name: str, factor: float | None) -> Row:
+def find(rows: Comparison, experiment: str, name: str, factor: float | None) -> Row:
     for row in rows.rows:
         if row.setting.name == name and factor in (None, row.setting.factor):
             return row
     known = ", ".join(dict.fromkeys(row.setting.name for row in rows.rows)) or "none"
     raise InputError(f"no row {name!r} of {experiment} (there is {known}); change the page's template.")
-
-
-def _prompts(run: dict) -> np.ndarray:
-    tasks = run["scores"]["tasks"].values()
-    return np.array([score["mean"] for scores in tasks for score in scores.values()])
 
 
 FILTERS = {"shown": shown, "number": number, "tokens": tokens, "text": markdown.text, "code": "`{}`".format}

@@ -1,11 +1,11 @@
 """The pages that say what came out, from templates and records.
 
-    python -m report.pages                 results/<model>/README.md of every model, results/claims.md, and the
-                                           repository's own pages
-    python -m report.pages --model tiny    one model's page
+    python -m report.pages                 every model's pages, results/claims.md, and the repository's own pages
+    python -m report.pages --model tiny    one model's pages
 
-A model's page is rendered from templates/<model>.md, whose prose is about the repository's own records, where there is
-one, and from templates/model.md otherwise. A sentence that the records no longer bear out is an error.
+A model's page, results/MODEL/README.md, shows the paper's tables and figures; where there is results/MODEL/beyond/, its
+README.md shows the rest. A page is rendered from templates/MODEL.md, whose prose is about the repository's own records,
+if there is one, and from templates/model.md otherwise. A sentence that the records no longer bear out is an error.
 """
 
 from __future__ import annotations
@@ -13,35 +13,40 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import jinja2
 
 from analysis import results, time_taken
 from analysis.results import Results, place
-from core import files, rope
+from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
-from experiments.kit.records import RESULTS, ROOT
+from experiments.kit.records import BEYOND, RESULTS, ROOT
 from report import audit, claims_page, main_claims
 from report.model_view import FILTERS, RIVAL, View, environment, holds
 from report.paper_and_code import DIFFERENCES
 from tables.kit import markdown
 
+Pages = dict[Path, str]  # what belongs in which file
+
 TEMPLATES = Path(__file__).parent / "templates"
+BEYOND_TEMPLATES = Path(__file__).parent / BEYOND / "templates"
 # The repository's own pages, which speak of several models: where each belongs.
 OVERALL = {
     "README.md": ROOT / "README.md",
     "experiments.md": ROOT / "experiments" / "README.md",
     "paper.md": RESULTS / "paper" / "README.md",
     "paper_and_code.md": RESULTS / "paper-and-code.md",
-    "serving.md": RESULTS / "serving.md",
     "paper_scale.md": RESULTS / "paper-scale.md",
 }
+_beyond = discovery.module(f"report.{BEYOND}.model_view")
 
 
-def pages(folder: Path, model: str | None = None) -> dict[Path, str]:
-    """What belongs in which file: a model's page; or every model's, the claims, and the repository's own pages.
+def pages(folder: Path, model: str | None = None) -> Pages:
+    """A model's pages; or every model's, the claims, and the repository's own pages.
 
     Raises:
         InputError: no such model, or the records no longer say what a template does.
@@ -49,64 +54,94 @@ def pages(folder: Path, model: str | None = None) -> dict[Path, str]:
     models = [model] if model else results.models(folder)
     if not models:
         raise InputError(f"no records under {folder}; measure something, or give --results.")
-    made = {folder / name / "README.md": model_page(Results.of(name, folder)) for name in models}
+    written: Pages = {}
+    for name in models:
+        written |= model_pages(Results.of(name, folder))
     if not model:
-        made[folder / "claims.md"] = claims(folder, {file.parent.name: text for file, text in made.items()})
-    return made if model or folder.resolve() != RESULTS else made | overall_pages()
+        written[folder / "claims.md"] = claims(folder, written)
+    return written if model or folder.resolve() != RESULTS else written | overall_pages(written)
 
 
-def model_page(measured: Results) -> str:
-    """A model's page."""
-    own = f"{measured.model.name.replace('-', '_')}.md"
-    ours = measured.folder.resolve() == RESULTS and (TEMPLATES / own).is_file()
-    return _render(own if ours else "model.md", environment(View(measured, measured.folder / measured.model.name)))
+def model_pages(measured: Results) -> Pages:
+    """A model's page, and that of what is beyond the paper."""
+    folder = measured.folder / measured.model.name
+    further = _beyond is not None and (folder / BEYOND).is_dir()
+    written = {folder / "README.md": _model_page(View(measured, folder), TEMPLATES, further)}
+    if _beyond and further:
+        view = _beyond.View(measured, folder / BEYOND)
+        written[folder / BEYOND / "README.md"] = _model_page(view, BEYOND_TEMPLATES, further)
+    return written
 
 
-def claims(folder: Path, model_pages: dict[str, str]) -> str:
+def _model_page(view: View, templates: Path, further: bool) -> str:
+    ours = f"{view.model.name.replace('-', '_')}.md"
+    known = view.results.folder.resolve() == RESULTS and (templates / ours).is_file()
+    return _render(ours if known else "model.md", environment(view) | {"further": further}, templates)
+
+
+def claims(folder: Path, models: Pages) -> str:
     """The page of the claims, which leads to those sections that the models' pages have."""
     tested = claims_page.tested(folder)
     names = {
         "tested": tested,
         "counts": claims_page.counts(tested),
         "meanings": claims_page.MEANING,
-        "pages": model_pages,
+        "section": sections(folder, folder, models),
         "rival": RIVAL,
     }
     return _render("claims.md", names)
 
 
-def overall_pages() -> dict[Path, str]:
-    """The repository's own pages, by where each belongs."""
+def overall_pages(models: Pages) -> Pages:
+    """The repository's own pages; they lead to sections of the models' pages."""
     checks = audit.findings()
-    of = {measured.model.name: measured for measured in results.every()}
+    measured = {each.model.name: each for each in results.every()}
 
     def took(model: str, *experiments: str) -> str:
-        return View(of[model], ROOT).took(*experiments)
+        return View(measured[model], ROOT).took(*experiments)
 
     names = {
         "cost": took,
         "all": sum(time_taken.compute().values(), time_taken.Compute()),
         "minutes": time_taken.commands(),
         "main_claims": main_claims.lines(RESULTS),
+        "section": sections(RESULTS, ROOT, models),
         "differences": markdown.render(DIFFERENCES, caption=False),
         "methods": list(rope.METHODS),
         "checks": len(checks),
         "agree": sum(check.holds for check in checks),
         "audit": markdown.render(audit.build(checks), caption=False),
     }
-    made = {}
-    for name, file in OVERALL.items():
-        views = {model: View(measured, file.parent) for model, measured in of.items()}
-        made[file] = _render(name, names | {"of": views})
-    return made
+    written = {}
+    parts = [(TEMPLATES, OVERALL)] + ([(BEYOND_TEMPLATES, _beyond.OVERALL)] if _beyond else [])
+    for templates, places in parts:
+        for template, file in places.items():
+            views = {"of": {name: View(each, file.parent) for name, each in measured.items()}}
+            if _beyond:
+                views["beyond"] = {name: _beyond.View(each, file.parent) for name, each in measured.items()}
+            written[file] = _render(template, names | views, templates)
+    return written
 
 
-def _render(template: str, names: dict) -> str:
+def sections(folder: Path, start: Path, models: Pages) -> Callable[[str, str], str]:
+    """What gives the link from `start` to a section of a model's pages; empty if none of them has it."""
+
+    def section(model: str, heading: str) -> str:
+        for file, text in models.items():
+            if file.is_relative_to(folder / model) and f"\n## {heading}\n" in text:
+                return f"{quote(os.path.relpath(file, start))}#{anchor(heading)}"
+        return ""
+
+    return section
+
+
+def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
     engine = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader([templates, TEMPLATES, BEYOND_TEMPLATES]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,  # of a template that another one includes
         extensions=["jinja2.ext.do"],
         autoescape=False,  # Markdown: what is not the template's own words is escaped where it is inserted
     )
@@ -126,11 +161,10 @@ def anchor(heading: str) -> str:
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m report.pages")
-    parser.add_argument("--model", help="whose page (default: every model that has records, and the overall pages)")
+    parser.add_argument("--model", help="whose pages (default: every model that has records, and the overall pages)")
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
-    made = pages(place(arguments.model, arguments.results), arguments.model)
-    for file, text in made.items():
+    for file, text in pages(place(arguments.model, arguments.results), arguments.model).items():
         files.write(file, text)
         print(os.path.relpath(file))
 

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from analysis import results
-from analysis.beyond import loss_by_position
+from analysis.claims import claims
 from analysis.claims.finding import VERDICTS
-from analysis.comparison import in_comparison
+from analysis.comparison import compared, in_comparison
+from analysis.metrics import perplexity
 from analysis.results import Results, root
+from analysis.settings import extended_length, tokens
 from experiments.kit import command_line
 from report import claims_page
-from report.claims import CLAIMS
-from tables.kit.table import interval, number
+from report.model_view import shown
 
 _OUTPUTS = (("tables", ".tex"), ("figures", ".pdf"))
 
@@ -23,42 +24,37 @@ def build(folder: Path) -> str:
     lines = ["", "Made:"]
     for measured in results.every(folder):
         lines += [f"  {line}" for line in _made(measured)]
-    disturbance = CLAIMS[0]
-    for finding in (found for found in disturbance.findings(folder) if found.facts):
+    disturbance = claims()[0]
+    for finding in (finding for finding in disturbance.findings(folder) if finding.facts):
         lines += ["", f"{disturbance.text}, {finding.about}: {finding.verdict}"]
         lines += [f"  {claims_page.fact_line(fact)}" for fact in finding.facts]
     for measured in results.every(folder):
-        lines += _losses(measured)
-    found = claims_page.counts(claims_page.tested(folder))
-    counts = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
+        lines += _perplexities(measured)
+    verdicts = claims_page.counts(claims_page.tested(folder))
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
     return "\n".join([*lines, "", f"The paper's claims, model by model: {counts}. `make report` shows each."])
 
 
 def _made(measured: Results) -> Iterator[str]:
     """A line for each kind of output of a model."""
     for kind, suffix in _OUTPUTS:
-        names = sorted(file.stem for file in (root(measured.folder) / kind / measured.model.name).glob(f"*{suffix}"))
-        if names:
-            yield f"{kind}/{measured.model.name}/: {len(names)} {kind if len(names) > 1 else kind[:-1]}"
-    if (measured.folder / measured.model.name / "README.md").is_file():
-        yield f"results/{measured.model.name}/README.md"
+        count = len(list((root(measured.folder) / kind / measured.model.name).rglob(f"*{suffix}")))
+        if count:
+            yield f"{kind}/{measured.model.name}/: {count} {kind if count > 1 else kind[:-1]}"
+    for page in sorted((measured.folder / measured.model.name).rglob("README.md")):
+        yield f"results/{page.relative_to(measured.folder)}"
 
 
-def _losses(measured: Results) -> list[str]:
-    """The comparison without training at each factor, by range of positions."""
+def _perplexities(measured: Results) -> list[str]:
+    """The comparison without training at each factor, by its perplexity at L'."""
+    rows = compared(measured, "perplexity", trained=False).only(in_comparison(measured.model)).rows
     lines = []
-    for factor in loss_by_position.measured_factors(measured):
-        rows = loss_by_position.untrained(measured, factor).only(in_comparison(measured.model))
-        if not rows:
-            continue
-        spans = ", ".join(loss_by_position.ranges(rows.first))
-        lines += ["", f"{measured.model.title}, s = {factor:g}, without training, nats per token at {spans}:"]
-        width = max(len(row.setting.name) for row in rows.rows)
-        for row in rows.rows:
-            scores = "  ".join(
-                f"{number(s.mean, 3)} {interval(s, 3)}" for s in loss_by_position.ranges(row.first).values()
-            )
-            lines.append(f"  {row.setting.name:<{width}}  {scores}")
+    for factor in sorted({row.setting.factor for row in rows}):
+        length = tokens(extended_length(measured, factor))
+        scores = {row.setting.name: row.scores(perplexity) for row in rows if row.setting.factor == factor}
+        lines += ["", f"{measured.model.title}, s = {factor:g}, without training, perplexity at {length}:"]
+        width = max(map(len, scores))
+        lines += [f"  {name:<{width}}  {shown(score[length])}" for name, score in scores.items() if length in score]
     return lines
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from analysis import disturbance
-from analysis.comparison import extended_length, tokens
 from analysis.disturbance import WAYS, Disturbed
-from analysis.results import Results
+from analysis.results import NotMeasured, Results
+from analysis.settings import extended_length, tokens
 from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, number, sentence_case
 
 _TITLES = dict(zip(WAYS, ("code, f32", "code, f64", "Eq. (7)")))
 
 
 def build(results: Results) -> Table:
-    """From the records of experiments.disturbance."""
+    """From the records of experiments.disturbance.
+
+    Raises:
+        NotMeasured: no record of a registered method.
+    """
     rows, beside = disturbance.rows(results), disturbance.comparable(results)
+    if not rows:
+        raise NotMeasured(f"no disturbance of a registered method under {results.folder / results.model.name}.")
     factors = sorted({factor for row in rows for factor in row.moved})
     columns = [(factor, way) for factor in factors for way in ([None] if beside else []) + list(WAYS)]
     least = {column: _least(rows, *column) for column in columns if column[1]}

@@ -1,10 +1,12 @@
-"""Passkeys found by length (the numbers of Figure 4)."""
+"""The numbers of Figure 4: passkeys found by length."""
 
 from __future__ import annotations
 
-from analysis import metrics, passkey
-from analysis.comparison import STATES, compared
+from analysis import metrics
+from analysis.comparison import compared
+from analysis.metrics import ALL, Passkeys, passkeys_by_length
 from analysis.results import Results
+from analysis.settings import STATES
 from tables.kit.benchmark_table import titled
 from tables.kit.table import NO_RECORD, Block, Cell, Table, interval, noted, sentence_case
 
@@ -23,17 +25,17 @@ def build(results: Results) -> Table:
         rows = compared(results, "passkey", trained, twins=False)
         left_out += rows.left_out
         if rows:
-            found = [(name, passkey.by_length(row)) for name, row in titled(rows, metrics.passkey)]
+            found = [(name, passkeys_by_length(row)) for name, row in titled(rows, metrics.passkey)]
             blocks.append(_block(f"{results.model.title}, measured {state}", found))
     return noted(Table("passkey", CAPTION, tuple(blocks), "Figure 4"), left_out)
 
 
-def _block(title: str, rows: list[tuple[str, dict[str, passkey.Found]]]) -> Block:
-    every = dict.fromkeys(length for _, found in rows for length in found if length != passkey.ALL)
-    lengths = [*every, passkey.ALL]
+def _block(title: str, rows: list[tuple[str, dict[str, Passkeys]]]) -> Block:
+    every = dict.fromkeys(length for _, found in rows for length in found if length != ALL)
+    lengths = [*every, ALL]
     made = tuple((Cell(sentence_case(name)), *(_cell(found.get(each)) for each in lengths)) for name, found in rows)
     return Block(title, ("Method", *lengths), made)
 
 
-def _cell(keys: passkey.Found | None) -> Cell:
+def _cell(keys: Passkeys | None) -> Cell:
     return Cell(f"{keys.found}/{keys.asked}", interval(keys.share, 0)) if keys else Cell(NO_RECORD)

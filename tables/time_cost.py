@@ -5,8 +5,9 @@ Relative to PI.
 
 from __future__ import annotations
 
-from analysis import time_cost
 from analysis.results import Results
+from analysis.scores import Score, Scores
+from analysis.settings import Setting
 from core import rope
 from tables.kit.benchmark_table import published_blocks
 from tables.kit.table import Table, score_block
@@ -25,5 +26,15 @@ def build(results: Results) -> Table:
     for record in results.require("time_cost"):
         rounds, factor = record["scores"][0]["rounds"], record["factor"]
         title = f"{results.model.title}, measured at {record['length']} tokens, {rounds} rounds, s = {factor:g}"
-        blocks.append(score_block(title, time_cost.rows(record), digits=3, best=None))
+        blocks.append(score_block(title, _rows(record), digits=3, best=None))
     return Table("time_cost", CAPTION, (*published_blocks("time_cost"), *blocks), "Table 9")
+
+
+def _rows(record: dict) -> list[tuple[str, Scores]]:
+    """Each setting's name and, by phase, the median of its times relative to PI's."""
+    by_setting: dict[str, dict[str, Score]] = {}
+    for row in record["scores"]:
+        name = Setting.of(row | {"factor": record["factor"]}).name + (", again" if row["again"] else "")
+        score = Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
+        by_setting.setdefault(name, {})[row["phase"]] = score
+    return list(by_setting.items())

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.beyond import loss_by_position
-from analysis.comparison import Comparison, Row, Setting, in_comparison
+from analysis.comparison import Comparison, Row, in_comparison
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import Setting
 from core import rope
 from core.beyond.methods.given_factors import learned_from, learned_name
 from core.errors import InputError
@@ -57,18 +58,18 @@ def groups(results: Results) -> list[Learned]:
     Raises:
         InputError: a record has not one factor for each pair.
     """
-    found: dict[tuple, list[dict]] = {}
+    records: dict[tuple, list[dict]] = {}
     pairs = results.model.geometry.pairs
     for run in results.require("learned"):
         if len(run["factors"]) != pairs:
             raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
-        found.setdefault((float(run["factor"]), run["method"]), []).append(run)
+        records.setdefault((float(run["factor"]), run["method"]), []).append(run)
     known = [*rope.METHODS]
 
     def order(key: tuple[float, str]) -> tuple:
         return key[0], known.index(key[1]) if key[1] in known else len(known), key[1]
 
-    return [Learned(key[1], key[0], tuple(found[key])) for key in sorted(found, key=order)]
+    return [Learned(key[1], key[0], tuple(records[key])) for key in sorted(records, key=order)]
 
 
 @dataclass(frozen=True)

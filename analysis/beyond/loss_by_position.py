@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
-from analysis.comparison import Comparison, Row, compared, factors, span
+from analysis.comparison import Comparison, Row, compared, factors
 from analysis.results import Results
 from analysis.scores import Score, Scores, stacked
-from core import disturbance as kl
-from core import rope
-from core.angles import angle_distribution
-from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
+from analysis.settings import span
 from eval.intervals import mean_interval
 
 
@@ -46,9 +40,9 @@ def fine_tuned(results: Results, like: Comparison) -> Comparison:
 
 def parts(results: Results, factor: float) -> list[Comparison]:
     """The comparisons at a factor that have rows: without training, then fine-tuned."""
-    found = untrained(results, factor)
-    if found:
-        return [rows for rows in (found, fine_tuned(results, found)) if rows]
+    without = untrained(results, factor)
+    if without:
+        return [rows for rows in (without, fine_tuned(results, without)) if rows]
     tuned = compared(results, "loss_by_position", True, lambda run: float(run["factor"]) == factor, twins=False)
     return [tuned] if tuned else []
 
@@ -62,6 +56,12 @@ def buckets(run: dict) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The curve: positions [buckets] in tokens, and mean, low and high [buckets] in nats per token."""
     position = np.array([(bucket["start"] + bucket["end"]) / 2 for bucket in run["buckets"]])
     return position, {name: np.array([bucket[name] for bucket in run["buckets"]]) for name in ("mean", "low", "high")}
+
+
+def beyond(record: dict) -> Scores:
+    """The mean loss over all positions beyond L."""
+    first = record["ranges"][1]["start"] // record["block"]
+    return {"beyond": Score.of(mean_interval(blocks(record)[0, :, first:].ravel()))}
 
 
 def paired(run: dict, reference: dict, beyond: bool = True) -> Score:
@@ -85,46 +85,3 @@ def gap(row: Row, reference: Row, beyond: bool = True) -> Score:
 def _over_seeds(row: Row) -> dict:
     means = blocks(*row.runs).mean(axis=0)
     return row.first | {"blocks": dict(zip(row.first["blocks"], means))}
-
-
-def disturbance(results: Results, row: Row) -> float | None:
-    """The averaged disturbance of a row, in nats (released convention): from a record if there is one, else computed.
-
-    None for a learned method, whose RoPE model follows the input, and for a method that is not registered.
-    """
-    setting, geometry = row.setting, results.model.geometry
-    options = {name: value for name, value in setting.options if name != "attention_factor"}  # changes no angle
-    for record in results.records("disturbance"):
-        for scored in record["scores"] if float(record["factor"]) == setting.factor else ():
-            exact = (scored["precision"], scored["convention"]) == ("float64", "released")
-            if exact and (scored["method"], scored["options"]) == (setting.method, options):
-                return scored["average"]
-    method = rope.METHODS.get(setting.method)
-    if method is None or method.start:
-        return None
-    try:
-        scaling = rope.scale(geometry, setting.method, setting.factor, **options)
-    except InputError:  # the record is from another version with other options
-        return None
-    return averaged(geometry, scaling, setting.factor)
-
-
-@functools.cache
-def _strategies(geometry: RopeGeometry, factor: float) -> tuple[np.ndarray, np.ndarray]:
-    return kl.strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
-
-
-def averaged(geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> float:
-    """The averaged disturbance of any scaling, in nats (released convention, b = 360)."""
-    interpolation, extrapolation = _strategies(geometry, factor)
-    plain = np.where(scaling.interpolated, geometry.inv_freq / factor, geometry.inv_freq)
-    if np.allclose(plain, scaling.inv_freq, rtol=1e-12):
-        return float(np.where(scaling.interpolated, interpolation, extrapolation).mean())
-    pretrained = angle_distribution(geometry.inv_freq, geometry.context_length)
-    extended = angle_distribution(scaling.inv_freq, round(geometry.context_length * factor))
-    return float(kl.disturbance(extended, pretrained).mean())
-
-
-def reference(rows: Comparison, factor: float | None = None) -> Row | None:
-    """The row of the rival from which differences are taken, or None."""
-    return rows.find(rope.RIVAL, {}, factor)

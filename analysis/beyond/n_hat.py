@@ -6,9 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from analysis import metrics
-from analysis.comparison import Ablation, Metrics, ablation, extended_length, tokens
+from analysis.beyond import loss_by_position
+from analysis.comparison import Ablation, Metrics, ablation
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import extended_length, tokens
 
 
 @dataclass(frozen=True)
@@ -31,29 +33,29 @@ class Column:
 def columns(results: Results) -> tuple[float | None, list[Column]]:
     """The factor at which the most n̂ were measured, and every evaluation at it; other factors are not shown."""
     wanted: list[tuple[str, str, Metrics, str | None, int, bool]] = [
-        ("loss_by_position", "Loss", metrics.beyond, "beyond", 3, True),
+        ("loss_by_position", "Loss", loss_by_position.beyond, "beyond", 3, True),
         ("perplexity", "Perplexity", metrics.perplexity, None, 2, True),
         ("passkey", "Passkeys", metrics.passkeys_of_all_lengths, "all", 0, False),
         ("ruler", "RULER", metrics.ruler, None, 1, False),
         ("open_llm", "Open LLM", metrics.open_llm, "Avg.", 1, False),
     ]
-    found = {experiment: ablation(results, experiment, "n_hat", trained=False) for experiment, *_ in wanted}
+    by_experiment = {experiment: ablation(results, experiment, "n_hat", trained=False) for experiment, *_ in wanted}
     counts = Counter()
-    for own in filter(None, found.values()):
-        counts[own.first.setting.factor] += len(own.rows)
+    for varied in filter(None, by_experiment.values()):
+        counts[varied.first.setting.factor] += len(varied.rows)
     if not counts:
         return None, []
     factor = counts.most_common(1)[0][0]
     longest = tokens(extended_length(results, factor))
-    made = []
+    shown = []
     for experiment, title, of, metric, digits, least in wanted:
-        own = found[experiment]
+        varied = by_experiment[experiment]
         named = title if metric else f"{title}, {longest}"
-        scores = _scores(own, of, metric or longest) if own and own.first.setting.factor == factor else {}
-        made.append(Column(named, digits, least, scores))
-    return factor, made
+        scores = _scores(varied, of, metric or longest) if varied and varied.first.setting.factor == factor else {}
+        shown.append(Column(named, digits, least, scores))
+    return factor, shown
 
 
-def _scores(found: Ablation, of: Metrics, metric: str) -> dict[int, Score]:
-    by_value = {value: row.scores(of) for value, row in found.rows.items()}
+def _scores(varied: Ablation, of: Metrics, metric: str) -> dict[int, Score]:
+    by_value = {value: row.scores(of) for value, row in varied.rows.items()}
     return {value: scores[metric] for value, scores in by_value.items() if metric in scores}

@@ -26,9 +26,9 @@ class Paired:
 
 def ruler(ours: Row, other: Row) -> Paired:
     """RULER, paired by task and length; each is a mean over samples and seeds."""
-    own, others = _by_task(ours), _by_task(other)
-    shared = [key for key in own if key in others]
-    scores = [np.array([found[key] for key in shared]) for found in (own, others)]
+    our_scores, other_scores = _by_task(ours), _by_task(other)
+    shared = [key for key in our_scores if key in other_scores]
+    scores = [np.array([by_task[key] for key in shared]) for by_task in (our_scores, other_scores)]
     return Paired(Score.of(mean_interval(scores[0] - scores[1])), sign_test(*scores))
 
 
@@ -37,8 +37,8 @@ def _by_task(row: Row) -> dict[tuple[str, str], float]:
     by_run = [run["scores"]["tasks"] for run in row.runs]
     return {
         (length, task): float(np.mean([tasks[length][task]["mean"] for tasks in by_run]))
-        for length, found in by_run[0].items()
-        for task in found
+        for length, by_name in by_run[0].items()
+        for task in by_name
     }
 
 

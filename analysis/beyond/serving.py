@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis.comparison import Setting
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
 
@@ -19,6 +19,7 @@ SOURCES = Path(__file__).with_name("serving_sources.csv")
 EXACT, QUANTISED = 1e-3, 1e-2
 _EXACT_WEIGHTS = {"checkpoint", "F32"}
 RIGHT, DROPPED, WRONG, UNKNOWN = "right", "dropped", "wrong", "not measured"
+REFERENCE = "reference"  # what the others are compared with
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,11 @@ class Engine:
 
 def served(results: Results) -> list[Served]:
     """The records' results, by engine and method."""
-    found = [_served(results, record) for record in results.records("served") if "engine" in record]
+    rows = [_served(results, record) for record in results.records("served") if "engine" in record]
     order = [entry.engine for entry in sources()]
     known = {name: place for place, name in enumerate(order)}
-    place = {row.engine: known.get(row.engine, len(known)) for row in found}
-    return sorted(found, key=lambda row: (place[row.engine], row.engine, row.weights, row.setting.order))
+    place = {row.engine: known.get(row.engine, len(known)) for row in rows}
+    return sorted(rows, key=lambda row: (place[row.engine], row.engine, row.weights, row.setting.order))
 
 
 def _served(results: Results, record: dict) -> Served:
@@ -134,14 +135,14 @@ def matrix(rows: Iterable[Served]) -> list[Engine]:
         by_engine.setdefault(row.engine, []).append(row)
     lines = []
     for line in sources():
-        own = [row for row in by_engine.get(line.engine, []) if not row.weights.endswith(".gguf")]
-        if own:
+        measured = [row for row in by_engine.get(line.engine, []) if not row.weights.endswith(".gguf")]
+        if measured and line.frequencies != REFERENCE:
             line = replace(
                 line,
-                version=", ".join(dict.fromkeys(row.version for row in own)),
-                frequencies=_worst(row for row in own if not row.tempered),
-                attention_factor=_worst(row for row in own if row.tempered),
-                evidence=f"measured: {', '.join(dict.fromkeys(row.weights for row in own))}",
+                version=", ".join(dict.fromkeys(row.version for row in measured)),
+                frequencies=_worst(row for row in measured if not row.tempered),
+                attention_factor=_worst(row for row in measured if row.tempered),
+                evidence=f"measured: {', '.join(dict.fromkeys(row.weights for row in measured))}",
             )
         elif not line.frequencies:
             line = replace(line, frequencies=UNKNOWN, attention_factor=UNKNOWN)
@@ -150,5 +151,5 @@ def matrix(rows: Iterable[Served]) -> list[Engine]:
 
 
 def _worst(rows: Iterable[Served]) -> str:
-    found = {row.verdict for row in rows}
-    return next((verdict for verdict in (WRONG, DROPPED, RIGHT) if verdict in found), UNKNOWN)
+    verdicts = {row.verdict for row in rows}
+    return next((verdict for verdict in (WRONG, DROPPED, RIGHT) if verdict in verdicts), UNKNOWN)

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from analysis.beyond import loss_by_position
-from analysis.comparison import LeftOut, Row, Setting, compared
+from analysis.comparison import LeftOut, Row, compared
 from analysis.metrics import OPEN_LLM
 from analysis.results import Results
 from analysis.scores import Score, Scores, stacked
+from analysis.settings import Setting
 from core import rope
 from eval.intervals import mean_interval, mean_of_means
 
@@ -30,7 +31,7 @@ def differences(results: Results, factor: float, trained: bool) -> dict[Setting,
 @functools.lru_cache(maxsize=64)  # a table and its page need the same
 def _differences(folder: Path, model: str, factor: float, trained: bool) -> dict[Setting, Scores]:
     results = Results.of(model, folder)
-    found: dict[Setting, dict] = {}
+    changes: dict[Setting, dict] = {}
     for experiment, change in (("loss_by_position", _perplexity), ("open_llm", _benchmarks)):
 
         def at_factor(run: dict) -> bool:
@@ -43,16 +44,16 @@ def _differences(folder: Path, model: str, factor: float, trained: bool) -> dict
         for row in compared(results, experiment, True, at_factor).rows if trained else untrained.rows:
             same = all(row.first.get(key) == original.first.get(key) for key in ("data", "length", "shots"))
             if same and row.setting.method != rope.ORIGINAL and "same_selection_as" not in row.first:
-                found.setdefault(row.setting, {}).update(change(row, original.first))
-    return {setting: scores for setting, scores in found.items() if set(scores) - {PERPLEXITY}}
+                changes.setdefault(row.setting, {}).update(change(row, original.first))
+    return {setting: scores for setting, scores in changes.items() if set(scores) - {PERPLEXITY}}
 
 
 def left_out(results: Results, factor: float, trained: bool) -> list[LeftOut]:
     """The records that are not comparable with the rest."""
-    found = []
+    records = []
     for experiment in ("loss_by_position", "open_llm"):
-        found += compared(results, experiment, trained, lambda run: float(run["factor"]) == factor).left_out
-    return found
+        records += compared(results, experiment, trained, lambda run: float(run["factor"]) == factor).left_out
+    return records
 
 
 def _perplexity(row: Row, original: dict) -> Scores:
@@ -71,7 +72,7 @@ def _benchmarks(row: Row, original: dict) -> Scores:
     for task, scores in original["by_document"].items():
         values = stacked([scores, *(run["by_document"][task] for run in row.runs)])
         changes[task] = 100 * (values[1:].mean(axis=0) - values[0])
-    found = {OPEN_LLM.get(task, task): Score.of(mean_interval(change)) for task, change in changes.items()}
+    by_benchmark = {OPEN_LLM.get(task, task): Score.of(mean_interval(change)) for task, change in changes.items()}
     if set(changes) == set(OPEN_LLM) - {"average"}:
-        found[OPEN_LLM["average"]] = Score.of(mean_of_means(list(changes.values())))
-    return found
+        by_benchmark[OPEN_LLM["average"]] = Score.of(mean_of_means(list(changes.values())))
+    return by_benchmark

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from analysis import metrics
-from analysis.comparison import LeftOut, Row, Setting, compared, extended_length, tokens
+from analysis.comparison import LeftOut, Row, compared
 from analysis.results import Results
 from analysis.scores import Score, Scores
+from analysis.settings import Setting, extended_length, tokens
 
 OPTION = "attention_factor"
 _MEASURED = {"perplexity": (metrics.perplexity, "perplexity"), "passkey": (metrics.passkey, "passkeys")}
@@ -18,10 +19,10 @@ def rows(results: Results, trained: bool) -> tuple[dict[float, dict[Setting, Sco
     measured: dict[str, dict[Setting, Row]] = {}
     left_out: list[LeftOut] = []
     for experiment in _MEASURED:
-        found = compared(results, experiment, trained, lambda run: run["method"] is not None)
-        measured[experiment] = {row.setting: row for row in found.rows}
-        left_out += found.left_out
-    every = {setting for own in measured.values() for setting in own}
+        comparison = compared(results, experiment, trained, lambda run: run["method"] is not None)
+        measured[experiment] = {row.setting: row for row in comparison.rows}
+        left_out += comparison.left_out
+    every = {setting for rows_of in measured.values() for setting in rows_of}
     pairs = {setting: _without(setting) for setting in every if setting.option(OPTION) is not None}
     shown = sorted(
         {each for pair in pairs.items() for each in pair if each in every}, key=lambda setting: setting.order
@@ -37,14 +38,14 @@ def _without(setting: Setting) -> Setting:
 
 
 def _scores(results: Results, setting: Setting, measured: dict[str, dict[Setting, Row]]) -> Scores:
-    found = {}
+    by_name = {}
     ends = [tokens(extended_length(results, factor)) for factor in (1, setting.factor)]
     for experiment, (of, title) in _MEASURED.items():
         if setting in measured[experiment]:
             scores = measured[experiment][setting].scores(of)
-            found |= {f"{title}, {end}": scores[end] for end in ends if end in scores}
+            by_name |= {f"{title}, {end}": scores[end] for end in ends if end in scores}
     # An interval over seeds may exceed 100 %.
-    return {name: _at_most(score, 100.0) if name.startswith("passkeys") else score for name, score in found.items()}
+    return {name: _at_most(score, 100.0) if name.startswith("passkeys") else score for name, score in by_name.items()}
 
 
 def _at_most(score: Score, most: float) -> Score:

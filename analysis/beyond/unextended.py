@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from analysis import metrics
-from analysis.comparison import tokens
 from analysis.metrics import OPEN_LLM
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import tokens
 from core import rope
 
 
@@ -32,7 +32,7 @@ class Line:
 
 def lines(results: Results) -> list[Line]:
     """Each benchmark once: for a checkpoint as it is, else for the unextended model at the smallest factor."""
-    found: dict[str, Line] = {}
+    by_name: dict[str, Line] = {}
     others = [name for name in results.experiments() if name not in _OF and not hasattr(metrics, name)]
     for experiment in [*_OF, *others]:
         of = _OF.get(experiment, _generic(experiment))
@@ -40,8 +40,8 @@ def lines(results: Results) -> list[Line]:
         for run in sorted(plain, key=lambda run: (run["method"] is not None, run["factor"])):
             if "training" not in run:
                 for line in of(run):
-                    found.setdefault(line.name, line)
-    return list(found.values())
+                    by_name.setdefault(line.name, line)
+    return list(by_name.values())
 
 
 def _open_llm(run: dict) -> Iterator[Line]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from analysis import effects, published, row_differences
-from analysis.claims.finding import Fact, Finding, Quantity, concluded
-from analysis.claims.shared import decided, told
-from analysis.comparison import SYMBOLS, Ablation, Metrics, Row, ablations, compared
+from analysis import published, row_differences
+from analysis.claims.finding import Fact, Finding, Quantity, concluded, decided, told
+from analysis.comparison import Ablation, Metrics, Row, ablations, compared
 from analysis.hypothesis_tests import BELOW, Region, decide, within
 from analysis.metrics import longbench_e, open_llm
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import SYMBOLS
 from core import rope
 
 INTERVALS = rope.method_options(rope.OURS)["intervals"]  # b, the paper's own
@@ -57,7 +57,7 @@ def only_the_most_intervals_hurt(results: Results) -> Iterator[Finding]:
 
 def _alike(values: list[float], printed: dict[float, float]) -> dict[float, Statement]:
     """The statement of no difference, within the spread of the paper's own numbers."""
-    return {value: (within(effects.spread(list(printed.values()))), 0.0) for value in values}
+    return {value: (within(max(printed.values()) - min(printed.values())), 0.0) for value in values}
 
 
 def _ablated(
@@ -73,31 +73,34 @@ def _ablated(
         state: (the other values, the paper's scores by value) → the statement for each value that has one.
     """
     default = INTERVALS if option == "intervals" else None
-    for label, found in list(ablations(results, experiment, option, default))[-1:]:
-        rows = _of_papers_range(results, found, option)
+    for label, varied in list(ablations(results, experiment, option, default))[-1:]:
+        rows = _of_papers_range(results, varied, option)
         if len(rows) < 2:
             return
-        own = INTERVALS if option == "intervals" and INTERVALS in rows else max(rows)
-        metric = list(metrics(rows[own].first))[-1]
-        printed = effects.ablated(f"{option}_{experiment}", metric if metric.startswith("Avg") else "Avg.")
-        stated = state([value for value in rows if value != own], printed)
-        among = compared(results, experiment, found.first.trained)
-        gaps = [row_differences.between(rows[value], rows[own], experiment, metrics, metric, among) for value in stated]
+        reference = INTERVALS if option == "intervals" and INTERVALS in rows else max(rows)
+        metric = list(metrics(rows[reference].first))[-1]
+        printed = published.ablated(f"{option}_{experiment}", metric if metric.startswith("Avg") else "Avg.")
+        stated = state([value for value in rows if value != reference], printed)
+        among = compared(results, experiment, varied.first.trained)
+        gaps = [
+            row_differences.between(rows[value], rows[reference], experiment, metrics, metric, among)
+            for value in stated
+        ]
         decisions = decide([(gap, *stated[value]) for gap, value in zip(gaps, stated)])
-        factor = found.first.setting.factor
+        factor = varied.first.setting.factor
         facts = []
         for value, decision in zip(stated, decisions):
             shown = decided(f"{SYMBOLS[option]} = {value:g}", decision, unit="points")
             facts.append(Fact((shown,), factor, metric, decision))
-        about = f"{told(label, decisions)}. The differences are to {SYMBOLS[option]} = {own:g}"
+        about = f"{told(label, decisions)}. The differences are to {SYMBOLS[option]} = {reference:g}"
         edges = {region.high for region, _ in stated.values()} - {0.0}
         margin = Quantity("the spread of the paper's own numbers", Score(max(edges)), 2, "points") if edges else None
         yield concluded(results.model, facts, about, margin, values=len(facts))
 
 
-def _of_papers_range(results: Results, found: Ablation, option: str) -> dict[float, Row]:
+def _of_papers_range(results: Results, varied: Ablation, option: str) -> dict[float, Row]:
     """The rows, by value, within the range of the paper's table; n̂ counts as a share of the dimensions."""
-    values = effects.ablated(f"{option}_open_llm", "Avg.")
+    values = published.ablated(f"{option}_open_llm", "Avg.")
     share = results.model.geometry.head_dim / published.GEOMETRY.head_dim if option == "n_hat" else 1.0
     least, most = min(values) * share, max(values) * share
-    return {value: row for value, row in found.rows.items() if least <= value <= most}
+    return {value: row for value, row in varied.rows.items() if least <= value <= most}

@@ -1,20 +1,26 @@
 """What a test of a claim finds: numbers with their intervals, what each decides, and the verdict that follows.
 
+The tests share how they choose rows and name them.
+
 A claim may consist of several statements, about several rivals, factors or lengths. It is contradicted if one statement
 is, reproduced if all are, and undecided otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from analysis.comparison import Comparison, Row, compared
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED, Decision
-from analysis.results import Model
+from analysis.results import Model, Results
 from analysis.scores import Score
+from analysis.settings import STATES
+from core import rope
 
 EXACT, NONE = "reproduced exactly", "not run"
 VERDICTS = (EXACT, REPRODUCED, CONTRADICTED, UNDECIDED, NONE)
+TRAINED = dict(STATES)[True]
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,9 @@ class Finding:
     margin: Quantity | None = None
 
 
+Test = Callable[[Results], Iterator[Finding]]  # the findings on a model, or none if nothing was measured
+
+
 def concluded(
     model: Model, facts: Sequence[Fact], about: str = "", margin: Quantity | None = None, **family: int
 ) -> Finding:
@@ -101,3 +110,48 @@ def overall(verdicts: Sequence[str]) -> str:
         if verdict in verdicts:
             return verdict
     return EXACT
+
+
+def papers_own(results: Results, rows: Comparison, factor: float) -> Row | None:
+    """DPRoPE as the paper uses it: at the model's n̂, or at t = 0 if that was not measured."""
+    n_hat = results.model.n_hat.get(factor)
+    return rows.find(rope.OURS, {"n_hat": n_hat}, factor) or rows.find(rope.OURS, {}, factor)
+
+
+def measured(results: Results, experiment: str) -> list[tuple[str, Comparison]]:
+    """The states that have records, with their rows: fine-tuned first, then without training."""
+    by_state = ((state, compared(results, experiment, trained)) for trained, state in reversed(STATES))
+    return [(state, rows) for state, rows in by_state if rows]
+
+
+def factors(rows: Comparison) -> list[float]:
+    """The scaling factors of DPRoPE's rows."""
+    return sorted({row.setting.factor for row in rows.rows if row.setting.method == rope.OURS})
+
+
+def decided(name: str, decision: Decision, digits: int = 2, unit: str = "") -> Quantity:
+    """The number that was decided on, with its interval at the decision's level."""
+    return Quantity(name, decision.interval, digits, unit, signed=True)
+
+
+def called(row: Row) -> str:
+    """A row's name, and whether it was fine-tuned and with how many seeds."""
+    if row.setting.method == rope.ORIGINAL:
+        return row.setting.name
+    seeds = len(row.runs)
+    tuned = "fine-tuned, one seed" if seeds == 1 else f"fine-tuned, {seeds} seeds"
+    return f"{row.setting.name} ({tuned if row.trained else 'without training'})"
+
+
+def told(state: str, decisions: list[Decision]) -> str:
+    """A state in words, with its number of training seeds and what the intervals do not cover."""
+    estimates = [decision.estimate for decision in decisions]
+    seeds = min((estimate.seeds for estimate in estimates), default=1)
+    if state != TRAINED:
+        return state
+    if seeds == 1:
+        known = any(estimate.over_seeds for estimate in estimates)
+        spread = "taken from the settings with several" if known else "not known"
+        return f"{state} with one seed; the spread over seeds is {spread}"
+    fixed = any(estimate.samples is None for estimate in estimates)
+    return f"{state} with {seeds} seeds" + ("; the intervals are of these samples alone" if fixed else "")

@@ -6,18 +6,26 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
-from analysis import effects
-from analysis.claims import Test
-from analysis.claims.finding import Fact, Finding, Quantity, concluded
-from analysis.claims.shared import called, decided, factors, measured, papers_own
-from analysis.comparison import Metrics, Row, agree, compared, extended_length, tokens
+from analysis import published
+from analysis.claims.finding import (
+    Fact,
+    Finding,
+    Quantity,
+    Test,
+    called,
+    concluded,
+    decided,
+    factors,
+    measured,
+    papers_own,
+)
+from analysis.comparison import Metrics, Row, agree, compared
 from analysis.hypothesis_tests import ABOVE, Estimate, Region, decide
+from analysis.metrics import passkeys_within
 from analysis.results import Results
 from analysis.scores import Score, Scores
+from analysis.settings import extended_length, tokens
 from core import rope
-from eval.intervals import accuracy_interval
 
 RESOLUTION = 0.5  # in per cent: the paper's "100 %" of passkeys is rounded to whole per cents
 
@@ -32,22 +40,23 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
     """
 
     def test(results: Results) -> Iterator[Finding]:
-        found, family = [], []
+        measured_rows, family = [], []
         for factor, original, ours in _pairs(results, experiment):
             ends = [tokens(extended_length(results, times)) for times in (1, factor)]
             scores = [row.scores(metrics) for row in (original, ours)]
             whole, part = reversed(ends) if less_is_better else ends
-            if not all(end in own for own in scores for end in ends) or not all(own[whole].mean for own in scores):
+            both_ends = all({*ends} <= by_length.keys() for by_length in scores)
+            if not both_ends or not all(by_length[whole].mean for by_length in scores):
                 continue
-            theirs, mine = (share(own, whole, part) for own in scores)
-            effect = effects.kept_advantage(factor) if experiment == "ruler" else None
+            theirs, mine = (share(by_length, whole, part) for by_length in scores)
+            effect = published.kept_advantage(factor) if experiment == "ruler" else None
             lost = Estimate(100 - theirs.mean, theirs.above, theirs.below, theirs.samples)
             family += [(lost, ABOVE, None), (minus(mine, theirs), ABOVE, effect)]
-            found += [(factor, row, ends, own) for row, own in zip((original, ours), scores)]
+            measured_rows += [(factor, row, ends, by_length) for row, by_length in zip((original, ours), scores)]
         facts = []
-        names = ("lost beyond L", "kept beyond what the original keeps") * len(found)
-        for (factor, row, ends, own), name, decision in zip(found, names, decide(family)):
-            at = [Quantity(f"{called(row)} at {end}", own[end], 1, unit) for end in ends]
+        names = ("lost beyond L", "kept beyond what the original keeps") * len(measured_rows)
+        for (factor, row, ends, by_length), name, decision in zip(measured_rows, names, decide(family)):
+            at = [Quantity(f"{called(row)} at {end}", by_length[end], 1, unit) for end in ends]
             facts.append(Fact((*at, decided(name, decision, 0, "%")), factor, experiment, decision))
         if facts:
             yield concluded(results.model, facts, statements=2, factors=len(facts) // 2)
@@ -84,29 +93,22 @@ def minus(ours: Estimate, other: Estimate) -> Estimate:
 
 def finds_all_passkeys(results: Results) -> Iterator[Finding]:
     """No passkey within L' is missed, to the precision of whole per cents."""
-    found: list[tuple[Row, Score]] = []
+    shares: list[tuple[Row, Score]] = []
     for _, rows in measured(results, "passkey")[:1]:
         for factor in factors(rows):
             if row := papers_own(results, rows, factor):
                 longest = extended_length(results, factor)
 
                 def at_longest(run: dict, longest: int = longest) -> Scores:
-                    return {"": _found(run, longest)}
+                    return {"": passkeys_within(run, longest)}
 
                 score = row.scores(at_longest)[""]
-                found.append((row, replace(score, n=_found(row.first, longest).n)))
+                shares.append((row, replace(score, n=passkeys_within(row.first, longest).n)))
     region = Region(low=100 - RESOLUTION)
     facts = []
-    for (row, score), decision in zip(found, decide([(Estimate.of(score), region, 100.0) for _, score in found])):
+    for (row, score), decision in zip(shares, decide([(Estimate.of(score), region, 100.0) for _, score in shares])):
         interval = replace(decision.interval, high=min(decision.interval.high, 100.0))
         quantity = Quantity(called(row), interval, 0, f"% of {score.n}")
         facts.append(Fact((quantity,), row.setting.factor, "", decision))
     if facts:
         yield concluded(results.model, facts, "passkeys found within L'", factors=len(facts))
-
-
-def _found(run: dict, longest: int) -> Score:
-    """The per cent of keys found up to a length."""
-    spans = [span for span in run["scores"]["by_length"] if span["length"] <= longest]
-    found, asked = round(sum(span["mean"] * span["n"] for span in spans)), sum(span["n"] for span in spans)
-    return Score.of(accuracy_interval(np.arange(asked) < found), 100)

@@ -5,15 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from analysis import effects, row_differences
-from analysis.claims import Test
-from analysis.claims.finding import Fact, Finding, Quantity, concluded
-from analysis.claims.shared import decided, factors, measured, papers_own, told
-from analysis.comparison import Comparison, Metrics, Row, extended_length, mean_of, tokens
+from analysis import published, row_differences
+from analysis.claims.finding import (
+    Fact,
+    Finding,
+    Quantity,
+    Test,
+    concluded,
+    decided,
+    factors,
+    measured,
+    papers_own,
+    told,
+)
+from analysis.comparison import Comparison, Metrics, Row, mean_of
 from analysis.hypothesis_tests import ABOVE, BELOW, Region, decide
 from analysis.metrics import perplexity
 from analysis.results import Results
 from analysis.scores import Score, Scores
+from analysis.settings import extended_length, tokens
 from core.errors import InputError
 
 
@@ -21,7 +31,7 @@ def ahead(experiment: str, metrics: Metrics) -> Test:
     """DPRoPE is ahead of every rival at every factor in a benchmark's average: fine-tuned, else without training."""
 
     def effect(rival: str, factor: float, metric: str) -> float | None:
-        return effects.advantage(experiment, rival, factor, metric)
+        return published.advantage(experiment, rival, factor, metric)
 
     def shown(row: Row, metric: str) -> Score:
         return Score(mean_of(row, metrics, metric))
@@ -36,7 +46,7 @@ def less_perplexity(results: Results) -> Iterator[Finding]:
     """DPRoPE has less perplexity than every rival at L'; its logarithm is compared, the loss in nats per token."""
 
     def effect(rival: str, factor: float, metric: str) -> float | None:
-        return effects.perplexity_advantage(rival, factor)
+        return published.perplexity_advantage(rival, factor)
 
     def at_extended_length(results: Results, names: list[str], factor: float) -> str:
         extended = tokens(extended_length(results, factor))
@@ -106,7 +116,7 @@ def _pairs(results: Results, experiment: str, rows: Comparison) -> Iterator[tupl
     """(DPRoPE as the paper uses it, a rival) for each of the paper's rivals at each factor."""
     for factor in factors(rows):
         ours = papers_own(results, rows, factor)
-        for method in effects.rivals(experiment):
+        for method in published.rivals(experiment):
             rival = rows.only(lambda row: row.setting.plain()).find(method, None, factor)
             if ours and rival:
                 yield ours, rival

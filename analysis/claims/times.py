@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis import effects
+from analysis import published
 from analysis.claims.finding import Fact, Finding, Quantity, concluded
-from analysis.comparison import Setting
 from analysis.hypothesis_tests import Estimate, Region, decide
 from analysis.results import Results
 from analysis.scores import Score
+from analysis.settings import Setting
 from core import rope
 
 _MARGIN = "half a unit of the last digit of the paper's times"
@@ -26,8 +26,8 @@ def costs_nothing(results: Results) -> Iterator[Finding]:
         for row in record["scores"]
         if row["method"] == rope.OURS
     ]
-    margin = effects.time_resolution()
-    decisions = decide([(_estimate(row), Region(high=1 + margin), effects.time(row["phase"])) for _, row in rows])
+    margin = published.time_resolution()
+    decisions = decide([(_estimate(row), Region(high=1 + margin), published.time(row["phase"])) for _, row in rows])
     facts = []
     for (factor, row), decision in zip(rows, decisions):
         name = Setting.of(row | {"factor": factor}).name

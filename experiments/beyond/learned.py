@@ -25,7 +25,7 @@ from core.errors import InputError
 from experiments.beyond import learning_loop
 from experiments.beyond.blocks import divisions
 from experiments.beyond.learning_loop import Learning
-from experiments.kit import command_line, load_model, records, texts
+from experiments.kit import command_line, records, texts
 from experiments.kit.command_line import count, number, option, seed
 from experiments.kit.experiment import Experiment
 from experiments.kit.journal import Journal
@@ -83,7 +83,7 @@ class Learned(Experiment):
             "options": {},
             "seed": given.seed,
             "length": length,
-            "model": load_model.provenance(self.model.name),
+            "model": self.provenance,
             "dtype": given.dtype,
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "held_out": {"texts": {book.title: book.sha256 for book in library}, "sequences": given.sequences},

@@ -148,6 +148,11 @@ class Experiment:
         return self.samples()
 
     @functools.cached_property
+    def provenance(self) -> dict:
+        """What identifies the model: weights, tokenizer and configuration, by content."""
+        return load_model.provenance(self.model.name)
+
+    @functools.cached_property
     def tokenizer(self):
         """The model's tokenizer."""
         return load_model.tokenizer(self.model.name)
@@ -201,7 +206,7 @@ class Experiment:
     def facts(self) -> dict:
         """The contents of model.json."""
         facts = self.model.facts(self.factor)
-        return facts | {"sha256": self.model.weights()} if self.weights else facts
+        return facts | {"sha256": self._base["sha256"]} if self.weights else facts
 
     def runs(self, data: dict, suffix: str = "", **settings) -> Iterator[tuple[dict, Path]]:
         """The runs that are not yet recorded, each with its record's path.
@@ -219,12 +224,12 @@ class Experiment:
             else:
                 run["factor"] = self.factor
             if self.weights:
-                run["model"] = load_model.provenance(self.model.name) | named(method, options)
+                run["model"] = self.provenance | named(method, options)
                 run["dtype"] = self.given.dtype
             run |= settings | ({"data": data} if self.weights else {})
             if self.model.training:
                 run["training"] = {key: self.model.training[key] for key in ("identity", "seed", "steps", "length")}
-            name = records.run_of(run) if method else "model" if self.methods is not None else f"s={self.factor:g}"
+            name = records.run_of(run) if method else "as-it-is" if self.methods is not None else f"s={self.factor:g}"
             if file := self.to_measure(run, name + suffix):
                 if self.weights:  # the fields that must agree between two records in one table
                     run |= {"comparable": ["base", "dtype", *settings, "data"], "base": self.base()}
@@ -249,11 +254,11 @@ class Experiment:
 
     def base(self) -> dict:
         """What must be equal of the base models of two records in one table: weights, tokenizer and configuration."""
-        if self.model.training:
-            base = self.model.training["model"]
-        else:
-            base = load_model.provenance(self.model.name)
-        return base["sha256"] | {key: base[key] for key in ("tokenizer", "config") if key in base}
+        return self._base["sha256"] | {key: self._base[key] for key in ("tokenizer", "config") if key in self._base}
+
+    @property
+    def _base(self) -> dict:
+        return self.model.training["model"] if self.model.training else self.provenance
 
     def measured(self, run: dict, file: Path) -> dict | None:
         """{"value", "seconds"} of every sample by key, resuming where an earlier call stopped; see :meth:`parts`."""
@@ -276,11 +281,11 @@ class Experiment:
         processes.place()
 
         # Every process reads all journals before any process writes more.
-        done = _read(place)
+        done = journal.read_all(place)
         processes.wait()
         # Keys that belong together are measured again together, so that a kill does not change a pass that they share.
         begun = {self.together(key) for key in keys if key not in done}
-        todo = divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
+        todo = processes.divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
         if todo and self.weights:
             self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         with (
@@ -299,7 +304,7 @@ class Experiment:
         processes.wait()
         if process:
             return None
-        done = _read(place)
+        done = journal.read_all(place)
         return {key: done[key] for key in keys}
 
     def journal_place(self, file: Path, identity: str) -> Path:
@@ -342,17 +347,3 @@ class Generation(Experiment):
         for key, tokens in engine.generate(requests):
             prediction = self.tokenizer.decode(tokens, skip_special_tokens=True)
             yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}
-
-
-def divided(keys: list[str], together: Callable[[str], Hashable], count: int) -> list[list[str]]:
-    """The keys for each of `count` processes, in order; keys with the same `together` go to the same process."""
-    turn = {unit: number % count for number, unit in enumerate(dict.fromkeys(map(together, keys)))}
-    return [[key for key in keys if turn[together(key)] == process] for process in range(count)]
-
-
-def _read(place: Path) -> dict:
-    """The union of all processes' journals."""
-    parts: dict = {}
-    for file in sorted(place.parent.glob(f"{place.name}.*.jsonl")):
-        parts |= journal.read(file)
-    return parts

@@ -72,14 +72,6 @@ class GivenModel:
         """Where its records go: a model of one's own has a place apart from the committed records."""
         return asked or (records.RESULTS if self.base else records.OWN)
 
-    def weights(self) -> dict[str, str]:
-        """The SHA-256 of each file of the pre-trained weights; empty for a hub's and for a known model's geometry."""
-        if self.training:
-            return self.training["model"]["sha256"]
-        from experiments.kit import load_model
-
-        return load_model.weights(self.name)
-
     def facts(self, factor: float) -> dict:
         """The contents of model.json beside its records."""
         if self.base:

@@ -60,6 +60,14 @@ def read(file: Path) -> dict[str, object]:
     return _read(file)[0]
 
 
+def read_all(place: Path) -> dict[str, object]:
+    """The parts of the journals of all processes, whose names begin with that of `place`."""
+    parts: dict[str, object] = {}
+    for file in sorted(place.parent.glob(f"{place.name}.*.jsonl")):
+        parts |= read(file)
+    return parts
+
+
 def _read(file: Path) -> tuple[dict[str, object], int]:
     """The parts, and the number of bytes of their complete lines."""
     parts: dict[str, object] = {}

@@ -15,7 +15,7 @@ from unittest import mock
 import gguf
 import torch
 import transformers
-from huggingface_hub import try_to_load_from_cache
+from huggingface_hub import snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from tokenizers import Tokenizer, decoders, pre_tokenizers
@@ -301,3 +301,17 @@ def _resolve(name: str) -> tuple[str, dict]:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+# Weights in formats that are not used here.
+OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
+
+
+def snapshot(name: str) -> Path:
+    """The repository's local directory, at the pinned commit if there is one; downloaded if needed."""
+    commit = hub.REVISIONS.get(name)
+    pickled = ["*.bin", "*.bin.index.json"]
+    directory = Path(snapshot_download(name, revision=commit, ignore_patterns=[*OTHER_FORMATS, *pickled]))
+    if not any(directory.glob("*.safetensors")):
+        directory = Path(snapshot_download(name, revision=commit, ignore_patterns=OTHER_FORMATS))
+    return directory

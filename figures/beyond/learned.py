@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import learned
 from analysis.beyond.learned import Learned
-from analysis.comparison import Setting
 from analysis.results import Results
+from analysis.settings import Setting
 from core import rope
 from figures.kit import style
 

@@ -12,9 +12,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from analysis import perplexity_windows
 from analysis.beyond import whole_texts
-from analysis.comparison import STATES, in_comparison
+from analysis.comparison import in_comparison
 from analysis.results import NotMeasured, Results
+from analysis.settings import STATES
 from core import rope
 from figures.beyond.loss_by_position import positions
 from figures.kit import style
@@ -45,10 +47,10 @@ def build(results: Results) -> Figure:
         line[1].set_ylabel(f"difference to {rope.METHODS[rope.RIVAL].title}")
         rival = rows.find(rope.RIVAL, {})
         for row in rows.only(listed).rows:
-            losses = whole_texts.over_seeds(row)
+            losses = perplexity_windows.over_seeds(row)
             _draw(line[0], losses, row, drawn)
             if rival:
-                _draw(line[1], whole_texts.differences(row, rival), row, drawn)
+                _draw(line[1], perplexity_windows.differences(row, rival), row, drawn)
         style.compress(line[1])
         for axes in line:
             axes.set_title(title, loc="left")
@@ -59,7 +61,7 @@ def build(results: Results) -> Figure:
 
 def _draw(axes: Axes, values: np.ndarray, row, drawn: dict) -> None:
     """The mean over windows [windows, buckets] with its interval."""
-    scores = [whole_texts.average(values[:, [bucket]]) for bucket in range(values.shape[1])]
+    scores = [perplexity_windows.average(values[:, [bucket]]) for bucket in range(values.shape[1])]
     position = (np.arange(len(scores)) + 0.5) * row.first["bucket"] / 1024
     look = style.line(drawn[row.setting])
     axes.plot(position, [score.mean for score in scores], label=row.setting.name, **look)

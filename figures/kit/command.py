@@ -1,39 +1,39 @@
-"""The command line of all figures: read records, write figures/<model>/NAME.pdf and NAME.png.
+"""The command line of all figures: read records, write figures/MODEL/NAME.pdf and NAME.png.
 
     python -m figures                        every figure of every model whose records or whose code have changed
     python -m figures passkey --model tiny   one of them, in any case
 
-A figure is a module of this folder; CONTRIBUTING.md shows how to add one. Its docstring is its caption: the first line
-is the title, what follows says how to read it.
+A figure is a module of figures/ or, beyond the paper, of figures/beyond/ and is then written to figures/MODEL/beyond/.
+CONTRIBUTING.md shows how to add one. Its docstring is its caption: the first line is the title, what follows says how
+to read it.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
-import inspect
 import io
-import pkgutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-
-import figures
 from analysis import rendering
+from analysis.rendering import Rendered
 from analysis.results import Results
 from core import files
 from core.errors import InputError
 from experiments.kit import command_line
-from figures.kit import style
+from experiments.kit.records import ROOT
+
+if TYPE_CHECKING:  # a figure that has not changed, and a caption, need no matplotlib
+    from matplotlib.figure import Figure
 
 # Without a date or a program's version, so that the same records give the same files.
 _METADATA = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 
 
 def names() -> list[str]:
-    """The figures there are: the modules of this package."""
-    found = pkgutil.iter_modules(figures.__path__)
-    return [module.name for module in found if not module.ispkg and module.name[0] != "_"]
+    """The figures there are, the paper's first."""
+    return list(rendering.modules("figures"))
 
 
 def build(name: str, results: Results) -> Figure:
@@ -43,10 +43,11 @@ def build(name: str, results: Results) -> Figure:
         NotMeasured: no record of what it shows.
         InputError: no figure of that name.
     """
-    if name not in names():
-        raise InputError(f"unknown figure {name!r}; choose one of {', '.join(names())}.")
+    module = _module(name)
+    from figures.kit import style
+
     style.use()
-    return importlib.import_module(f"figures.{name}").build(results)
+    return importlib.import_module(module).build(results)
 
 
 def caption(name: str) -> tuple[str, str]:
@@ -55,38 +56,47 @@ def caption(name: str) -> tuple[str, str]:
     Raises:
         InputError: no figure of that name.
     """
-    if name not in names():
-        raise InputError(f"unknown figure {name!r}; choose one of {', '.join(names())}.")
-    written = inspect.getdoc(importlib.import_module(f"figures.{name}")) or name.replace("_", " ")
-    title, _, reading = written.partition("\n\n")
+    file = ROOT / f"{_module(name).replace('.', '/')}.py"
+    docstring = ast.get_docstring(ast.parse(file.read_text())) or name.replace("_", " ")
+    title, _, reading = docstring.partition("\n\n")
     return title, " ".join(reading.split())
 
 
-def write(name: str, results: Results, folder: Path) -> list[Path]:
+def place(name: str) -> str:
+    """Where a figure lies in a model's folder, without suffix.
+
+    Raises:
+        InputError: no figure of that name.
+    """
+    return rendering.place(_module(name))
+
+
+def write(name: str, results: Results, folder: Path) -> Rendered:
     """Render one figure of a model."""
     figure = build(name, results)
+    from matplotlib import pyplot
+
     if layout := figure.get_layout_engine():  # once for both formats
         layout.execute(figure)
-        with plt.rc_context({"figure.constrained_layout.use": False}):
+        with pyplot.rc_context({"figure.constrained_layout.use": False}):
             figure.set_layout_engine(None)
-    made = []
+    written = []
     for suffix, metadata in _METADATA.items():
         drawn = io.BytesIO()
         figure.savefig(drawn, format=suffix, metadata=metadata)
-        made.append(files.write(folder / f"{name}.{suffix}", drawn.getvalue()))
-    plt.close(figure)
-    return made
+        written.append(files.write(folder / f"{place(name)}.{suffix}", drawn.getvalue()))
+    pyplot.close(figure)
+    return Rendered(written)
 
 
 def main() -> None:
-    rendering.run(__doc__, "figures", names(), write, sources())
+    rendering.run(__doc__, "figures", write)
 
 
-def sources() -> list[Path]:
-    """The code that a figure is made by: the mathematics, the analysis, and all that draws."""
-    here = Path(figures.__file__).parent
-    folders = (here.parent / "core", here.parent / "eval", here.parent / "analysis", here)
-    return [file for folder in folders for file in sorted(folder.rglob("*.py"))]
+def _module(name: str) -> str:
+    if name not in names():
+        raise InputError(f"unknown figure {name!r}; choose one of {', '.join(names())}.")
+    return rendering.modules("figures")[name]
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.comparison import Setting, extended_length, tokens
-from analysis.results import Results
+from analysis import disturbance
+from analysis.results import NotMeasured, Results
+from analysis.settings import Setting, extended_length, tokens
 from figures.kit import style
 
 FLOOR = 1e-5  # nats; smaller disturbances are drawn here
@@ -20,15 +21,21 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
 
     Args:
         names: of the methods to draw, by method; the last of the first three is filled.
+
+    Raises:
+        NotMeasured: no record of a registered method.
     """
-    runs = sorted(results.require("disturbance"), key=lambda run: run["factor"])
+    results.require("disturbance")
+    panels = disturbance.by_factor(results)
+    if not panels:
+        raise NotMeasured(f"no disturbance of a registered method under {results.folder / results.model.name}.")
     geometry = results.model.geometry
-    height = 0.5 + 1.5 * len(runs) + 0.12 * (len(names) // 4)
-    figure, rows = plt.subplots(len(runs), 1, figsize=(style.COLUMN, height), sharex=True, squeeze=False)
-    for axes, run in zip(rows[:, 0], runs):
-        _panel(axes, run, names)
-        length = tokens(extended_length(results, run["factor"]))
-        axes.set_title(f"{length} (s = {run['factor']:g})", loc="left")
+    height = 0.5 + 1.5 * len(panels) + 0.12 * (len(names) // 4)
+    figure, rows = plt.subplots(len(panels), 1, figsize=(style.COLUMN, height), sharex=True, squeeze=False)
+    for axes, (factor, records) in zip(rows[:, 0], panels.items()):
+        _panel(axes, records, names)
+        length = tokens(extended_length(results, factor))
+        axes.set_title(f"{length} (s = {factor:g})", loc="left")
         axes.set_ylabel("disturbance (nat)")
         # Pairs from here on do not complete a rotation within L.
         slow = int((geometry.wavelength <= geometry.context_length).sum())
@@ -39,15 +46,15 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, run: dict, names: dict[str, str]) -> None:
+def _panel(axes: Axes, records: list[dict], names: dict[str, str]) -> None:
     scored = {
-        row["method"]: row["per_pair"]
-        for row in run["scores"]
-        if (row["precision"], row["convention"]) == ("float64", "released") and not row["options"]
+        record["method"]: row["per_pair"]
+        for record in records
+        if not record["options"] and (row := disturbance.counted(record, disturbance.FLOAT64))
     }
     drawn = style.styles(Setting(method) for method in names)
     for index, (method, label) in enumerate(names.items()):
-        if method not in scored:  # registered after the record was made
+        if method not in scored:  # there is no record of it
             continue
         (color, _), filled = drawn[Setting(method)], index == min(len(names), 3) - 1
         axes.plot(

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
-from analysis.comparison import Setting
+from analysis.settings import Setting
 from core import rope
 
 COLUMN, PAGE = 3.3, 6.9  # widths in inches of a column and of a page of a two-column paper

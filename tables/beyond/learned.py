@@ -6,9 +6,10 @@ The factors are learned with all weights frozen, so they show what a choice of f
 from __future__ import annotations
 
 from analysis.beyond import learned, loss_by_position
-from analysis.comparison import Row, extended_length, tokens
+from analysis.comparison import Row
 from analysis.results import NotMeasured, Results
 from analysis.scores import Scores
+from analysis.settings import extended_length, tokens
 from tables.kit.table import Block, Table, score_block
 
 _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"

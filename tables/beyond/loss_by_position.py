@@ -5,10 +5,12 @@ Loss by position on the beginnings of books, up to L'.
 
 from __future__ import annotations
 
+from analysis import disturbance
 from analysis.beyond import loss_by_position
-from analysis.comparison import Comparison, extended_length, tokens
+from analysis.comparison import Comparison, reference
 from analysis.results import Results
 from analysis.scores import Score, Scores
+from analysis.settings import extended_length, tokens
 from core import rope
 from tables.kit.table import Block, Table, noted, score_block
 
@@ -34,13 +36,13 @@ def build(results: Results) -> Table:
 
 
 def _block(results: Results, found: Comparison, factor: float) -> Block:
-    reference = loss_by_position.reference(found)
+    rival = reference(found)
     rows = []
     for row in found.rows:
-        average = loss_by_position.disturbance(results, row)
+        average = disturbance.averaged(results, row.setting)
         scores: Scores = {DISTURBANCE: None if average is None else Score(1e3 * average)}
         scores |= row.scores(loss_by_position.ranges)
-        scores[DIFFERENCE] = None if reference in (None, row) else loss_by_position.gap(row, reference)
+        scores[DIFFERENCE] = None if rival in (None, row) else loss_by_position.gap(row, rival)
         rows.append((row.setting.name, scores))
     metrics = dict.fromkeys(metric for _, scores in rows for metric in scores)
     best = {metric: None if metric in (DISTURBANCE, DIFFERENCE) else min for metric in metrics}

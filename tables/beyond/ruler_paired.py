@@ -5,10 +5,11 @@ What each method answers better and what worse than the rival, and than itself u
 
 from __future__ import annotations
 
-from analysis.beyond import loss_by_position, pairs
+from analysis.beyond import pairs
 from analysis.beyond.pairs import Paired
-from analysis.comparison import STATES, Comparison, compared, factors
+from analysis.comparison import Comparison, compared, factors, reference
 from analysis.results import NotMeasured, Results
+from analysis.settings import STATES
 from core import rope
 from tables.kit.table import NONE, Block, Cell, Table, interval, noted, number, probability, sentence_case
 
@@ -48,7 +49,7 @@ def _rows(results: Results, trained: bool, factor: float) -> Comparison:
 
 
 def _block(results: Results, rows: Comparison, untrained: Comparison | None, state: str) -> Block | None:
-    rival, made = loss_by_position.reference(rows), []
+    rival, made = reference(rows), []
     for row in rows.rows:
         found = [None if rival in (None, row) else pairs.ruler(row, rival)]
         if untrained is not None:

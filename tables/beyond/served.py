@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from analysis.beyond import serving
 from analysis.beyond.serving import EXACT, QUANTISED, Served
-from analysis.comparison import STATES
 from analysis.results import NotMeasured, Results
+from analysis.settings import STATES
 from tables.kit.table import Block, Cell, Table, number, probability, sentence_case
 
 CAPTION = (

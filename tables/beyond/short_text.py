@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from analysis.beyond import short_text
-from analysis.comparison import STATES, factors
+from analysis.comparison import factors
 from analysis.results import NotMeasured, Results
+from analysis.settings import STATES
 from tables.kit.table import Table, noted, score_block
 
 CAPTION = (

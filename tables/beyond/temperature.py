@@ -6,8 +6,8 @@ It separates the choice of pairs from the temperature: each with and without the
 from __future__ import annotations
 
 from analysis.beyond import temperature
-from analysis.comparison import STATES
 from analysis.results import NotMeasured, Results
+from analysis.settings import STATES
 from core import rope
 from tables.kit.benchmark_table import INTERVALS
 from tables.kit.table import Table, noted, score_block

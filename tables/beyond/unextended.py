@@ -23,4 +23,4 @@ def build(results: Results) -> Table:
         )
     rows = tuple((Cell(line.name), Cell(line.amount), score_cell(line.score, line.digits)) for line in lines)
     block = Block(f"{results.model.title}, measured without training", ("Benchmark", "what", "score"), rows)
-    return Table("benchmarks", CAPTION, (block,))
+    return Table("unextended", CAPTION, (block,))

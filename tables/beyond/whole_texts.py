@@ -5,9 +5,11 @@ Read in overlapping windows of L'.
 
 from __future__ import annotations
 
-from analysis.beyond import loss_by_position, whole_texts
-from analysis.comparison import STATES, tokens
+from analysis import perplexity_windows
+from analysis.beyond import whole_texts
+from analysis.comparison import reference
 from analysis.results import NotMeasured, Results
+from analysis.settings import STATES, tokens
 from core import rope
 from tables.kit.table import Table, noted, score_block
 
@@ -29,9 +31,9 @@ def build(results: Results) -> Table:
             found = whole_texts.runs(results, trained, factor)
             left_out += found.left_out
             if found:
-                reference = loss_by_position.reference(found)
+                rival = reference(found)
                 rows = [
-                    (row.setting.name, whole_texts.scores(row, reference, results.model.context_length))
+                    (row.setting.name, whole_texts.scores(row, rival, results.model.context_length))
                     for row in found.rows
                 ]
                 title = f"{results.model.title}, {state}, s = {factor:g}, {extent(found.first)}"
@@ -47,5 +49,5 @@ def build(results: Results) -> Table:
 
 def extent(record: dict) -> str:
     """How much was scored."""
-    texts, windows = len(record["data"]), len(whole_texts.windows(record))
+    texts, windows = len(record["data"]), len(perplexity_windows.windows(record))
     return f"{texts} texts, {windows} windows of {tokens(max(record['lengths']))}"

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from analysis import published
-from analysis.comparison import AS_IT_IS, STATES, SYMBOLS, Comparison, Metrics, Row, ablations, compared, in_comparison
+from analysis.comparison import Comparison, Metrics, Row, ablations, compared, in_comparison
 from analysis.results import NotMeasured, Results
+from analysis.settings import AS_IT_IS, STATES, SYMBOLS
 from core import rope
 from tables.kit.table import Block, Table, noted, score_block
 

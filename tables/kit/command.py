@@ -1,34 +1,31 @@
-"""The command line of all tables: read records, write tables/<model>/NAME.tex.
+"""The command line of all tables: read records, write tables/MODEL/NAME.tex.
 
-    python -m tables                      every table of every model that has records
-    python -m tables ruler --model tiny   one of them
+    python -m tables                      every table of every model whose records or whose code have changed
+    python -m tables ruler --model tiny   one of them, in any case, printed as text, too
 
-A name that is no table here but an experiment with records gets a table of the scores that they hold.
+A table is a module of tables/ or, beyond the paper, of tables/beyond/ and is then written to tables/MODEL/beyond/. An
+experiment that has records and no module here gets a table of the scores that they hold.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
-import sys
 from pathlib import Path
 
-import tables
 from analysis import metrics, rendering
+from analysis.rendering import Rendered
 from analysis.results import Results
 from core import files
 from core.errors import InputError
-from experiments.kit import command_line
-from tables.kit import latex
+from experiments.kit import command_line, records
+from tables.kit import latex, plain
 from tables.kit.benchmark_table import benchmark
 from tables.kit.table import Table
 
 
 def names() -> list[str]:
-    """The tables there are: the modules of this package."""
-    return [
-        module.name for module in pkgutil.iter_modules(tables.__path__) if not module.ispkg and module.name[0] != "_"
-    ]
+    """The tables there are, the paper's first."""
+    return list(rendering.modules("tables"))
 
 
 def build(name: str, measured: Results) -> Table:
@@ -38,25 +35,25 @@ def build(name: str, measured: Results) -> Table:
         NotMeasured: no record of what it shows.
         InputError: neither a table nor an experiment that has records.
     """
-    if name in names():
-        return importlib.import_module(f"tables.{name}").build(measured)
+    module = rendering.modules("tables").get(name)
+    if module:
+        return importlib.import_module(module).build(measured)
     if name in measured.experiments():
         return benchmark(measured, name, f"{name}, 95 % intervals in brackets.", metrics.generic)
     raise InputError(f"unknown table {name!r}; choose one of {', '.join(names())}, or an experiment with records.")
 
 
 def main() -> None:
-    rendering.run(__doc__, "tables", names(), write)
+    rendering.run(__doc__, "tables", write)
 
 
-def write(name: str, measured: Results, folder: Path) -> list[Path]:
+def write(name: str, measured: Results, folder: Path) -> Rendered:
     """Render one table of a model; what it leaves out is named on the terminal, too."""
     table = build(name, measured)
-    for note in table.notes:
-        print(f"note: {measured.model.name}, {name}: {note}", file=sys.stderr)
-    file = folder / f"{name}.tex"
-    files.write(file, latex.render(table))
-    return [file]
+    module = rendering.modules("tables").get(name) or records.program(name)
+    file = files.write(folder / f"{rendering.place(module)}.tex", latex.render(table))
+    notes = tuple(f"{measured.model.name}, {name}: {note}" for note in table.notes)
+    return Rendered([file], plain.render(table), notes)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.results import Results
+from experiments.kit import records
 
 TASKS = ("truthfulqa", "hellaswag", "mmlu", "arc_challenge")
 LENGTH = 8192  # L of the model
@@ -49,8 +50,9 @@ class Made:
         (folder / name).mkdir(parents=True)
         (folder / name / "model.json").write_text(json.dumps(self.facts))
         for file, record in self.records.items():
-            path = folder / name / file
-            path.parent.mkdir(exist_ok=True)
+            experiment, _, run = file.partition("/")
+            path = records.folder(folder, name, experiment) / run
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(record))
         return Results.of(name, folder)
 

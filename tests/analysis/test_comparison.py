@@ -3,9 +3,7 @@
 import pytest
 
 from analysis import metrics
-from analysis.comparison import Setting, ablation, agree, compared, factors, in_comparison
-from analysis.results import NotMeasured, Results, models
-from core import rope
+from analysis.comparison import ablation, agree, compared, factors, in_comparison
 from core.errors import InputError
 from tests.analysis.made import score
 
@@ -23,23 +21,6 @@ def test_a_field_that_a_record_does_not_name_leaves_nothing_out(made):
     made.add("ruler", "yarn", {}, samples=5, comparable=["samples"])
     found = compared(made.results(), "ruler", trained=False)
     assert len(found.rows) == 2 and not found.left_out
-
-
-def test_rows_of_any_method_have_a_name_and_a_place(made):
-    for method, options in (
-        ("never-heard-of", {"strength": 0.5}),
-        ("dprope", {"n_hat": 28}),
-        ("dprope", {"n_hat": 40}),
-        ("dprope", {}),
-        ("original", {}),
-        (None, {}),
-    ):
-        made.add("ruler", method, {}, options=options)
-    names = [row.setting.name for row in compared(made.results(), "ruler", False).rows]
-    assert names == [
-        *("as it is", "original", "DPRoPE (t = 0)", "DPRoPE (n̂ = 40)", "DPRoPE (n̂ = 28)"),
-        "never-heard-of (strength = 0.5)",
-    ]
 
 
 def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(made):
@@ -60,7 +41,7 @@ def test_records_of_the_same_pairs_can_be_left_aside(made):
     assert len(compared(results, "passkey", False, twins=False).rows) == 1
 
 
-def test_the_comparison_has_the_scales_own_n_hat_and_no_other(made):
+def test_the_comparison_has_the_models_n_hat_and_no_other(made):
     listed = in_comparison(made.results().model)
     options = (
         {},
@@ -110,35 +91,8 @@ def test_factors_are_those_measured(made):
     assert factors(made.results(), "ruler", "passkey") == [3.0, 16.0]
 
 
-def test_a_scale_is_its_folder(made):
-    made.add("ruler", "pi", {})
-    results = made.results("my own_model")
-    assert models(results.folder) == ["my own_model"] and results.experiments() == ["ruler"]
-    assert results.model.title == "A Model" and results.model.context_length == 8192
-    with pytest.raises(NotMeasured, match="passkey"):
-        results.require("passkey")
-    with pytest.raises(InputError, match="my own_model"):
-        Results.of("another", results.folder)
-
-
-def test_every_registered_method_has_a_name_of_its_own():
-    names = {Setting(method, (), 2.0).name for method in rope.METHODS}
-    assert len(names) == len(rope.METHODS)
-
-
-@pytest.mark.parametrize("content", ['{"a":', "[]", '{"scores": {"mean": NaN}}', '{"scores": Infinity}', "\x00"])
-@pytest.mark.parametrize("name", ["passkey/run.json", "model.json"])
-def test_a_broken_file_is_refused_by_its_name(made, name, content):
-    made.add("passkey", "pi", {})
-    results = made.results()
-    file = results.folder / results.model.name / name
-    file.write_text(content)
-    with pytest.raises(InputError, match=file.name):
-        Results.of(results.model.name, results.folder).records("passkey")
-
-
-def test_a_scale_that_does_not_say_what_it_is_is_refused(made):
-    results = made.results()
-    (results.folder / results.model.name / "model.json").write_text("{}")
-    with pytest.raises(InputError, match="model.json"):
-        Results.of(results.model.name, results.folder)
+def test_a_copied_record_is_no_further_seed(made):
+    for file in ("pi", "copy"):
+        made.add("ruler", "pi", {}, seed=0, file=file)
+    with pytest.raises(InputError, match="record the same run"):
+        compared(made.results(), "ruler", True)

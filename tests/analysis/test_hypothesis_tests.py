@@ -57,7 +57,7 @@ def test_one_seed_after_another_gives_students_test():
     gaps = np.array([1.0, 2.5, 2.0])
     estimate = Estimate(gaps.mean(), over_seeds=stats.sem(gaps), seeds=3, freedom=2)
     (decision,) = decide([(estimate, ABOVE, 1.0)])
-    low, high = stats.t.interval(0.95, 2, loc=gaps.mean(), model=stats.sem(gaps))
+    low, high = stats.t.interval(0.95, 2, loc=gaps.mean(), scale=stats.sem(gaps))
     assert (decision.interval.low, decision.interval.high) == pytest.approx((low, high))
     assert decision.p == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue)
     assert decision.holds_effect

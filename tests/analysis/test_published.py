@@ -1,4 +1,6 @@
-"""The paper's published numbers as data: a file that was cut or edited is refused by the name of its line."""
+"""The paper's published numbers: its effects worked by hand; a file that was cut or edited is refused."""
+
+import math
 
 import pytest
 
@@ -43,3 +45,47 @@ def test_a_broken_file_is_refused(tmp_path, monkeypatch, file, change):
     for reads in (published.table, published.blocks):
         with pytest.raises(InputError, match=file.name):
             reads(file.stem)
+
+
+def test_rivals_are_those_of_the_papers_table():
+    assert published.rivals("open_llm") == ["pi", "yarn"] and published.rivals("ruler") == ["pi", "yarn", "clex"]
+
+
+def test_an_advantage_is_the_mean_over_both_models():
+    # LongBench-E, s = 4, lengths above 4k: 30.195 - 28.56 and 31.72 - 31.095
+    assert published.advantage("longbench_e", "pi", 4, "Avg.>L") == pytest.approx((1.635 + 0.625) / 2)
+    # RULER has s = 4 alone; CLEX has one factor for all.
+    assert published.advantage("ruler", "pi", 2, "Avg.") is None
+    by_hand = (75.357 - 50.737 + 75.753 - 54.48) / 2
+    assert published.advantage("ruler", "clex", 4, "Avg.") == pytest.approx(by_hand, abs=0.01)
+    assert published.advantage("ruler", "ntk", 4, "Avg.") is published.advantage("ruler", "pi", 4, "16k") is None
+
+
+def test_a_misprinted_average_is_taken_of_its_parts():
+    # PI at s = 2, 7B: 52.335, where 50.35 is printed.
+    seven = (39.92 + 76.80 + 46.18 + 51.88) / 4 - 52.335
+    thirteen = (38.10 + 80.09 + 60.16 + 64.68) / 4 - (37.68 + 80.25 + 59.44 + 63.99) / 4
+    assert published.advantage("open_llm", "pi", 2, "Avg.") == pytest.approx((seven + thirteen) / 2)
+
+
+def test_perplexities_differ_by_their_logarithms():
+    both_models = math.log(7.12 / 7.39), math.log(5.91 / 6.06)
+    assert published.perplexity_advantage("yarn", 2) == pytest.approx(sum(both_models) / 2)
+    assert published.perplexity_advantage("ntk", 2) is None
+
+
+def test_what_is_kept_is_of_ruler_at_the_one_factor_it_has():
+    assert published.kept_advantage(2) is None
+    assert published.kept_advantage(4) == pytest.approx(100 * (71.78 / 78.74 + 71.65 / 79.40) / 2)
+
+
+def test_disturbance_and_perplexity_have_one_pair_the_other_way_round():
+    # 8k: DPRoPE 6.71 and 7.12, PI 24.08 and 8.19, YaRN 25.55 and 7.39: of three, YaRN and PI change places.
+    assert published.rank_correlation(2) == pytest.approx(0.5)
+
+
+def test_margins_are_the_spread_of_the_papers_numbers():
+    values = published.ablated("intervals_open_llm", "Avg.")
+    assert set(values) == {90, 180, 360, 720}
+    assert max(values.values()) - min(values.values()) == pytest.approx(60.9375 - 60.745)
+    assert published.time_resolution() == pytest.approx(0.005) and published.time("train") == 1

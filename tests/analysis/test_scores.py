@@ -16,7 +16,7 @@ def scores(*means, width=1.0):
 def test_seeds_become_their_mean_with_an_interval_for_seeds_and_samples():
     means = [10.0, 12.0, 17.0]
     found = over_seeds(scores(*means))["a"]
-    _, seeds = stats.t.interval(0.95, 2, model=stats.sem(means))
+    _, seeds = stats.t.interval(0.95, 2, scale=stats.sem(means))
     half = np.hypot(seeds, 1.0)
     assert (found.mean, found.low, found.high, found.n) == pytest.approx((13, 13 - half, 13 + half, 3))
 
@@ -34,7 +34,7 @@ def test_differences_are_paired_by_the_seeds_that_both_have():
     ours = {seed: Score(mean, mean - 9, mean + 9) for seed, mean in ((0, 10.0), (1, 12.0), (2, 17.0), (3, 99.0))}
     other = {seed: Score(mean, mean - 9, mean + 9) for seed, mean in ((0, 9.0), (1, 10.0), (2, 14.0))}
     found = difference(ours, other)
-    low, high = stats.t.interval(0.95, 2, loc=2, model=stats.sem([1, 2, 3]))
+    low, high = stats.t.interval(0.95, 2, loc=2, scale=stats.sem([1, 2, 3]))
     assert (found.mean, found.low, found.high) == pytest.approx((2, low, high))
 
 

@@ -12,7 +12,7 @@ from core import clex
 from core.extend import extend
 from eval import longbench, open_llm, passkey, ruler
 from experiments import perplexity
-from experiments.kit import experiment, texts
+from experiments.kit import processes, texts
 from tables.open_llm import extent
 from tests.core.clex.made import clex_model
 from tests.eval.test_open_llm import write_benchmarks
@@ -115,7 +115,7 @@ def test_perplexity_by_two_processes_reads_no_window_twice(monkeypatch, tmp_path
     scored = perplexity.Perplexity(perplexity.Perplexity.parse())
     assert scored.data()
     keys = list(scored.content)
-    shares = experiment.divided(keys, scored.together, 2)
+    shares = processes.divided(keys, scored.together, 2)
     assert sorted(shares[0] + shares[1]) == sorted(keys)
     begins = [{key.rsplit("/", 1)[1] for key in share} for share in shares]
     assert not begins[0] & begins[1]

@@ -5,10 +5,10 @@ import math
 
 import pytest
 
+from analysis.claims import claims
 from analysis.claims.finding import NONE
 from experiments.kit.records import RESULTS
 from report import main_claims
-from report.claims import CLAIMS
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def of(lines, claim):
 
 
 def test_every_model_of_a_claim_is_under_its_verdict(lines):
-    for claim in CLAIMS:
+    for claim in claims():
         if claim.headline:
             found = {(line.verdict, name) for line in of(lines, claim.headline) for name, _ in line.models}
             assert found == {(finding.verdict, finding.model.name) for finding in claim.findings(RESULTS)}

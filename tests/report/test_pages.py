@@ -38,11 +38,11 @@ def stranger(folder):
         rows = [{"length": length, "mean": found, "low": 0, "high": 1, "n": 10} for length in (8192, 16384)]
         depths = [row | {"depth": 0.5} for row in rows]
         folder.save("passkey", "mine", method=method, scores={"by_length": rows, "by_depth": depths})
-        folder.save("perplexity_of_code", "mine", method=method, scores={"bits per byte": score(0.8, 0.1)})
+        folder.save("perplexity_of_code", "mine", method=method, scores={"bits per byte": score(0.8 + found, 0.1)})
     return folder.path
 
 
-def test_a_strangers_scale_has_a_page_beside_that_of_the_claims(stranger):
+def test_a_strangers_model_has_a_page_beside_that_of_the_claims(stranger):
     (file, text), (claims, _) = pages.pages(stranger).items()
     assert file == stranger / "mine" / "README.md" and claims == stranger / "claims.md"
     assert text.startswith("# my \\| \\*model\\* \\<b\\>")
@@ -71,35 +71,34 @@ def test_a_sentence_that_no_longer_holds_is_an_error():
         model_view.holds(1 == 2, "one is two")
 
 
+def test_numbers_of_a_page_are_those_of_the_records():
+    view = model_view.View(results.Results.of("smollm2"), RESULTS / "smollm2")
+    assert view.found("YaRN", 16384) == "1 of 3"
+    means = {}
+    for file in (RESULTS / "smollm2" / "disturbance").glob("*_s=2.json"):
+        (row,) = (row for row in json.loads(file.read_text())["scores"]
+                  if (row["precision"], row["convention"]) == ("float64", "released"))  # fmt: skip
+        means[file.stem] = 1000 * row["average"]
+    assert view.disturbance("DPRoPE (t = 0)", 2) == means["dprope_s=2"]
+    assert view.disturbance("DPRoPE (n̂ by hand)", 2) == means["dprope_n-hat=28_s=2"]
+
+
+def test_a_section_is_linked_on_the_page_that_has_it(tmp_path):
+    texts = {
+        "mine/README.md": "\n## Passkeys\n",
+        "mine/beyond/README.md": "\n## Loss, by n̂\n",
+        "other/README.md": "\n## Time\n",
+    }
+    section = pages.sections(tmp_path, tmp_path.parent, {tmp_path / file: text for file, text in texts.items()})
+    assert section("mine", "Passkeys") == f"{tmp_path.name}/mine/README.md#passkeys"
+    assert section("mine", "Loss, by n̂") == f"{tmp_path.name}/mine/beyond/README.md#loss-by-n̂"
+    assert section("mine", "Time") == ""
+
+
 def test_a_row_that_is_not_there_is_an_error():
     view = model_view.View(results.Results.of("tiny"), RESULTS / "tiny")
     with pytest.raises(InputError, match="no row 'YaRM' of passkey"):
         view.found("YaRM")
-
-
-def test_numbers_of_the_language_are_those_of_the_records():
-    view = model_view.View(results.Results.of("smollm2"), RESULTS / "smollm2")
-    runs = [
-        json.loads((RESULTS / "smollm2" / "loss_by_position" / f"{name}_s=2_books=3.json").read_text())
-        for name in ("dprope_n-hat=28", "yarn")
-    ]
-    beyond = [
-        sum(span["mean"] * span["n"] for span in run["ranges"][1:]) / sum(span["n"] for span in run["ranges"][1:])
-        for run in runs
-    ]
-    assert view.loss("DPRoPE (n̂ = 28)").mean == pytest.approx(beyond[0] - beyond[1], abs=1e-5)
-    assert view.found("YaRN", 16384) == "1 of 3"
-
-
-def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length():
-    view = model_view.View(results.Results.of("smollm2"), RESULTS / "smollm2")
-    ranked = [name for name, _ in view.ranked()]
-    means = {}
-    for name in ranked:
-        spans = view.row("loss_by_position", name).first["ranges"][1:]
-        means[name] = sum(span["mean"] * span["n"] for span in spans) / sum(span["n"] for span in spans)
-    assert ranked == sorted(means, key=means.get) and {"original", "YaRN", "DPRoPE (t = 0)"} <= means.keys()
-    assert "DPRoPE (n̂ = 40)" not in ranked  # an ablation's
 
 
 @pytest.mark.parametrize(
@@ -110,8 +109,8 @@ def test_a_heading_is_linked_as_github_names_it(heading, anchor):
     assert pages.anchor(heading) == anchor
 
 
-def test_the_command_line_refuses_a_scale_that_is_not_there(monkeypatch, capsys):
+def test_the_command_line_refuses_a_model_that_is_not_there(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["report.pages", "--model", "nowhere"])
     with pytest.raises(SystemExit) as stopped:
-        pages.cli.run(pages.main)
+        pages.command_line.run(pages.main)
     assert stopped.value.code == 2 and capsys.readouterr().err.startswith("error: no model 'nowhere'")

@@ -33,10 +33,3 @@ def test_every_score_states_the_content_of_what_was_scored_and_of_the_model():
             assert record["base"].keys() >= {"tokenizer", "config"}, file
         if record["experiment"] in ("passkey", "ruler", "longbench_e"):
             assert record["data"].keys() >= {"samples", "sha256"} and record["data"]["samples"], file
-
-
-def test_a_fine_tuned_models_records_name_its_training():
-    trained = {record["identity"] for record in RECORDS.values() if record["experiment"] == "finetune"}
-    for file, record in RECORDS.items():
-        if "training" in record:
-            assert record["training"]["identity"] in trained, file

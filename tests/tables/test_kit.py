@@ -1,4 +1,4 @@
-"""The back ends: whatever stands in a cell, a title or a name is text in both, and the same text."""
+"""The back ends: whatever stands in a cell, a title or a name is text in each, and the same text."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from analysis.comparison import LeftOut
 from analysis.scores import Score
-from tables.kit import latex, markdown
+from tables.kit import latex, markdown, plain
 from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, noted, number, probability, score_block
 
 HOSTILE = (
@@ -82,9 +82,11 @@ def test_the_same_cells_in_all_three():
     assert Cells(html(markdown.render(made))).rows == expected
     lines = [line for line in markdown.render(made).splitlines() if line.startswith("| ") and "---" not in line]
     assert [[cell.strip().replace("**", "") for cell in line.strip("|").split("|")] for line in lines] == expected
-    plain = [[cell.replace("$-$", "−").replace("--", "–") for cell in row] for row in in_latex(latex.render(made))]
-    plain = [[re.sub(r"\\textbf\{(.*?)\}", r"\1", cell) for cell in row] for row in plain]
-    assert plain == expected
+    printed = [[cell.replace("$-$", "−").replace("--", "–") for cell in row] for row in in_latex(latex.render(made))]
+    assert [[re.sub(r"\\textbf\{(.*?)\}", r"\1", cell) for cell in row] for row in printed] == expected
+    aligned = plain.render(made).splitlines()[3:6]
+    assert [re.split(" {2,}", line.replace("*", "")) for line in aligned] == expected
+    assert len(set(map(len, aligned))) == 1
     bold = [cell.bold for row in block.rows for cell in row]
     assert bold == [False, True, True, False, False, False, False, False]  # the best of each column
     assert latex.render(made).count("textbf") == markdown.render(made).count("**") / 2 == 2

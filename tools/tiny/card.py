@@ -112,7 +112,7 @@ def scores(results: Path, model: str) -> str:
 
 def _of_the_model(results: Path, model: str, experiment: str) -> list[dict]:
     """The records of the model without any scaling method."""
-    files = sorted((Path(results) / model / experiment).glob("model*.json"))
+    files = sorted((Path(results) / model / experiment).glob("as-it-is*.json"))
     return [json.loads(file.read_text()) for file in files]
 
 

@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.beyond import learned, loss_by_position
-from analysis.comparison import Row, Setting
 from analysis.results import Results
-from core import disturbance as kl
 from core import rope
-from core.angles import angle_distribution
 from experiments import base_models
 
 SMOLLM2 = Results.of("smollm2")
@@ -37,29 +34,6 @@ def test_the_methods_that_the_scale_compares_are_recorded_on_one_text():
         blocks = np.array(list(row.first["blocks"].values()))
         assert row.first["ranges"][2]["mean"] == pytest.approx(blocks[:, 96:].mean())
         assert not row.first["environment"]["commit"].endswith("with changes")
-
-
-def test_the_disturbance_of_a_setting_without_a_record_is_that_of_its_pairs():
-    def of(method, **options):
-        return loss_by_position.disturbance(SMOLLM2, Row(Setting(method, tuple(sorted(options.items())), 2.0), ({},)))
-
-    assert of("dprope", n_hat=64) == pytest.approx(of("pi"))
-    assert of("dprope", n_hat=0, attention_factor=1.1) == pytest.approx(of("original"))
-    assert of("dprope", intervals=360) == pytest.approx(of("dprope"))
-    assert of("clex") is None and of("never-heard-of") is None and of("dprope", no_option=1) is None
-
-
-def test_the_disturbance_of_a_method_registered_here_is_that_of_its_angles(monkeypatch):
-    def half_way(geometry, factor, *, share: float = 0.5):
-        moved = geometry.inv_freq * (1 - share) + geometry.inv_freq / factor * share
-        return rope.RopeScaling(moved, 1.0, np.zeros(geometry.pairs, dtype=bool))
-
-    monkeypatch.setitem(rope.METHODS, "half-way", rope.Method("half-way", "Half way", half_way))
-    row = Row(Setting("half-way", (("share", 0.25),), 2.0), ({},))
-    geometry = SMOLLM2.model.geometry
-    moved = geometry.inv_freq * 0.75 + geometry.inv_freq / 2 * 0.25
-    wanted = kl.disturbance(angle_distribution(moved, 16384), angle_distribution(geometry.inv_freq, 8192)).mean()
-    assert loss_by_position.disturbance(SMOLLM2, row) == pytest.approx(wanted)
 
 
 def test_the_fine_tuned_are_those_on_the_text_of_the_untrained(made):

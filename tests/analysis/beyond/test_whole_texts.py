@@ -1,12 +1,10 @@
-"""Loss by position over whole texts: hand-made records, and the sums that a real one holds beside it."""
+"""Loss by position over whole texts: hand-made records."""
 
 import numpy as np
 import pytest
 
+from analysis import perplexity_windows
 from analysis.beyond import whole_texts
-from analysis.results import Results
-from core import rope
-from tests.analysis.made import paired_bootstrap
 
 # Windows of 16k that begin 8k apart, in buckets of 4096 positions; B ends within the third bucket of its last.
 PLAIN = {
@@ -16,8 +14,6 @@ PLAIN = {
     "B/16384/8192": [2.5, 9.5, 7.0],
     "A/8192/0": [50.0, 50.0],
 }
-LONGEST = list(PLAIN)[:4]
-MISSING = np.nan
 SHARED = {"tokens": None, "lengths": [8192, 16384], "stride": [4096, 8192], "bucket": 4096, "data": {"A": 1, "B": 2}}
 
 
@@ -32,15 +28,6 @@ def results(made):
     made.add("perplexity", "ntk", by_position=PLAIN, **SHARED | {"tokens": 20480})
     made.add("perplexity", "dprope", options={"n_hat": 30}, by_position=PLAIN, same_selection_as="x", **SHARED)
     return made.results()
-
-
-def test_positions_past_a_texts_end_are_missing_and_windows_in_order(results):
-    pi, yarn = whole_texts.runs(results, trained=False).rows
-    assert (pi.setting.method, yarn.setting.method) == ("pi", "yarn")
-    expected = [*(PLAIN[key] for key in LONGEST[:3]), [2.5, 9.5, MISSING, MISSING]]
-    np.testing.assert_array_equal(whole_texts.losses(yarn.first), expected)
-    shuffled = yarn.first | {"by_position": dict(reversed(yarn.first["by_position"].items()))}
-    np.testing.assert_array_equal(whole_texts.losses(shuffled), expected)
 
 
 def test_averages_differences_and_what_more_context_gives(results):
@@ -78,32 +65,4 @@ def test_each_factor_has_windows_of_its_own(made):
     results = made.results()
     assert whole_texts.measured_factors(results) == [2.0, 4.0]
     (row,) = whole_texts.runs(results, False, 4.0).rows
-    assert whole_texts.losses(row.first).shape == (2, 8)
-
-
-def test_an_interval_over_windows_follows_their_spread_and_weighs_them_by_length():
-    rng = np.random.default_rng(0)
-    values = rng.normal(2.0, 0.3, (400, 1)) + rng.normal(0, 0.01, (400, 8))  # what differs, differs by window
-    found = whole_texts.average(values)
-    assert (found.high - found.low) / 2 == pytest.approx(1.96 * values.mean(axis=1).std() / 20, rel=0.1)
-    assert (found.low, found.high) == pytest.approx(paired_bootstrap(values.mean(axis=1), resamples=4000), abs=0.004)
-    values[1:, 2:] = np.nan
-    assert whole_texts.average(values).mean == pytest.approx(np.nanmean(values))
-
-
-def test_positions_beyond_the_first_half_are_what_the_windows_score():
-    """A record holds each window's scored sum beside its losses by position: the same tokens, counted apart."""
-    checked = 0
-    for run in Results.of("smollm2").records("perplexity"):
-        if run["tokens"] is None and run["method"] in (rope.RIVAL, rope.OURS):
-            for key, row in run["by_position"].items():
-                title, length, begin = key.rsplit("/", 2)
-                total, count = run["by_window"][key]
-                if count == int(length) // 2:  # all windows but a text's first and last
-                    half = len(row) // 2
-                    # The last bucket is one short: a window's first token is not predicted.
-                    weights = [1024] * (half - 1) + [1023]
-                    first = total - np.dot(row[half:], weights)
-                    assert 0 < first < 25, (title, length, begin)  # the one token before it, position L
-                    checked += 1
-    assert checked > 100
+    assert perplexity_windows.losses(row.first).shape == (2, 8)

@@ -7,6 +7,7 @@ import pytest
 
 from analysis import results
 from experiments.kit.records import RESULTS
+from tests.results.test_identities import RECORDS
 
 REPEATS = RESULTS / "smollm2" / "beyond" / "repeats"
 
@@ -65,3 +66,10 @@ def test_a_learned_method_that_is_trained_again_finds_the_same_passkeys(run):
         for folder in (RESULTS / "smollm2", REPEATS / run)
     )
     assert [row["mean"] for row in own] == [row["mean"] for row in other]
+
+
+def test_a_fine_tuned_models_records_name_its_training_which_may_have_been_repeated():
+    trained = {record["identity"] for record in RECORDS.values() if record["experiment"] == "finetune"}
+    for file, record in RECORDS.items():
+        if "training" in record:
+            assert record["training"]["identity"] in trained, file

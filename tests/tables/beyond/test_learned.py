@@ -3,8 +3,7 @@
 import pytest
 
 from core.errors import InputError
-from tables.beyond import learned
-from tests.analysis.made import made  # noqa: F401  (a fixture)
+from tables.beyond import learned, loss_by_position
 
 
 def cells(table, column):
@@ -41,8 +40,6 @@ def test_a_bound_that_did_not_converge_says_so(made):
 
 
 def test_a_seed_has_a_name_of_its_own_in_other_tables(made):
-    from tables.beyond import loss_by_position
-
     made.everything("yarn")
     made.learned("yarn")
     shown = cells(loss_by_position.build(made.results()), "disturbance")

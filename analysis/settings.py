@@ -1,0 +1,92 @@
+"""A setting, which is a method with its options at a scaling factor; the names and order of settings and lengths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.results import Results
+from core import rope
+
+STATES = ((False, "without training"), (True, "fine-tuned"))
+SYMBOLS = {"n_hat": "n̂", "intervals": "b", "threshold": "t"}
+AS_IT_IS = "as it is"  # a checkpoint that no method here extended
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A method, its given options, and the scaling factor s; a method of None is a model as it is."""
+
+    method: str | None
+    options: tuple[tuple[str, Any], ...] = ()
+    factor: float = 1.0
+
+    @classmethod
+    def of(cls, record: dict) -> Setting:
+        """The setting of a record."""
+        entries = record["options"].items()
+        options = {name: tuple(value) if isinstance(value, list) else value for name, value in entries}
+        return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]))
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """An option's value if it was given, else `default`."""
+        return dict(self.options).get(name, default)
+
+    def plain(self, *options: str) -> bool:
+        """Whether no options except these were given; options that name a file do not count."""
+        return not {name for name, _ in self.options} - {*options, *_FILES}
+
+    @property
+    def name(self) -> str:
+        """The name in tables, figures and pages: the method's title, and the options that set it apart."""
+        if self.method is None:
+            return AS_IT_IS
+        method = rope.METHODS.get(self.method)
+        if method and method.label and (label := method.label(dict(self.options))):
+            return label
+        shown = [_option(name, value) for name, value in self.options if name not in _APART]
+        if self.method == rope.OURS and self.plain("attention_factor"):
+            shown = ["t = 0"]
+        title = method.title if method else self.method
+        name = title + (f" ({', '.join(shown)})" if shown else "")
+        temperature = self.option("attention_factor")
+        return name if temperature is None else f"{name}, attention × {temperature:.2f}"
+
+    @property
+    def order(self) -> tuple:
+        """The sort key: the order of the registry, then factor, n̂ (no n̂ first, then descending), b and the rest."""
+        known = [None, *rope.METHODS]
+        options = dict(self.options)
+        rest = {name: value for name, value in options.items() if name not in ("n_hat", "intervals")}
+        place = known.index(self.method) if self.method in known else len(known)
+        return place, self.factor, -(options.get("n_hat") or 1e9), options.get("intervals", 0), len(rest), str(rest)
+
+
+_FILES = ("weights", "file")
+_APART = ("attention_factor", "weights")
+
+
+def _option(name: str, value: object) -> str:
+    """An option as tables print it."""
+    if value is True:
+        return name
+    if isinstance(value, tuple):
+        return f"{len(value)} {name}"
+    return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
+
+
+def tokens(length: int) -> str:
+    """A length in tokens as tables print it: 512, 1k, 12k."""
+    return str(length) if length % 1024 else f"{length // 1024}k"
+
+
+def span(start: int, end: int) -> str:
+    """Positions in tokens as tables print them: 8–12k, 1024–1536."""
+    whole = start % 1024 == 0 == end % 1024
+    return f"{start // 1024}–{end // 1024}k" if whole else f"{start}–{end}"
+
+
+def extended_length(results: Results, factor: float) -> int:
+    """L' = s·L in tokens."""
+    return round(results.model.context_length * factor)

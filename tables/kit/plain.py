@@ -1,0 +1,62 @@
+"""A table as plain text for the terminal: aligned columns, and an asterisk for bold print."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+
+from tables.kit.table import Block, Cell, Table
+
+_WIDTH = 100  # characters of a line of prose
+_WORDS = 40  # characters of a column of words, from which it is broken into lines
+
+
+def render(table: Table) -> str:
+    """Caption, blocks and notes."""
+    blocks = ["\n".join([*filter(None, [_prose(block.title)]), *_rows(block, table.words)]) for block in table.blocks]
+    best = any(cell.bold for block in table.blocks for row in block.rows for cell in row)
+    legend = ["* bold in print"] if best else []
+    return "\n\n".join([_prose(table.heading), *blocks, *legend, *map(_prose, table.notes)]) + "\n"
+
+
+def _rows(block: Block, words: bool) -> list[str]:
+    lines = [list(block.header), *(list(map(_text, row)) for row in block.rows)] if block.rows else []
+    if words:
+        lines = [line for row in lines for line in _broken(row)]
+    widths = [max(map(_width, column)) for column in zip(*lines)]
+    set_lines = [
+        "  ".join(_set(cell, width, words or not place) for place, (cell, width) in enumerate(zip(line, widths)))
+        for line in lines
+    ]
+    if block.groups and lines:
+        spans, place = [" " * widths[0]], 1
+        for title, span in block.groups:
+            spans.append(title.center(sum(widths[place : place + span]) + 2 * (span - 1)))
+            place += span
+        set_lines.insert(0, "  ".join(spans))
+    return [line.rstrip() for line in set_lines]
+
+
+def _text(cell: Cell) -> str:
+    return " ".join(part for part in (cell.text + "*" * cell.bold, cell.small) if part)
+
+
+def _broken(row: list[str]) -> list[list[str]]:
+    """A row of words as lines, each cell at most as wide as a column."""
+    cells = [textwrap.wrap(cell, _WORDS) or [""] for cell in row]
+    height = max(map(len, cells))
+    return [list(line) for line in zip(*(cell + [""] * (height - len(cell)) for cell in cells))]
+
+
+def _width(text: str) -> int:
+    """Columns of the terminal; the hat of n̂ takes none."""
+    return sum(not unicodedata.combining(character) for character in text)
+
+
+def _set(cell: str, width: int, left: bool) -> str:
+    space = " " * (width - _width(cell))
+    return cell + space if left else space + cell
+
+
+def _prose(text: str) -> str:
+    return textwrap.fill(text, _WIDTH)

@@ -1,0 +1,74 @@
+"""Records made by hand in a results folder of several models, and what the claims come out as on them."""
+
+import json
+import shutil
+
+from analysis.claims import claims
+from experiments.kit import records
+from experiments.kit.records import RESULTS
+
+
+def score(mean, width=1.0):
+    return {"mean": mean, "low": mean - width, "high": mean + width, "n": 5}
+
+
+class Folder:
+    """A results folder; what is saved there belongs to a model with SmolLM2's geometry unless said otherwise."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def scale(self, name, like="smollm2", **facts):
+        known = json.loads((RESULTS / like / "model.json").read_text()) | facts
+        (self.path / name).mkdir(parents=True, exist_ok=True)
+        (self.path / name / "model.json").write_text(json.dumps(known))
+
+    def save(self, experiment, model="smollm2", **record):
+        folder = records.folder(self.path, model, experiment)
+        if not (self.path / model).is_dir():
+            self.scale(model, like=model if (RESULTS / model).is_dir() else "smollm2")
+        folder.mkdir(parents=True, exist_ok=True)
+        made = {"factor": 2, "options": {}} | record
+        (folder / f"{len(list(folder.iterdir()))}.json").write_text(json.dumps(made))
+
+    def ruler(self, method, lengths, width=1.0, **more):
+        """A record of these mean scores by length in tokens."""
+        scores = {str(length): score(mean, width) for length, mean in lengths.items()}
+        average = score(sum(lengths.values()) / len(lengths), width)
+        tasks = {length: {"niah": found} for length, found in scores.items()}
+        scored = {"lengths": scores, "average": average, "tasks": tasks}
+        self.save("ruler", method=method, samples=5, tasks=["niah"], scores=scored, **more)
+
+    def open_llm(self, options, mean, **more):
+        """A record of DPRoPE with these options."""
+        self.save("open_llm", method="dprope", options=options, scores={"average": score(mean)}, **more)
+
+    def copy(self, model, *experiments):
+        """The committed records of a model."""
+        for name in ("model.json", *experiments):
+            source, target = RESULTS / model / name, self.path / model / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+
+
+def findings(start, folder):
+    (claim,) = [claim for claim in claims() if claim.text.startswith(start)]
+    return claim.findings(folder.path)
+
+
+def only(start, folder):
+    (finding,) = findings(start, folder)
+    return finding
+
+
+def means(fact):
+    return [round(quantity.score.mean, 6) for quantity in fact.quantities]
+
+
+def by_name(fact):
+    return {quantity.name: quantity.score for quantity in fact.quantities}
+
+
+def decided(finding):
+    """The last number of every fact, and what was decided on it."""
+    return [(round(fact.quantities[-1].score.mean, 6), fact.verdict) for fact in finding.facts]

@@ -1,0 +1,57 @@
+"""The verdicts about lengths within L and beyond it; each comes out every way that it can."""
+
+import pytest
+
+from analysis.claims.finding import overall
+from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
+from tests.analysis.claims.made import decided, means, only, score
+
+
+@pytest.mark.parametrize(
+    ("original", "near", "ours", "verdicts"),
+    [
+        (0, 60, (58, 57), (REPRODUCED, REPRODUCED)),
+        (58, 60, (59, 57), (UNDECIDED, UNDECIDED)),  # the original keeps its score
+        (30, 60, (25, 35), (REPRODUCED, UNDECIDED)),  # ours collapses as well
+        (0, 8, (0.5, 0.4), (REPRODUCED, UNDECIDED)),  # ours has little to lose, and loses it
+        (30, 60, (1, 1), (REPRODUCED, CONTRADICTED)),  # ours loses more
+    ],
+)
+def test_what_is_lost_beyond_the_training_length(folder, original, near, ours, verdicts):
+    def run(method, far, near=60, **more):
+        folder.ruler(method, {8192: near, 16384: far}, 2, **more)
+
+    run("original", original)
+    run("dprope", 0)  # without training: there are fine-tuned ones
+    run("dprope", 0, options={"n_hat": 40}, training={"seed": 0})  # another selection
+    for seed, far in enumerate(ours):
+        run("dprope", far, near, training={"seed": seed})
+    finding = only("Without extension", folder)
+    assert tuple(fact.verdict for fact in finding.facts) == verdicts
+    kept = 100 * sum(ours) / 2 / near - 100 * original / 60
+    assert decided(finding)[1][0] == pytest.approx(kept) and finding.verdict == overall(verdicts)
+
+
+def test_perplexity_collapses_upward(folder):
+    for method, far in (("original", 40), ("dprope", 20)):
+        scores = [{"length": n, "token": score(mean, 1)} for n, mean in ((8192, 20), (16384, far))]
+        folder.save("perplexity", method=method, scores=scores)
+    finding = only("Without extension", folder)
+    assert decided(finding) == [(50, REPRODUCED), (50, REPRODUCED)]
+
+
+def keys(folder, found, asked, **more):
+    lengths = {8192: 1.0, 16384: found, 32768: 0.0}  # the last is beyond L'
+    rows = [{"length": length, "mean": mean, "low": 0, "high": 1, "n": asked} for length, mean in lengths.items()]
+    folder.save("passkey", method="dprope", scores={"by_length": rows}, **more)
+
+
+@pytest.mark.parametrize(
+    ("found", "asked", "verdict"),
+    [(1.0, 1000, REPRODUCED), (1.0, 10, UNDECIDED), (29 / 30, 30, UNDECIDED), (0.5, 10, CONTRADICTED)],
+)
+def test_all_passkeys_within_the_extended_length(folder, found, asked, verdict):
+    keys(folder, found, asked)
+    keys(folder, 0.0, asked, options={"n_hat": 2})  # an ablation's
+    finding = only("All passkeys", folder)
+    assert finding.verdict == verdict and means(finding.facts[0]) == [round(50 * (1 + found), 6)]

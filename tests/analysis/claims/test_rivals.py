@@ -1,0 +1,83 @@
+"""The verdicts on DPRoPE against the paper's rivals; each comes out every way that it can."""
+
+import pytest
+
+from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
+from core.errors import InputError
+from tests.analysis.claims.made import by_name, findings, means, only, score
+
+
+@pytest.mark.parametrize(
+    ("ours", "width", "verdict"),
+    [(60, 1, REPRODUCED), (52, 5, UNDECIDED), (40, 1, CONTRADICTED), (47, 1, CONTRADICTED)],
+)
+def test_every_rival_of_the_paper_is_compared(folder, ours, width, verdict):
+    for method, mean in (("pi", 45), ("yarn", 50), ("dprope", ours), ("original", 99), ("ntk", 99)):
+        folder.ruler(method, {1024: mean, 2048: mean}, width)
+    finding = only("Best on RULER", folder)
+    assert finding.verdict == verdict and finding.family == ((2, "rivals"),)
+    assert [means(fact) for fact in finding.facts] == [[ours, 45, ours - 45], [ours, 50, ours - 50]]
+
+
+def test_a_rival_that_is_ahead_by_less_than_the_correction_is_not(folder):
+    # √2 apart per width: one comparison alone has |z| = 2.1, of three the least p has to be below 0.05 / 3.
+    for method, mean in (("pi", 50), ("yarn", 50), ("clex", 50 + 2.1 * 2**0.5), ("dprope", 50)):
+        folder.ruler(method, {1024: mean, 2048: mean}, 1.959964)
+    finding = only("Best on RULER", folder)
+    assert finding.verdict == UNDECIDED and finding.facts[-1].decision.p == pytest.approx(3 * 0.0357, abs=2e-3)
+    interval = finding.facts[-1].quantities[-1].score
+    assert interval.low < 0 < interval.high
+
+
+def test_dprope_is_the_papers_setting_whatever_scores_more(folder):
+    for options, mean in (({}, 70), ({"n_hat": 28}, 60), ({"n_hat": 40}, 80)):
+        folder.ruler("dprope", {8192: mean, 16384: mean}, options=options)
+    folder.ruler("dprope-significant", {8192: 99, 16384: 99})
+    folder.ruler("yarn", {8192: 50, 16384: 50})
+    folder.ruler("yarn", {8192: 0, 16384: 0}, options={"attention_factor": 1.0})
+    (fact,) = only("Best on RULER", folder).facts
+    assert means(fact) == [60, 50, 10]  # SmolLM2's n̂ at s = 2
+
+
+@pytest.mark.parametrize(("rival", "verdict"), [(5, CONTRADICTED), (20, REPRODUCED)])
+def test_less_perplexity_is_less_loss(folder, rival, verdict):
+    for method, mean in (("yarn", rival), ("dprope", 10)):
+        scores = [{"length": n, "token": score(mean, 0.5)} for n in (8192, 16384)]
+        folder.save("perplexity", method=method, scores=scores)
+    finding = only("Least perplexity", folder)
+    assert finding.verdict == verdict
+    # ln(7.12 / 7.39) and ln(5.91 / 6.06)
+    assert finding.facts[0].decision.effect == pytest.approx(-0.0311, abs=1e-3)
+
+
+def test_an_undecided_comparison_says_whether_the_papers_effect_is_as_possible(folder):
+    folder.scale("tiny", like="tiny")
+    for method, mean in (("yarn", 50), ("dprope", 51)):
+        scores = {"buckets": {}, "averages": {"Avg.": score(mean, 3) | {"n": 100}}, "tasks": {}}
+        folder.save("longbench_e", "tiny", method=method, scores=scores)
+    finding = only("Best on LongBench-E", folder)
+    (fact,) = finding.facts
+    assert finding.verdict == UNDECIDED and fact.decision.holds_effect
+    assert fact.decision.effect == pytest.approx((27.82 - 27.31 + 31.157 - 30.497) / 2, abs=0.01)
+
+
+def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(folder):
+    folder.ruler("pi", {1024: 0, 2048: 0})
+    folder.ruler("dprope", {1024: 99, 2048: 99})
+    for seed, base in enumerate((10, 30, 50)):  # seeds differ much, the methods within a seed little
+        folder.ruler("pi", {1024: base, 2048: base}, training={"seed": seed})
+        ours = base + 2 + seed / 10
+        folder.ruler("dprope", {1024: ours, 2048: ours}, training={"seed": seed})
+    finding = only("Best on RULER", folder)
+    gap = by_name(finding.facts[0])["difference"]
+    assert finding.about.startswith("fine-tuned") and finding.verdict == REPRODUCED
+    # Student's: 4.303 · 0.1 / √3
+    assert (gap.mean, gap.low, gap.high) == pytest.approx((2.1, 1.852, 2.348), abs=1e-3)
+
+
+def test_a_perplexity_that_is_none_is_refused(folder):
+    for method in ("yarn", "dprope"):
+        scores = [{"length": n, "token": score(1, 2)} for n in (8192, 16384)]
+        folder.save("perplexity", method=method, scores=scores)
+    with pytest.raises(InputError, match="measure it again"):
+        findings("Least perplexity", folder)

@@ -1,0 +1,59 @@
+"""Loss by position: the records' numbers, the best marked, differences to the rival of the same state."""
+
+import re
+
+import numpy as np
+import pytest
+
+from core import disturbance as kl
+from core.angles import angle_distribution
+from tables.beyond import loss_by_position
+
+
+def test_it_shows_the_records_and_marks_the_best(made):
+    """Two methods, one book, two blocks a range."""
+    for method, losses in (("original", [1, 1, 3, 5, 7, 7]), ("yarn", [1.5, 1.5, 2, 2, 3, 3])):
+        spans = [(0, 8192), (8192, 12288), (12288, 16384)]
+        ranges = [
+            {"start": a, "end": b, "mean": float(np.mean(pair)), "low": min(pair), "high": max(pair)}
+            for (a, b), pair in zip(spans, np.reshape(losses, (3, 2)).tolist())
+        ]
+        made.add(
+            "loss_by_position",
+            method,
+            data={"A_Book": 1},
+            length=16384,
+            ranges=ranges,
+            block=4096,
+            blocks={"A": losses},
+        )
+    (block,) = loss_by_position.build(made.results()).blocks
+    original, yarn = block.rows
+    assert block.header[2:5] == ("0–8k", "8–12k", "12–16k") and "A_Book" in block.title
+    assert [cell.text for cell in original] == [
+        "Original",
+        "226.34",
+        "1.000",
+        "4.000",
+        "7.000",
+        "+3.000",
+    ]  # (1, 3, 4, 4)
+    assert [cell.text for cell in yarn[2:]] == ["1.500", "2.000", "3.000", "–"]
+    assert [[cell.bold for cell in row[2:5]] for row in block.rows] == [[True, False, False], [False, True, True]]
+
+
+def test_it_has_two_blocks_for_each_factor(made):
+    for factor in (2, 16):
+        for method in ("yarn", "pi"):
+            made.everything(method, factor=factor)
+        made.everything("pi", factor=factor, seed=0, better=1.0)
+        made.everything("yarn", factor=factor, seed=0, better=3.0)
+    blocks = loss_by_position.build(made.results()).blocks
+    assert [len(block.rows) for block in blocks] == [2] * 4
+    assert [re.search(r"s = (\d+)", block.title)[1] for block in blocks] == ["2", "2", "16", "16"]
+    pi, yarn = blocks[3].rows
+    assert pi[-1].text == "+2.000" and yarn[-1].text == "–"  # paired with the fine-tuned rival
+    assert [cell.bold for cell in yarn[2:5]] == [True] * 3 and not any(cell.bold for cell in pi)
+    inv_freq = made.results().model.geometry.inv_freq
+    moved = kl.disturbance(angle_distribution(inv_freq / 16, 16 * 8192), angle_distribution(inv_freq, 8192))
+    assert float(blocks[2].rows[0][1].text) == pytest.approx(1e3 * moved.mean(), abs=0.005)  # at that factor
