@@ -5,7 +5,6 @@ import hashlib
 import importlib.util
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow
@@ -21,16 +20,6 @@ from eval.longbench import TASKS, aggregate, bucket, load, prompt, score, trunca
 from tests.models import byte_tokenizer
 
 SAMPLE = {"input": "Why?", "context": "It {is} so.", "answers": ["x"], "length": 3, "all_classes": None, "_id": "7"}
-
-
-@pytest.fixture
-def fresh_templates():
-    longbench._template.cache_clear()
-    yield
-    longbench._template.cache_clear()
-
-
-# ---- tasks and prompts
 
 
 def test_tasks_are_the_benchmarks():
@@ -52,20 +41,6 @@ def test_prompts_are_official_to_the_byte():
     templates = "\0".join(prompt(task, placeholders) for task in TASKS)
     digest = "e3b1389c3422ea9dde9bfdf74e3307de0670e20ddb34ff14a2b3bbae03a5b337"
     assert hashlib.sha256(templates.encode()).hexdigest() == digest
-
-
-def test_another_lm_eval_is_refused(monkeypatch, tmp_path, fresh_templates):
-    files = tmp_path / "tasks" / "longbench"
-    files.mkdir(parents=True)
-    (files / "trec_e.yaml").write_text('doc_to_text: "{{context}} {{question}}"\nprocess_results: !function a.b\n')
-    spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
-    for task in ("trec", "lcc"):  # reworded, gone
-        with pytest.raises(InputError, match=f"words {task} unlike LongBench"):
-            prompt(task, SAMPLE)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match="not installed"):
-        prompt("trec", SAMPLE)
 
 
 def test_unknown_task():

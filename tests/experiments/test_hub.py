@@ -204,14 +204,6 @@ def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, r
     assert not list(tmp_path.iterdir())
 
 
-def test_a_token_without_access_or_without_an_account(served, reader, tmp_path):
-    arguments = ["passkey", "--model", "llama2-7b", "--results", tmp_path]
-    refused = {token: reader(command, token, *arguments) for token in ("hf_other", "wrong")}
-    assert {(status, err.count("\n")) for status, _, err in refused.values()} == {(2, 1)}
-    assert f"{served.url}/{GATED}" in refused["hf_other"][2]
-    assert "HF_TOKEN" in refused["wrong"][2] and "ask for access" not in refused["wrong"][2]
-
-
 def loaded(name):
     import torch
 
@@ -234,14 +226,6 @@ def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, reader):
     assert "revision" not in local
     resolved = {path.split("/resolve/")[1].split("/")[0] for _, path in served.asked if f"{GATED}/resolve/" in path}
     assert resolved == {hub.REVISIONS[GATED]}
-
-
-def test_a_model_that_is_here_is_loaded_without_asking(served, reader):
-    first = reader(loaded, GATED)
-    reader(forget)
-    served.asked.clear()
-    assert reader(loaded, GATED) == first
-    assert {path.rpartition("/")[2] for method, path in served.asked if "/resolve/" in path} == {"config.json"}
 
 
 def stated(name):
@@ -318,12 +302,6 @@ def test_a_fine_tune_packs_them_and_states_the_commit(reader, tmp_path):
 # ---- benchmarks
 
 
-def test_every_task_of_longbench(reader):
-    for task in longbench.TASKS:
-        classes = ["city", "name"] if task == "trec" else None
-        assert reader(longbench.load, task) == [{**SAMPLE, "input": inputs(task), "all_classes": classes}]
-
-
 def as_lm_eval_has_them(name):
     """(dataset, its configuration, the documents' prompts) as lm-eval loads a benchmark itself; of MMLU, a subject."""
     from pathlib import Path
@@ -362,18 +340,6 @@ def test_the_documents_are_those_that_lm_eval_loads(reader, name):
     assert tasks == (len(SUBJECTS) if name == "mmlu" else 1)
     key, scored = reader(first_score, name)
     assert scored.keys() == {key} and 0 <= scored[key]["score"] <= 1
-
-
-def test_a_record_states_the_commits(reader, tmp_path):
-    arguments = ["--model", GATED, "--tasks", "hellaswag", "--limit", 1, "--results", tmp_path]
-    status, _, err = reader(command, TOKEN, "open_llm", *arguments)
-    assert status == 0, err
-    record = json.loads(next(tmp_path.glob("*/open_llm/*.json")).read_text())
-    assert record["data"]["hellaswag"]["revision"] == hub.REVISIONS["Rowan/hellaswag"]
-    assert record["model"]["revision"] == hub.REVISIONS[GATED]
-
-
-# ---- no hub
 
 
 def refusal(function, *arguments):

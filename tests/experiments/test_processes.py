@@ -1,8 +1,6 @@
 """Processes that a launcher started: each takes its place before it loads a model, and waits for the others."""
 
-import json
 import os
-import re
 import socket
 import sys
 import time
@@ -151,12 +149,3 @@ def test_a_record_of_a_gpu_says_which_and_with_what(on_gpus, monkeypatch):
     assert found["device"] == "NVIDIA A100" and {"flash_attn", "lm_eval"} <= found["packages"].keys()
     monkeypatch.undo()
     assert records.environment() == usual
-
-
-def test_the_record_of_one_process_on_a_cpu_is_what_it_was(folder, call, tmp_path):
-    command = ["passkey", "--model", folder / "toy", "--lengths", "512", "--depths", "1", "--keys", "1"]
-    assert call(*command, "--results", tmp_path / "results")[0] == 0
-    (file,) = (tmp_path / "results" / "toy" / "passkey").glob("*.json")
-    record = json.loads(file.read_text())
-    assert record["environment"].keys() == {"python", "packages", "device", "commit"}
-    assert record["dtype"] == "float32" and re.fullmatch("[0-9a-f]{12}", record["identity"])

@@ -2,18 +2,13 @@
 
 import csv
 import importlib
-import math
 import os
-import signal
-import socket
 import subprocess
 
 import pytest
 
-from experiments.kit import command_line, load_model
+from experiments.kit import command_line
 from experiments.kit.records import ROOT
-from tests import processes
-from tools.bench.gpu import kit, zero3
 
 
 @pytest.fixture
@@ -55,37 +50,6 @@ def test_memory(ran):
     assert found["generation, answers of 7 equal after halving", "eval.generation"] == ["7"]
     assert found["log-likelihoods, halvings", "eval.log_likelihood"] == ["2"]  # 7 → 3 → 1
     assert float(found["log-likelihoods, largest difference after halving", "eval.log_likelihood"][0]) < 1e-4
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
-def test_zero3_goes_on_after_a_kill_to_the_same_losses(tmp_path, monkeypatch):
-    """As torchrun starts it, but forked."""
-    import deepspeed.runtime.zero.muon.muon_optimizer  # noqa: F401 (once, rather than in every fork)
-
-    statuses = []
-
-    def spawn(options):
-        place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "DS_ACCELERATOR": "cpu"}
-        place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-        statuses.append(processes.wait(processes.command("tools.bench.gpu.zero3", *options, environment=place)))
-        return f"status {statuses[-1]}"
-
-    monkeypatch.setattr(zero3, "spawn", spawn)
-    added = {}
-    monkeypatch.setattr(kit.Part, "add", lambda self, what, value, *_, **__: added.update({what: value}))
-    part = kit.Part(True, tmp_path / "rows.csv")
-    part.build(1, None).save_pretrained(tmp_path / "model")
-    load_model.byte_tokenizer().save_pretrained(tmp_path / "model")
-    zero3.compare(part, tmp_path / zero3.LEARNED)
-    assert statuses == [0, -signal.SIGKILL, 0]
-    (apart,) = (value for what, value in added.items() if "after kill and resume" in what)
-    (first,) = (value for what, value in added.items() if "first loss" in what)
-    assert apart == 0 and first == pytest.approx(math.log(256), rel=0.02)  # random weights know nothing
-    assert all("ZeRO-3 on gloo" in what for what in added)
 
 
 def script(*arguments, python, **environment):

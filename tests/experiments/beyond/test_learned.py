@@ -129,11 +129,6 @@ def test_what_cannot_be_learned_is_refused_in_a_line(more, named, inputs, tmp_pa
     assert not list(tmp_path.rglob("learned/*.json"))
 
 
-def test_another_run_keeps_its_record(inputs, whole, call):
-    status, _, error = call("learned", *line(inputs, whole, "--learning-rate", "0.5"))
-    assert status == 2 and "learning_rate" in error
-
-
 @pytest.mark.parametrize(
     "first, last, flat",
     [
@@ -180,22 +175,6 @@ def test_once_flat_the_rate_falls_to_zero(tmp_path, monkeypatch):
     assert found["converged"] and found["steps_made"] == level + falling
     expected = [1] * level + [(falling - step) / falling for step in range(falling)]
     assert [rate / 1e-9 for rate in rates] == pytest.approx(expected)
-
-
-def test_where_the_steps_run_out_it_has_not_converged(tmp_path):
-    settings = Learning(steps=5, evaluate_every=2)
-    found = learner(tmp_path / "j", settings).learn(Repeated(), [("text", torch.arange(3, 4 + 2 * L))], 2 * L)
-    assert not found["converged"] and found["steps_made"] == 5
-    assert [point["step"] for point in found["curve"]] == [0, 2, 4, 5]
-
-
-def test_recomputed_activations_change_no_bit(tmp_path):
-    held = [("text", torch.arange(3, 4 + 2 * L))]
-    settings = Learning(steps=3, evaluate_every=3)
-    found = [learner(tmp_path / str(way), settings, way).learn(Repeated(), held, 2 * L) for way in (False, True)]
-    for one in found:
-        del one["seconds"]
-    assert found[0] == found[1]
 
 
 def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole, tmp_path, call):

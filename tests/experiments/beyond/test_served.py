@@ -92,7 +92,7 @@ def test_an_engine_is_compared_at_every_position_beyond_the_context(serve, tmp_p
 def test_an_export_is_served_as_it_is_and_not_measured_twice(serve, tmp_path, model):
     install(tmp_path / "engines", "mlx", answers("mlx"))
     status, _, _, records = serve("--engine", "mlx")
-    assert status == 0 and list(records) == ["model_mlx"] and records["model_mlx"]["answer"]["context"] == 128
+    assert status == 0 and list(records) == ["as-it-is_mlx"] and records["as-it-is_mlx"]["answer"]["context"] == 128
     install(tmp_path / "engines", "mlx", "sys.exit(1)")
     status, out, _, again = serve("--engine", "mlx")
     assert status == 0 and again == records and "done already" in out

@@ -193,11 +193,3 @@ def test_the_second_run_of_one_output_says_who_holds_it(finetuned, tmp_path):
         status, _, err = finetuned("--steps", 1)
         assert status == 2 and str(os.getpid()) in sentence(err) and str(tmp_path / "out") in err
         assert tree(tmp_path) == before
-
-
-def test_another_runs_record_is_found_before_training(finetuned, tmp_path, monkeypatch):
-    assert finetuned("--steps", 1)[0] == 0
-    shutil.rmtree(tmp_path / "out")
-    monkeypatch.setattr(Trainer, "train", lambda *_, **__: pytest.fail("trained"))
-    status, _, err = finetuned("--steps", 1, "--learning-rate", "1e-3")
-    assert status == 2 and "learning_rate" in sentence(err)

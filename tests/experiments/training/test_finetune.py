@@ -160,32 +160,6 @@ def test_killed_after_the_last_step_it_only_writes_the_result(finetuned, tmp_pat
     assert facts(tmp_path / "out")["losses"] == [entry["loss"] for entry in state["log_history"]]
 
 
-def stop_at(step, monkeypatch, finetuned):
-    """Interrupt a fine-tune while it saves its checkpoint of that step."""
-
-    def interrupted(self, *_):
-        if self.state.global_step == step:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Trainer, "_save_rng_state", interrupted)
-        assert finetuned()[0] == 130
-
-
-def test_a_run_is_not_resumed_by_another(finetuned, tmp_path, monkeypatch):
-    stop_at(4, monkeypatch, finetuned)
-    for change, said in (
-        (["--method", "yarn"], 'method "pi", not "yarn"'),
-        (["--factor", 4], "factor 2.0, not 4.0"),
-        (["--seed", 9], "seed 0, not 9"),
-        (["--dtype", "bfloat16"], 'dtype "float32", not "bfloat16"'),
-        (["--steps", 8], "steps 6, not 8"),
-    ):
-        status, _, err = finetuned(*change)
-        assert status == 2 and said in err and "out.unfinished" in err and len(err.splitlines()[-1:]) == 1
-    assert finetuned()[0] == 0
-
-
 def test_a_full_disk_is_said_and_the_last_checkpoint_kept(finetuned, tmp_path, monkeypatch):
     original = transformers.Trainer._save_optimizer_and_scheduler
     failures = [
