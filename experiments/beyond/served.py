@@ -252,8 +252,7 @@ def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Pat
         raise InputError(f"{name} does not give a finite loss for every token; see {log}.")
     if found["version"] != engine.version:
         raise InputError(
-            f"{name} has version {found['version']}, but its lock pins {engine.version}; "
-            "run `make env-serving`."
+            f"{name} has version {found['version']}, but its lock pins {engine.version}; run `make env-serving`."
         )
     return {"losses": found["losses"], "notes": found["notes"], "served": describe(model)}
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.errors import InputError
-from eval import longbench, open_llm, passkey, perplexity, position_loss, ruler
+from eval import longbench, open_llm, open_llm_files, passkey, perplexity, position_loss, ruler
 from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, random_model
 
@@ -152,4 +152,4 @@ def test_a_row_that_is_not_the_benchmarks_is_named(sound, name):
             file = sound / "changed.parquet"
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(changed), file)
             with pytest.raises(InputError, match=rf"{file.name}, row \d has a '(\w+)'"):
-                open_llm._read(file, open_llm.TASKS[name].columns)
+                open_llm_files.read(file, open_llm.TASKS[name].columns)

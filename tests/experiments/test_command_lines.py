@@ -49,7 +49,7 @@ def test_extend_without_output_reads_no_weights_and_writes_nothing(call, model, 
     monkeypatch.chdir(tmp_path)
     status, out, _ = call("extend", "--model", model, "--convention", "equation")
     assert status == 0 and "equation convention" in out
-    status, out, _ = call("extend", "--model", model, "--method", "ntk")
+    status, out, _ = call("extend", "--model", model, "--method", "yarn")
     assert status == 0 and "divide by" in out
     assert list(tmp_path.iterdir()) == []
 
