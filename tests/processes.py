@@ -1,5 +1,6 @@
 """Processes that begin as copies of this one, which saves them Python's start and the imports."""
 
+import gc
 import importlib
 import os
 import sys
@@ -22,6 +23,7 @@ def fork(work: Callable[[], object]) -> int:
     if child:
         return child
     status = 1
+    gc.freeze()  # else each collection would go through all that was there before
     tqdm.set_lock(threading.RLock())  # else all copies share one, which stays locked where a kill meets its holder
     try:
         work()

@@ -7,7 +7,6 @@ import pytest
 from core import rope
 from experiments import base_models
 from tests import strangers
-from tests.experiments.conftest import call  # noqa: F401  (a fixture)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from markdown_it import MarkdownIt
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from experiments.kit.records import ROOT
-from tests.experiments.conftest import call  # noqa: F401  (a fixture)
 from tests.models import checkpoint
 
 README = (ROOT / "README.md").read_text()

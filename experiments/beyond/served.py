@@ -234,9 +234,9 @@ def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Pat
     Raises:
         InputError: the program fails, or its version is not the one that the lock pins.
     """
-    request, answer = folder / "request.json", folder / "answer.json"
-    log = environments / f"{engine.environment or 'transformers'}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    request, answer, name = folder / "request.json", folder / "answer.json", engine.environment or engine.package
+    environments.mkdir(parents=True, exist_ok=True)
+    log = environments / f"{name}.log"
     request.write_text(json.dumps(asked), encoding="utf-8")
     command = [python(environments, engine), "-I", WORKERS / engine.worker, model, request, answer]
     with open(log, "w", encoding="utf-8") as output:
@@ -246,14 +246,13 @@ def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Pat
         )  # fmt: skip
     if not answer.is_file():  # do not check the exit status: vLLM may crash at its end, after the answer
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["it says nothing"]
-        raise InputError(f"{engine.environment} cannot serve the model: {lines[-1]}; see its output in {log}.")
-    found = files.read_json(answer, f"see the output of {engine.environment} in {log}")
+        raise InputError(f"{name} cannot serve the model: {lines[-1]}; see its output in {log}.")
+    found = files.read_json(answer, f"see the output of {name} in {log}")
     if len(found["losses"]) != asked["scored"] or not np.isfinite(found["losses"]).all():
-        raise InputError(f"{engine.environment} does not give a finite loss for every token; see {log}.")
+        raise InputError(f"{name} does not give a finite loss for every token; see {log}.")
     if found["version"] != engine.version:
         raise InputError(
-            f"{engine.environment} has version {found['version']}, but its lock pins {engine.version}; "
-            "run `make env-serving`."
+            f"{name} has version {found['version']}, but its lock pins {engine.version}; run `make env-serving`."
         )
     return {"losses": found["losses"], "notes": found["notes"], "served": describe(model)}
 

@@ -286,6 +286,8 @@ class Experiment:
         # Keys that belong together are measured again together, so that a kill does not change a pass that they share.
         begun = {self.together(key) for key in keys if key not in done}
         todo = processes.divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
+        if todo and self.weights:
+            self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         with (
             journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
             tqdm(total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0) as bar,

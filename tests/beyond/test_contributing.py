@@ -6,7 +6,6 @@ from analysis.results import Results
 from core import discovery, rope
 from experiments import base_models
 from tests import strangers
-from tests.experiments.conftest import call  # noqa: F401  (a fixture)
 
 
 def test_a_method_is_one_function(call, tmp_path, monkeypatch):

@@ -11,7 +11,6 @@ from core import rope
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from core.rope import RopeScaling
-from experiments import base_models
 from experiments.kit import command_line
 from experiments.kit.records import ROOT
 from tests.models import random_model
@@ -78,10 +77,3 @@ def test_a_new_method_extends_a_model(halved):
     cos, _ = rotary(torch.zeros(1), torch.tensor([[300]]))
     expected = geometry.inv_freq / np.where(np.arange(8) < 5, 1, 4)
     assert cos[0, 0, :8].numpy() == pytest.approx(np.cos(300 * expected), abs=1e-4)
-
-
-@pytest.mark.parametrize("name", base_models.MODELS)
-def test_a_new_method_is_compared_at_every_scale(halved, name):
-    before = [entry for entry in base_models.get(name).comparison(2) if entry[0] != "halved"]
-    assert base_models.get(name).comparison(2) == [*before, ("halved", {})]
-    assert ("halved", {}) not in base_models.get(name).trained(2)  # which takes hours: a scale says so itself

@@ -48,12 +48,8 @@ def test_the_recorded_selection_comes_out_here(own_name, factor):
         disturbance(angle_distribution_float32(frequencies, longer), before, "released", epsilon=0)
         for frequencies in (inv_freq / np.float32(factor), inv_freq)
     ]
-    record = records.read(records.path(RESULTS, own_name, "disturbance", f"s={factor:g}"))
-    (row,) = [
-        row
-        for row in record["scores"]
-        if (row["precision"], row["method"], row["options"]) == ("float32", "dprope", {})
-    ]
+    record = records.read(records.path(RESULTS, own_name, "disturbance", f"dprope_s={factor:g}"))
+    (row,) = [row for row in record["scores"] if row["precision"] == "float32"]
     assert 2 * int(select_interpolated(*strategies).sum()) == row["interpolated_dimensions"]
 
 

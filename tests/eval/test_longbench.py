@@ -5,7 +5,6 @@ import hashlib
 import importlib.util
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow
@@ -21,16 +20,6 @@ from eval.longbench import TASKS, aggregate, bucket, load, prompt, score, trunca
 from tests.models import byte_tokenizer
 
 SAMPLE = {"input": "Why?", "context": "It {is} so.", "answers": ["x"], "length": 3, "all_classes": None, "_id": "7"}
-
-
-@pytest.fixture
-def fresh_templates():
-    longbench._templates.cache_clear()
-    yield
-    longbench._templates.cache_clear()
-
-
-# ---- tasks and prompts
 
 
 def test_tasks_are_the_benchmarks():
@@ -52,37 +41,6 @@ def test_prompts_are_official_to_the_byte():
     templates = "\0".join(prompt(task, placeholders) for task in TASKS)
     digest = "e3b1389c3422ea9dde9bfdf74e3307de0670e20ddb34ff14a2b3bbae03a5b337"
     assert hashlib.sha256(templates.encode()).hexdigest() == digest
-
-
-@pytest.mark.parametrize(
-    ("task", "ending"),
-    [
-        ("trec", "It {is} so.\nWhy?"),
-        ("triviaqa", "It {is} so.\n\nWhy?"),
-        ("samsum", "It {is} so.\n\nWhy?"),
-        ("passage_count", ": "),
-        ("passage_retrieval_en", ": "),
-        ("lcc", "It {is} so.Next line of code:\n"),
-        ("repobench-p", "It {is} so.Why?Next line of code:\n"),
-        ("qasper", "Question: Why?\n\nAnswer:"),
-    ],
-)
-def test_white_space_and_braces_of_prompts(task, ending):
-    assert prompt(task, SAMPLE).endswith(ending)
-    assert prompt(task, SAMPLE).count("It {is} so.") == 1
-
-
-def test_another_lm_eval_is_refused(monkeypatch, tmp_path, fresh_templates):
-    files = tmp_path / "lm_eval" / "tasks" / "longbench"
-    files.mkdir(parents=True)
-    for task in TASKS:
-        (files / f"{task}_e.yaml").write_text(
-            'doc_to_text: "{{context}} {{question}}"\nprocess_results: !function a.b\n'
-        )
-    here = SimpleNamespace(locate_file=tmp_path.joinpath)
-    monkeypatch.setattr("importlib.metadata.distribution", lambda name: here)
-    with pytest.raises(InputError, match="make env"):
-        prompt("trec", SAMPLE)
 
 
 def test_unknown_task():
@@ -383,21 +341,3 @@ def test_what_has_no_samples_is_left_out():
     assert aggregate([]) == {"tasks": {}, "buckets": {}, "averages": {}}
     with pytest.raises(InputError, match="unknown LongBench-E task"):
         aggregate(rows("musique", 1, 1))
-
-
-def test_intervals_are_the_normal_ones_of_large_samples():
-    rng = np.random.default_rng(0)
-    samples = {
-        (task, length): rng.beta(2, 3, n) for task, n in (("lcc", 300), ("trec", 150)) for length in (1, 4000, 8000)
-    }
-    table = aggregate(row for (task, length), x in samples.items() for row in rows(task, length, *x))
-    errors = {}
-    for length in (1, 4000, 8000):
-        groups = [samples[task, length] for task in ("lcc", "trec")]
-        errors[length] = 100 * np.sqrt(sum(x.var() / len(x) for x in groups)) / 2
-        found = table["buckets"][bucket(length)]
-        assert (found["high"] - found["low"]) / 2 == pytest.approx(1.96 * errors[length], rel=0.1)
-    average = table["averages"]["Avg."]
-    error = np.sqrt(sum(x**2 for x in errors.values())) / 3
-    assert (average["high"] - average["low"]) / 2 == pytest.approx(1.96 * error, rel=0.1)
-    assert aggregate(row for (task, length), x in samples.items() for row in rows(task, length, *x)) == table  # seeded

@@ -246,12 +246,6 @@ def test_what_requests_share_is_read_once(data, model, tokenizer, monkeypatch):
     assert max(scored) == 8  # four answers " A": a space and a letter, each a byte
 
 
-def test_nothing_is_downloaded_when_data_is_given(data, monkeypatch):
-    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: pytest.fail("the hub was asked"))
-    monkeypatch.setattr("eval.hub.download", lambda *_: pytest.fail("the hub was asked"))
-    assert {name: len(documents(name, data)) for name in TASKS} == SIZES
-
-
 def test_fewer_shots(data, model, tokenizer, asked):
     rows = dict(evaluate(model, tokenizer, "arc_challenge", ["arc_challenge/1"], data, shots=2))
     assert list(rows) == ["arc_challenge/1"]

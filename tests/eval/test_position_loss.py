@@ -1,13 +1,11 @@
 """The chunked loss against one plain forward pass over the whole text."""
 
-import numpy as np
 import pytest
 import torch
 
 from core.errors import NonFiniteError
 from core.extend import extend
 from eval import position_loss
-from eval.intervals import mean_interval
 from eval.position_loss import position_losses
 from tests.models import random_model
 
@@ -34,14 +32,3 @@ def test_a_non_finite_loss_names_its_position(monkeypatch):
     tokens[32] = 7
     with pytest.raises(NonFiniteError, match="position 32 "):
         position_losses(model, tokens)
-
-
-def test_interval_of_a_mean():
-    values = np.random.default_rng(0).normal(3, 1, 400)
-    found = mean_interval(values)
-    assert found["mean"] == values.mean() and found["n"] == 400
-    # The normal interval of a mean is ±1.96 standard errors; the bootstrap's agrees at this size.
-    half = 1.96 * values.std(ddof=1) / 20
-    assert (found["low"], found["high"]) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.02)
-    assert mean_interval(values) == found  # seeded
-    assert mean_interval([2.0]) == {"mean": 2.0, "low": 2.0, "high": 2.0, "n": 1}

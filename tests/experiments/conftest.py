@@ -1,26 +1,22 @@
-"""Command lines called in this process."""
+"""Commands of a pool that begin as copies of this process."""
 
-import importlib
+import multiprocessing
 import sys
 
 import pytest
 
-from experiments.kit import command_line
+from experiments.kit import pool
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """call("extend", "--model", …) -> (exit status, stdout, stderr)"""
+def forked(monkeypatch):
+    """Saves them Python's start and the imports."""
+    fork, command = multiprocessing.get_context("fork"), pool._command
 
-    def run(name, *arguments):
-        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
-        capsys.readouterr()  # what the test's own preparations printed
-        status = 0
-        try:
-            command_line.run(importlib.import_module(name if "." in name else f"experiments.{name}").main)
-        except SystemExit as stop:
-            status = stop.code
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
+    def writing_to_its_log(*arguments):
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # not to what captures the test's
+        command(*arguments)
 
-    return run
+    monkeypatch.setattr(pool, "_command", writing_to_its_log)
+    monkeypatch.setattr(fork, "set_forkserver_preload", lambda _: None, raising=False)
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: fork)

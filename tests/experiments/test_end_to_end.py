@@ -44,8 +44,21 @@ def test_a_fine_tune_reaches_the_table(call, folder):
     corpus.mkdir()
     for book in texts.books(3)[1:]:
         (corpus / f"{book.title}.txt").write_text(book.text[:60_000])  # enough for a few steps, read in no time
-    tuning = ["--steps", 2, "--length", 512, "--learning-rate", 3e-5, "--data", corpus, "--output", folder / "pi"]
-    made("finetune", "--model", "tiny", "--method", "pi", *tuning)
+    tuning = [
+        "--steps",
+        2,
+        "--length",
+        512,
+        "--batch",
+        2,
+        "--learning-rate",
+        3e-5,
+        "--data",
+        corpus,
+        "--output",
+        folder / "pi",
+    ]
+    made("finetune", "--model", "tiny", "--method", "pi", *tuning, "--output", folder / "pi")
     window = ["--lengths", LENGTH, "--stride", STRIDE, "--tokens", TOKENS]
     made("perplexity", "--model", "tiny", "--method", "original", *window)
     made("perplexity", "--model", "tiny", "--method", "pi", *window)

@@ -16,7 +16,7 @@ from core.extend import export, extend
 from eval.generation import generate
 from eval.passkey import sample as sample_passkey
 from experiments import passkey
-from experiments.kit import experiment, records
+from experiments.kit import records
 from tests import processes
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -104,19 +104,19 @@ def test_parts_that_other_code_scored_are_not_taken(model, whole, tmp_path, monk
 
 
 def test_what_scores_is_part_of_what_names_a_journal(tmp_path, monkeypatch):
-    for folder in ("core", "eval", "experiments/lab"):
+    for folder in ("core", "eval", "experiments/kit"):
         shutil.copytree(records.ROOT / folder, tmp_path / folder)
-    now = records.scored_by("passkey")
-    assert now != records.scored_by("ruler")
+    now = records.scored_by("experiments.passkey")
+    assert now != records.scored_by("experiments.ruler")
     monkeypatch.setattr(records, "ROOT", tmp_path)
-    assert records.scored_by("passkey") == now
-    for file in ("core/rope.py", "eval/passkey.py", "tools/tiny/miniature/words.py", "experiments/kit/experiment.py"):
+    assert records.scored_by("experiments.passkey") == now
+    for file in ("core/rope.py", "eval/passkey.py", "experiments/kit/load_model.py", "experiments/kit/experiment.py"):
         kept = (tmp_path / file).read_bytes()
         (tmp_path / file).write_bytes(kept + b"# changed\n")
-        assert records.scored_by("passkey") != now
+        assert records.scored_by("experiments.passkey") != now
         (tmp_path / file).write_bytes(kept)
     monkeypatch.setattr(records, "version", lambda name: "0.0")
-    assert records.scored_by("passkey") != now
+    assert records.scored_by("experiments.passkey") != now
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3])
@@ -171,11 +171,10 @@ def test_a_finished_run_is_skipped_and_a_changed_option_is_another_run(model, wh
     assert loads == [(str(model), "bfloat16")]
 
 
-def test_each_of_several_methods_gets_the_options_that_it_takes():
+def test_each_of_several_methods_gets_the_options_that_it_takes(monkeypatch):
     def chosen(*line):
-        return experiment.Evaluation(
-            experiment.parser("", "passkey").parse_args(["--model", "tiny", *line]), "x"
-        ).comparison()
+        monkeypatch.setattr(sys, "argv", ["passkey", "--model", "tiny", *line])
+        return passkey.Passkey(passkey.Passkey.parse()).comparison()
 
     assert chosen("--method", "pi", "dprope", "--n-hat", "20") == [("pi", {}), ("dprope", {"n_hat": 20})]
     for methods in (["pi"], ["pi", "yarn"]):  # none takes it
@@ -203,6 +202,6 @@ def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_a
 
 
 @pytest.mark.parametrize("script", ["passkey", "disturbance", "finetune"])
-def test_an_empty_model_does_not_stand_for_the_scales_own(script, call, tmp_path):
+def test_an_empty_model_does_not_stand_for_the_default(script, call, tmp_path):
     status, _, err = call(script, "--model", "", "--results", tmp_path / "results")
     assert status == 2 and "--model" in err and not (tmp_path / "results").exists()

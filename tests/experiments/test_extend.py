@@ -39,8 +39,8 @@ def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(
         return str(model)
 
     monkeypatch.setattr("experiments.kit.load_model.snapshot_download", download)
-    monkeypatch.setattr("experiments.extend.models._resolve", lambda name: ("owner/name", {}))
-    monkeypatch.setattr("experiments.extend.models.check_config", lambda name: checked)
+    monkeypatch.setattr("experiments.extend.load_model._resolve", lambda name: ("owner/name", {}))
+    monkeypatch.setattr("experiments.extend.load_model.check_config", lambda name: checked)
     from transformers import AutoConfig
 
     checked = AutoConfig.from_pretrained(model)

@@ -1,9 +1,9 @@
 """The pool of commands: what runs beside what, which GPUs each is given, and records that several settings share."""
 
 import json
+import os
 import random
-import subprocess
-import sys
+import signal
 import time
 from multiprocessing import forkserver
 
@@ -15,7 +15,7 @@ from core import files
 from core.errors import InputError
 from experiments.kit import pool
 from experiments.kit.pool import Chain, Machine
-from experiments.kit.records import ROOT
+from tests import processes
 
 MODULE = "tests.experiments.told"
 
@@ -34,7 +34,7 @@ def overlap(one, another):
     return one["began"] < another["ended"] and another["began"] < one["ended"]
 
 
-def test_what_trains_has_all_gpus_to_itself_and_each_evaluation_one(tmp_path):
+def test_what_trains_has_all_gpus_to_itself_and_each_evaluation_one(forked, tmp_path):
     chains = [
         Chain(name, [command(tmp_path, f"train {name}"), command(tmp_path, f"score {name}")], trains=1) for name in "ab"
     ]
@@ -46,7 +46,7 @@ def test_what_trains_has_all_gpus_to_itself_and_each_evaluation_one(tmp_path):
     assert not any(overlap(one, another) for one in trained for another in found.values() if another is not one)
 
 
-def test_a_machine_without_gpus_hides_none(tmp_path, monkeypatch):
+def test_a_machine_without_gpus_hides_none(forked, tmp_path, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     found = told(tmp_path, [Chain("a", [command(tmp_path, "a")])], Machine((), 2))
     assert found["a"]["gpus"] is None
@@ -57,19 +57,11 @@ def test_the_gpus_that_are_visible_are_divided(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert Machine.found().slots == [("0",), ("1",), ("2",), ("3",)]
     assert Machine.found(workers=2).slots == [("0",), ("1",)]
-    assert Machine.found(gpus_each=2).slots == [("0", "1"), ("2", "3")]
-    assert Machine.found(gpus_each=3).slots == [("0", "1", "2")]
-    assert Machine.found().whole.slots == [("0", "1", "2", "3")]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5,6,7")
-    assert Machine.found(gpus_each=2).slots == [("2", "5"), ("6", "7")]
-    with pytest.raises(InputError, match="4 GPUs"):
-        Machine.found(gpus_each=8)
-
-
-def test_without_a_gpu_a_command_has_a_core(monkeypatch):
+    assert Machine.found().slots == [("2",), ("5",), ("6",), ("7",)] and Machine.found().single.slots == [("2",)]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr("os.cpu_count", lambda: 6)
     assert Machine.found().slots == [()] * 6 and Machine.found(workers=2).slots == [()] * 2
-    assert Machine.found().single.slots == Machine.found().whole.slots == [()]
 
 
 def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
@@ -93,7 +85,7 @@ def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
         assert record["options"] == {"intervals": 180} and record["scores"] == [record["same_selection_as"]] == [first]
 
 
-def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
+def test_commands_run_in_order_and_a_failure_says_where(forked, tmp_path):
     chains = [Chain(name, [["experiments.passkey", "--help"]] * 2) for name in "abc"]
     pool.run(chains, pool.Machine((), 2), tmp_path / "logs")
     assert all((tmp_path / "logs" / f"{name}.log").read_text().count("usage:") == 2 for name in "abc")
@@ -111,11 +103,12 @@ def test_commands_that_end_together_are_told_apart(tmp_path, monkeypatch):
         return read(pipe)
 
     monkeypatch.setattr(forkserver, "read_signed", slowly)
-    chains = [Chain(name, [["experiments.passkey", "--help"]] * 6) for name in "abc"]
+    monkeypatch.setattr(pool, "LIBRARIES", ("experiments.training.launch",))
+    chains = [Chain(name, [command(tmp_path, name)] * 3) for name in "abc"]
     pool.run(chains, pool.Machine((), 3), tmp_path / "logs")
 
 
-def test_of_a_lenient_run_what_refuses_its_input_is_skipped(tmp_path):
+def test_of_a_lenient_run_what_refuses_its_input_is_skipped(forked, tmp_path):
     chain = Chain("a", [["experiments.passkey", "--model", "nonesuch"], ["experiments.passkey", "--help"]])
     ((experiment, reason),) = pool.run([chain], pool.Machine((), 1), tmp_path / "logs", lenient=True)
     assert experiment == "passkey" and "nonesuch" in reason
@@ -126,17 +119,16 @@ def test_of_a_lenient_run_what_refuses_its_input_is_skipped(tmp_path):
             pool.run([broken], pool.Machine((), 1), tmp_path / "logs", lenient=True)
 
 
-def test_what_a_command_started_ends_with_the_rerun_that_started_the_command(tmp_path):
+def test_what_a_command_started_ends_with_the_rerun_that_started_the_command(forked, tmp_path):
     """As the processes of a fine-tune on several GPUs, which a kill would leave there."""
-    chain = f"Chain('a', [{command(tmp_path, 'parent')!r}])"
-    line = f"from experiments.kit.pool import *; run([{chain}], Machine((), 1), Path({str(tmp_path / 'logs')!r}))"
-    rerun = subprocess.Popen([sys.executable, "-c", line], cwd=ROOT, stderr=subprocess.DEVNULL)
+    chain = Chain("a", [command(tmp_path, "parent")])
+    rerun = processes.fork(lambda: pool.run([chain], Machine((), 1), tmp_path / "logs"))
     file = tmp_path / "told"
     wait(lambda: file.is_file() and file.read_text())
     child = int(file.read_text())
     assert psutil.pid_exists(child)
-    rerun.kill()
-    rerun.wait()
+    os.kill(rerun, signal.SIGKILL)
+    processes.wait(rerun)
     wait(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
 
 

@@ -1,9 +1,8 @@
 """Processes that a launcher started: each takes its place before it loads a model, and waits for the others."""
 
-import json
 import os
-import re
 import socket
+import sys
 import time
 from datetime import timedelta
 
@@ -12,20 +11,16 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from experiments.kit import experiment, load_model, processes, records
+from experiments.kit import load_model, records
+from experiments.kit import processes as placing
+from experiments.passkey import Passkey
 from tests import processes
-from tests.eval.test_open_llm import write_benchmarks
 from tests.models import checkpoint
 
 LOADED = 77  # the exit status of a process that has come to load a model
 EXPERIMENTS = {
-    "loss_by_position": ["--method", "pi"],
-    "longbench_e": ["--tasks", "trec", "--data"],
-    "open_llm": ["--tasks", "hellaswag", "--data"],
     "passkey": ["--lengths", "512", "--depths", "2", "--keys", "1"],
-    "perplexity": ["--lengths", "300"],
-    "ruler": ["--lengths", "1900", "--tasks", "niah_single_1", "--samples", "2"],
-    "selections": [],
+    "perplexity": ["--lengths", "300", "--text", "{text}"],
 }
 
 
@@ -40,22 +35,11 @@ def ranks(count=2):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A model, a text, and samples."""
+    """A model and a text."""
     made = tmp_path_factory.mktemp("placing")
     checkpoint(made / "toy", max_position_embeddings=512)
     (made / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 2000)))
-    for name in ("longbench_e", "open_llm"):
-        (made / name).mkdir()
-    row = {"input": "", "context": "a", "answers": ["?"], "length": 1, "all_classes": ["?"], "_id": "0"}
-    (made / "longbench_e" / "trec.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row | {"_id": "1"}) + "\n")
-    write_benchmarks(made / "open_llm")
     return made
-
-
-def test_the_probe_knows_every_experiment_that_is_divided():
-    scripts = (records.ROOT / "experiments").glob("*.py")
-    divided = {file.stem for file in scripts if "harness.measure(" in file.read_text(encoding="utf-8")}
-    assert divided - {"served"} == EXPERIMENTS.keys()  # that one asks an engine, in one process
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
@@ -66,11 +50,7 @@ def test_no_experiment_loads_a_model_before_its_process_is_placed(experiment, fo
         os._exit(LOADED)
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", load)
-    options = EXPERIMENTS[experiment]
-    if options[-1:] == ["--data"]:
-        options = [*options, folder / experiment]
-    if experiment in ("loss_by_position", "perplexity", "selections"):
-        options = [*options, "--text", folder / "book.txt"]
+    options = [option.format(text=folder / "book.txt") for option in EXPERIMENTS[experiment]]
     command = [f"experiments.{experiment}", "--model", folder / "toy", "--results", tmp_path / "results", *options]
     children = [processes.command(*command, environment=rank) for rank in ranks()]
     statuses = [processes.wait(child) for child in children]
@@ -94,10 +74,10 @@ def test_the_rank_is_a_launchers(monkeypatch, environment, expected):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert processes.rank() == expected
+    assert placing.rank() == expected
     if expected[1] == 1:
-        processes.place()
-        processes.wait()
+        placing.place()
+        placing.wait()
         assert not torch.distributed.is_initialized()
 
 
@@ -134,20 +114,20 @@ def test_a_process_takes_its_gpu_and_then_joins(on_gpus, monkeypatch):
     on_gpus(4, 2)
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: done.append(device))
     monkeypatch.setattr(torch.distributed, "init_process_group", lambda *given, timeout: done.append((*given, timeout)))
-    processes.place()
-    assert done == ["cuda:2", ("gloo", processes.PATIENCE)] and processes.PATIENCE.days > 30
+    placing.place()
+    assert done == ["cuda:2", ("gloo", placing.PATIENCE)] and placing.PATIENCE.days > 30
 
 
-@pytest.mark.parametrize(("seconds", "enough"), [(0.5, False), (60, True)])
+@pytest.mark.parametrize(("seconds", "enough"), [(0.2, False), (60, True)])
 def test_one_waits_for_the_other_as_long_as_it_has_patience(monkeypatch, seconds, enough):
-    monkeypatch.setattr(processes, "PATIENCE", timedelta(seconds=seconds))
+    monkeypatch.setattr(placing, "PATIENCE", timedelta(seconds=seconds))
 
     def work(environment):
         os.environ |= environment
-        processes.place()
-        if processes.rank()[0] == 1:
-            time.sleep(1.5)
-        processes.wait()
+        placing.place()
+        if placing.rank()[0] == 1:
+            time.sleep(0.7)
+        placing.wait()
 
     children = [processes.fork(lambda environment=environment: work(environment)) for environment in ranks()]
     assert (processes.wait(children[0]) == 0) == enough
@@ -160,19 +140,12 @@ def test_a_record_of_a_gpu_says_which_and_with_what(on_gpus, monkeypatch):
     monkeypatch.setattr(records, "_noted", {})
     monkeypatch.setattr(records, "version", lambda name: "1.0")
     monkeypatch.setattr(torch.nn.Module, "to", lambda self, place: self)  # to the GPU, or to a dtype
-    experiment.load("smoke", "float32")
+    monkeypatch.setattr(sys, "argv", ["passkey", "--model", "smoke"])
+    monkeypatch.setattr(placing, "place", lambda: None)
+    assert Passkey(Passkey.parse()).loaded
     found = records.environment()
     assert found.keys() - usual.keys() == {"processes", "gpus", "cuda", "attention"}
     assert (found["processes"], found["gpus"], found["cuda"], found["attention"]) == (4, 4, "13.0", "sdpa")
     assert found["device"] == "NVIDIA A100" and {"flash_attn", "lm_eval"} <= found["packages"].keys()
     monkeypatch.undo()
     assert records.environment() == usual
-
-
-def test_the_record_of_one_process_on_a_cpu_is_what_it_was(folder, call, tmp_path):
-    command = ["passkey", "--model", folder / "toy", "--lengths", "512", "--depths", "1", "--keys", "1"]
-    assert call(*command, "--results", tmp_path / "results")[0] == 0
-    (file,) = (tmp_path / "results" / "toy" / "passkey").glob("*.json")
-    record = json.loads(file.read_text())
-    assert record["environment"].keys() == {"python", "packages", "device", "commit"}
-    assert record["dtype"] == "float32" and re.fullmatch("[0-9a-f]{12}", record["identity"])

@@ -1,6 +1,5 @@
 """Records and journals: atomic, resumable, told apart by everything that matters."""
 
-import json
 import os
 import platform
 import re
@@ -13,7 +12,6 @@ import pytest
 from core.errors import InputError
 from experiments.kit import records
 from experiments.kit.journal import Journal
-from experiments.verify import largest_difference
 
 
 def test_a_record_is_whole_or_absent(tmp_path, monkeypatch):
@@ -83,13 +81,3 @@ def test_journal_drops_a_torn_last_line_and_goes_on(tmp_path):
         assert journal.file.read_bytes() == whole
     with Journal(journal.file) as again:
         assert again["two"] == [1, 2]
-
-
-def test_verification_sees_numbers_structure_and_texts():
-    record = {"scores": [{"mean": 1.0, "n": 3}], "method": "pi", "seconds": 9, "environment": {"device": "a"}}
-    same = json.loads(json.dumps(record)) | {"seconds": 1, "environment": {"device": "b"}}
-    assert largest_difference(record, same) == 0
-    same["scores"][0]["mean"] = 1.25
-    assert largest_difference(record, same) == 0.25
-    assert largest_difference(record, record | {"method": "yarn"}) == float("inf")
-    assert largest_difference(record, record | {"more": 1}) == float("inf")

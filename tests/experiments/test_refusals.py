@@ -142,7 +142,7 @@ def rows(text):
     ]
 
 
-PASSKEY = "passkey --results {results} --depths 1 --keys 1 --lengths 64"
+PASSKEY = "passkey --results {results} --depths 1 --keys 1 --lengths 400"
 SCORE = "perplexity --results {results} --text {text} --lengths 64 --stride 32 --model"
 
 
@@ -165,7 +165,7 @@ def test_configurations_that_describe_no_model(refused, places, kind):
 
 @pytest.mark.parametrize("line", rows("""
     no method: passkey --model {model} --method nonesuch
-    no scale: passkey --model nonesuch
+    no model: passkey --model nonesuch
     factor nan: passkey --model {model} --method pi --factor nan
     factor inf: passkey --model {model} --method pi --factor inf
     factor 0: passkey --model {model} --method pi --factor 0
@@ -186,7 +186,7 @@ def test_configurations_that_describe_no_model(refused, places, kind):
     learning rate inf: finetune --model {model} --steps 1 --learning-rate inf
     seed -1: finetune --model {model} --steps 1 --seed -1
     seed too large: finetune --model {model} --steps 1 --seed 99999999999
-    seed of samples: miniature --model {model} --output {out} --seed -1
+    seed of samples: tools.tiny.miniature.write --model {model} --output {out} --seed -1
     batch 0: finetune --model {model} --steps 1 --batch 0
     length 1: finetune --model {model} --steps 1 --length 1
     no such option: passkey --model {model} --nonesuch
@@ -194,6 +194,15 @@ def test_configurations_that_describe_no_model(refused, places, kind):
     unknown length: ruler --model {model} --lengths long
     repeats 0: time_cost --model {model} --method pi --repeats 0
     precision 0: time_cost --model {model} --method pi --precision 0
+    no PI to compare with: time_cost --model {model} --method yarn
+    a stride as long as the window: perplexity --model {model} --text {text} --lengths 64 --stride 64
+    two strides for one window: perplexity --model {model} --text {text} --lengths 64 --stride 8 8
+    a text shorter than the window: perplexity --model {model} --text {text} --lengths 4096
+    a prompt that has no room: passkey --model {model} --lengths 100
+    data that is not there: open_llm --model {model} --data {nowhere}
+    shots below 0: open_llm --model {model} --shots -1
+    the same length twice: ruler --model {model} --lengths 64 64
+    pairs that the model has not: angle_distribution --model {model} --pairs 64
     experiments by no name: rerun --model tiny --output {out} --experiments nonesuch
     benchmarks that are not there: rerun --model tiny --output {out} --benchmarks {nowhere}
     books that are not there: rerun --model tiny --output {out} --books {nowhere}
@@ -208,7 +217,7 @@ def test_configurations_that_describe_no_model(refused, places, kind):
 """))  # fmt: skip
 def test_arguments(refused, line):
     name = line.split()[0]
-    measures = name not in ("miniature", "rerun", "verify") and "." not in name
+    measures = name not in ("rerun", "verify") and "." not in name
     refused(line + (" --results {results}" if measures else ""))
 
 
@@ -363,7 +372,7 @@ def limited(places, tmp_path):
 
 @pytest.mark.parametrize("line", rows("""
     a record: disturbance --model tiny --results {results}
-    a journal: passkey --model {model} --method pi --results {results} --depths 1 --keys 1 --lengths 64
+    a journal: passkey --model {model} --method pi --results {results} --depths 1 --keys 1 --lengths 400
     an export: extend --model {model} --output {out}
     a fine-tune: finetune --model {model} --steps 1 --batch 1 --save-every 1 --data {root} --results {results} --output {out}
 """))  # fmt: skip  # noqa: E501

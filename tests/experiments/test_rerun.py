@@ -1,21 +1,19 @@
-"""Suites, how a rerun measures them, records that several settings share, and a user's own model."""
+"""Suites, how a rerun measures them, and a user's own model."""
 
 import importlib
 import json
 import shlex
-import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core import files, rope
-from core.rope import RopeGeometry, scale
+from core.rope import RopeGeometry
 from experiments import base_models, suites
-from experiments.kit import experiment, records
+from experiments.base_models.model import Model
 from experiments.suites import measure
-from experiments.suites.commands import BENCHMARK, BOOKS, CORPUS, GENERATED, Suite, merged, step
+from experiments.suites.commands import Suite, merged
 from tests.models import checkpoint
 
 KNOWN = ("tiny", "smollm2", "llama2-7b", "llama2-13b")
@@ -25,116 +23,13 @@ def suite_of(name, tmp_path, **given):
     return Suite(name, base_models.get(name), tmp_path, tmp_path / "results", **given)
 
 
-def of_own(tmp_path, factors=(2,), context_length=1024, **given):
-    model = Scale("mine", "mine", RopeGeometry(64, 1e4, context_length), factors=factors)
+def of_own(tmp_path, **given):
+    model = Model("mine", "mine", RopeGeometry(64, 1e4, 1024), factors=(2,))
     return Suite("mine", model, tmp_path, tmp_path / "results", path="/mine", **given)
 
 
 def chains(suite, only=None):
     return merged(measure.of_parts(suites.find(suites.OWN if suite.path else suite.name), suite, only))
-
-
-def lines(found):
-    return [" ".join(command) for chain in found for command in chain.commands]
-
-
-def tuned(found):
-    return [line for line in lines(found) if line.startswith("experiments.finetune")]
-
-
-def test_a_step_states_its_options_as_the_command_line_takes_them(tmp_path):
-    known = experiment.parser("", "perplexity")
-    known.add_argument("--lengths", type=int, nargs="+")
-    known.add_argument("--stride", type=int, nargs="+", default=[256])
-    known.add_argument("--tokens", type=int)
-    known.add_argument("--by-position", action="store_true")
-    one = step("perplexity", lengths=(64, 128), by_position=True, tokens=9, quick={"tokens": 4, "stride": [2]})
-
-    def read(**given):
-        (command,) = suite_of("tiny", tmp_path, **given).once(one).commands
-        found = vars(known.parse_args(command[1:]))
-        return [found[name] for name in ("lengths", "by_position", "tokens", "stride")]
-
-    assert read() == [[64, 128], True, 9, [256]]
-    assert read(quick=True) == [[64, 128], True, 4, [2]]  # as in full, but for what is stated to differ
-
-
-def test_steps_read_what_the_call_names(tmp_path):
-    """Texts, a benchmark's items and a corpus: those that are given, and without them what the suite says."""
-    tune = step("finetune", reads=CORPUS, quick={"steps": 2})
-    steps = [step("extension", reads=BOOKS, books=2), step("open_llm", reads=BENCHMARK), step("ruler")]
-    steps += [step("longbench_e", reads=GENERATED), step("passkey", quick=None)]
-
-    def found(path=None, **given):
-        suite = suite_of("tiny", tmp_path, path=path, **given)
-        own = {command[0]: command for command in suite.fine_tuned(tune, ("pi", {}), 2, 0, steps).commands}
-        words = {name.removeprefix("experiments."): command[1:-2] for name, command in own.items()}
-        skip = {"finetune": words["finetune"].index("--output") + 2}
-        return {name: rest[skip.get(name, 2) :] for name, rest in words.items()}
-
-    always = {"open_llm": [], "ruler": [], "longbench_e": ["--data", str(tmp_path / "miniature" / "longbench_e")]}
-    assert found() == {"finetune": [], "extension": ["--books", "2"], "passkey": [], **always}
-    assert found(quick=True) == {"finetune": ["--steps", "2"], "extension": ["--books", "1"], **always}
-    books = (Path("a.txt"), Path("b.txt"))
-    assert found(books=books)["extension"] == ["--text", "a.txt", "b.txt"]
-    assert found(books=books, quick=True)["extension"] == ["--text", "a.txt"]
-    assert found(corpus="texts")["finetune"] == ["--data", "texts"]
-    assert "open_llm" not in found(path="/mine")  # of one's own model, only where its items are given
-    (tmp_path / "items" / "open_llm").mkdir(parents=True)
-    for path in (None, "/mine"):
-        given = found(path, benchmarks=tmp_path / "items")
-        assert given["open_llm"] == ["--data", str(tmp_path / "items" / "open_llm")]
-    assert found(experiments=["ruler"]) == {"finetune": [], "ruler": []}
-
-
-def test_every_method_and_factor_is_trained_once_per_seed(tmp_path):
-    found = tuned(chains(suite_of("tiny", tmp_path), "trained"))
-    assert len(set(found)) == len(found)
-    for method, settings in (("pi", 1), ("yarn", 1), ("clex", 1), ("dprope", 2)):
-        for factor in (2, 4):
-            for seed in range(3):
-                of_method = [line for line in found if f"--method {method} --factor {factor} " in line]
-                assert sum(f"--seed {seed} " in line for line in of_method) == settings
-    assert all("--seed 0 " in line for line in tuned(chains(suite_of("tiny", tmp_path, quick=True))))
-
-
-def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(tmp_path, monkeypatch):
-    before = {chain.name for chain in chains(suite_of("tiny", tmp_path), "untrained")}
-    monkeypatch.setattr(rope, "METHODS", dict(rope.METHODS))
-    rope.register("new")(lambda geometry, factor: None)
-    rope.register("learned", start=lambda *_: None)(lambda geometry, factor: None)
-    assert {chain.name for chain in chains(suite_of("tiny", tmp_path), "untrained")} == before | {"new_s=2", "new_s=4"}
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_times_are_taken_last_and_of_clex_as_it_was_trained(tmp_path, name):
-    suite = suite_of(name, tmp_path)
-    ((command,),) = [chain.commands for chain in measure.alone(suites.find(name), suite, "after")]
-    given = vars(experiment.parser("", "time_cost").parse_known_args(command[1:])[0])
-    assert given["method"] == ["pi", "yarn", "dprope", "clex"] and given["factor"] == 2
-    assert any(f"--output {given['weights']} " in line for line in tuned(chains(suite)))
-    assert "clex_s=2_" in given["weights"]
-
-
-def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
-    """Each different selection once, whatever the method; what is measured anyway stands for it."""
-    suite, geometry = suite_of("tiny", tmp_path), base_models.get("tiny").geometry
-    significant = 2 * int(scale(geometry, "dprope-significant", 2).interpolated.sum())
-    known = [("dprope", {}), ("dprope", {"n_hat": 20}), ("dprope-significant", {}), ("clex", {})]
-    asked = [("dprope", {"n_hat": n}) for n in (48, 46, 20, significant)]
-    asked += [("dprope", {"intervals": b}) for b in (90, 180, 360)]
-    found = {str(first): others for first, others in suite.distinct(asked, 2, known)}
-
-    def frequencies(setting):
-        return scale(geometry, setting[0], 2, **setting[1]).inv_freq.tobytes()
-
-    assert len(found) == len({frequencies(setting) for setting in asked}) < len(asked)
-    assert {"intervals": 360} in [options for _, options in found["('dprope', {})"]]
-    assert ("dprope", {"n_hat": significant}) in found["('dprope-significant', {})"]
-    assert found["('dprope', {'n_hat': 20})"] == []  # one of those known, as it is
-    for setting in asked:
-        (stands,) = [first for first, others in found.items() if first == str(setting) or setting in others]
-        assert frequencies(eval(stands)) == frequencies(setting)
 
 
 def test_the_ablations_are_parts_of_the_suite_and_scripts_of_their_own(call, tmp_path):
@@ -149,35 +44,6 @@ def test_the_ablations_are_parts_of_the_suite_and_scripts_of_their_own(call, tmp
         assert not any("time_cost" in line for line in out.splitlines())
 
 
-def test_nothing_is_trained_that_nothing_is_measured_of_and_one_method_is_measured_alone(tmp_path):
-    assert [chain.name for chain in chains(suite_of("tiny", tmp_path, experiments=["disturbance"]))] == ["disturbance"]
-    found = lines(chains(suite_of("tiny", tmp_path, methods=["yarn"])))
-    assert found and all("yarn" in line and "dprope" not in line for line in found)
-
-
-def test_the_paper_trained_n_hat(tmp_path):
-    """LLaMA2: DPRoPE is fine-tuned at n̂ alone, t = 0 measured without; b is varied at that n̂."""
-    suite = suite_of("llama2-13b", tmp_path)
-    assert [chain.name for chain in chains(suite, "trained")] == [
-        f"{name}_s={factor}_seed=0"
-        for factor, n_hat in ((2, 80), (4, 64))
-        for name in ("pi", "yarn", f"dprope_n-hat={n_hat}", "clex")
-    ]
-    assert {"dprope_s=2", "dprope_n-hat=80_s=2"} < {chain.name for chain in chains(suite, "untrained")}
-    assert sum("--n-hat 80 --intervals" in line for line in tuned(chains(suite, "ablation_intervals"))) == 3
-
-
-def test_without_the_folder_of_what_is_beyond_the_paper_its_part_is_measured(tmp_path, monkeypatch):
-    every = {name: set(lines(chains(suite_of(name, tmp_path)))) for name in KNOWN}
-    shutil.copytree(Path(suites.__file__).parent, tmp_path / "suites", ignore=shutil.ignore_patterns("beyond"))
-    monkeypatch.setattr(suites, "__path__", [str(tmp_path / "suites")])
-    for name in KNOWN:
-        found = lines(chains(suite_of(name, tmp_path)))
-        assert len(suites.find(name)) == 1 and set(found) < every[name]
-        methods = {line.split("--method ")[1].split()[0] for line in found if "--method " in line}
-        assert methods == {"original", "pi", "yarn", "dprope", "clex"}
-
-
 @pytest.mark.parametrize("name", [*KNOWN, "own"])
 def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, monkeypatch):
     """Each distinct set of options is parsed by the script itself, which stops before it measures."""
@@ -190,7 +56,8 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
         parsed.append(parser.parse_known_args(sys.argv[1:])[1])
         raise Stop
 
-    monkeypatch.setattr("experiments.kit.command_line.existing_directory", Path)  # the miniature is yet to be made
+    for generated in ("longbench_e", "open_llm"):  # as made before the others run
+        (tmp_path / "miniature" / generated).mkdir(parents=True)
     for quick in (False, True):
         suite = of_own(tmp_path, quick=quick) if name == "own" else suite_of(name, tmp_path, quick=quick)
         modules = suites.find(suites.OWN if suite.path else name)
@@ -217,7 +84,7 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
         (["--model", "smollm2", "--benchmarks", "{empty}"], "no folder by the name of a benchmark"),
         (["--model", "tiny", "--corpus", "{empty}/none"], "--corpus {empty}/none is no directory"),
         (["--model", "tiny", "--experiments", "passkeys"], "no experiment 'passkeys'; choose among"),
-        (["--model", "tiny", "--factor", "2"], "give --factor with --model only"),
+        (["--model", "tiny", "--factor", "2"], "give --factor for a model of your own only"),
         (["--model", "tiny", "--workers", "0"], "--workers"),
         (["--model", "tiny", "--methods", "yarn2"], "unknown method 'yarn2'"),
         (["--model", "smoke"], "has no suite"),
@@ -244,27 +111,14 @@ def test_a_listed_command_can_be_given_to_a_shell(call, tmp_path):
     assert scored and all(str(book) in shlex.split(line) for line in scored)
 
 
-def test_sizes_follow_a_model_of_ones_own(tmp_path):
-    for context_length, factors in ((256, (2,)), (8192, (2, 4))):
-        suite = of_own(tmp_path, factors, context_length)
-        options = {one.experiment: one.options for one in suites.find(suites.OWN)[0].evaluations(suite)}
-        longest = context_length * max(factors)
-        for name in ("perplexity", "ruler"):
-            assert options[name]["lengths"] == (context_length, *(context_length * factor for factor in factors))
-        assert max(options["passkey"]["lengths"]) == 1.25 * longest
-        assert options["perplexity"]["tokens"] > longest
-        assert options["perplexity"]["stride"] <= context_length
-        assert not tuned(chains(suite))
-
-
-def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_path, monkeypatch):
+def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(forked, call, tmp_path, monkeypatch):
     """A real run on a random Llama with L = 256, given by a relative path; a second call finds all done."""
     checkpoint(tmp_path / "mine", max_position_embeddings=256)
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 3000)
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "book.txt").write_text("".join(letters))
     monkeypatch.chdir(tmp_path)
-    wanted = ["extension", "perplexity", "passkey", "disturbance"]
+    wanted = ["perplexity", "passkey", "--methods", rope.UNIT, rope.OURS]
     command = ["rerun", "--model", "mine", "--factor", 2, "--books", "texts", "--output", "out", "--workers", 2]
     status, out, err = call(*command, "--experiments", *wanted)
     assert status == 0, err
@@ -273,24 +127,19 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
     folder = tmp_path / "out" / "results" / "mine"
     facts = json.loads((folder / "model.json").read_text())
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256} and facts["factors"] == [2]
-    compared = Scale("", "", RopeGeometry(16, 1e4, 256)).comparison(2)
-    settings = [records.run_name(method, 2, options) for method, options in compared]
-    for experiment, file in (("extension", "_books=1"), ("perplexity", "")):
-        assert {path.stem for path in (folder / experiment).iterdir()} == {setting + file for setting in settings}
-    assert not (folder / "passkey").exists() and (folder / "disturbance" / "s=2.json").is_file()
-    (book,) = json.loads((folder / "extension" / "pi_s=2_books=1.json").read_text())["blocks"]
-    assert book == "book"
+    settings = {f"{method}_s=2" for method in (rope.UNIT, rope.OURS)}
+    assert {path.stem for path in (folder / "perplexity").iterdir()} == settings
+    assert not (folder / "passkey").exists()
+    assert json.loads((folder / "perplexity" / f"{rope.OURS}_s=2.json").read_text())["data"].keys() == {"book"}
 
 
 def test_another_model_under_the_name_of_one_that_was_measured_is_refused(call, tmp_path):
     first, second = (checkpoint(tmp_path / where / "mine", seed=seed) for where, seed in (("a", 0), ("b", 1)))
-    namesake = checkpoint(tmp_path / "tiny")
     (tmp_path / "b" / "mine" / "training.json").write_text("{}")
     results = ["--results", tmp_path / "results", "--output", tmp_path / "out"]
     assert call("disturbance", "--model", first, *results[:2])[0] == 0
-    for model, said in ((second, "fine-tuned for a longer context already"), (namesake, "bears its name")):
-        status, out, err = call("rerun", "--model", model, *results)
-        assert (status, out) == (2, "") and said in err and err.count("\n") == 1
+    status, out, err = call("rerun", "--model", second, *results)
+    assert (status, out) == (2, "") and "fine-tuned for a longer context already" in err and err.count("\n") == 1
     (tmp_path / "b" / "mine" / "training.json").unlink()
     facts = json.loads((tmp_path / "results/mine/model.json").read_text())
     files.write_json(tmp_path / "results/mine/model.json", facts | {"sha256": {"model.safetensors": "another's"}})

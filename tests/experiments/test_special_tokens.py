@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tokenizers import processors
 
-from eval import passkey, ruler
 from experiments.kit import load_model, texts
 from tests.models import byte_tokenizer, random_model
 
@@ -72,22 +71,6 @@ def test_longbench_puts_it_before_what_it_has_cut_as_well(asked, tmp_path):
     requests, _ = asked("longbench_e", "--data", tmp_path / "data", "--tasks", "trec", "--window", "1000")
     assert len(requests[1].prompt) > len(requests[0].prompt)
     assert all(request.prompt[0] == BOS and request.prompt.count(BOS) == 1 for request in requests)
-
-
-def test_a_passkey_prompt_is_as_much_shorter():
-    plain, told = (passkey.sample(tokenizer, 800, 0.5, 0) for tokenizer in (byte_tokenizer(), like_llama()))
-    if told.prompt == plain.prompt:
-        assert told.tokens == plain.tokens + 1
-    full = plain.tokens + passkey.MAX_NEW_TOKENS  # a length that the plain prompt fills
-    plain, told = (passkey.sample(tokenizer, full, 0.5, 0) for tokenizer in (byte_tokenizer(), like_llama()))
-    assert plain.tokens + passkey.MAX_NEW_TOKENS == full and len(told.prompt) < len(plain.prompt)
-    assert told.tokens == len(told.prompt) + 1
-
-
-def test_rulers_samples_are_the_same_wherever_they_fit():
-    plain, told = (ruler.samples("niah_single_1", 1900, tokenizer, 2) for tokenizer in (byte_tokenizer(), like_llama()))
-    for one, other in zip(plain, told, strict=True):
-        assert other["prompt"] == one["prompt"] and other["length"] == one["length"] + 1
 
 
 def test_tiny_whose_records_are_committed_reads_none():

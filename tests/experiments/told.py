@@ -25,6 +25,6 @@ def main() -> None:
         "program": launch.program,
         "began": time.time(),
     }
-    time.sleep(0.5)
+    time.sleep(0.1)
     with open(file, "a", encoding="utf-8") as out:
         out.write(json.dumps(told | {"ended": time.time()}) + "\n")

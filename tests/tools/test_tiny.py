@@ -1,22 +1,17 @@
 """The committed base model: what its card and its scale say of it is so."""
 
-import copy
 import json
 
 import pytest
-import torch
 from transformers import AutoTokenizer
 
 from core import files
-from core.extend import extend
 from core.huggingface.embedding import config_geometry
 from eval import passkey
 from eval.generation import Request, generate
 from experiments import base_models
 from experiments.kit import load_model
-from experiments.kit.records import RESULTS, ROOT
-from experiments.training.corpus import Corpus
-from experiments.training.packing import pack
+from experiments.kit.records import ROOT
 
 DIRECTORY = ROOT / "models" / "tiny"
 
@@ -54,15 +49,3 @@ def test_it_finds_passkeys(tiny):
     predictions = {key: tiny.tokenizer.decode(tokens) for key, tokens in generate(tiny.model, requests)}
     right = sum(passkey.score(predictions[sample.key], sample.answer) for sample in made)
     assert right >= 8  # a guess is right once in 90,000
-
-
-def test_a_recorded_fine_tune_began_as_a_float32_pass_over_the_same_books_does(tiny, tmp_path):
-    """Also on processors that have bfloat16, in which the first loss differs by 5e-5 or so."""
-    run = json.loads((RESULTS / "tiny" / "finetune" / "dprope_n-hat=20_s=2_seed=0.json").read_text())
-    data = pack(Corpus(run["data"]), tiny.tokenizer, run["length"], run["batch"], run["steps"], run["seed"], tmp_path)
-    assert data.facts["sha256"] == run["data_sha256"]
-    model = extend(copy.deepcopy(tiny.model), run["method"], run["factor"], **run["options"])
-    with torch.inference_mode():
-        first = [data[i]["input_ids"][None] for i in range(run["batch"])]
-        losses = [model(tokens, labels=tokens).loss.item() for tokens in first]
-    assert sum(losses) / len(losses) == pytest.approx(run["losses"][0], rel=2e-6)

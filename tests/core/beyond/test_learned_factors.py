@@ -1,7 +1,6 @@
 """A learned embedding computes what a stock one does, to the bit; its gradients are those of finite differences."""
 
 import json
-import math
 
 import numpy as np
 import pytest
@@ -95,21 +94,6 @@ def test_a_move_turns_a_pair_by_a_radian_at_distance_l():
         factors.moves += 0.01
     turns = (before - factors.inv_freq.detach().double().numpy()) * 128
     assert turns == pytest.approx(0.01 * np.minimum(1, 0.3 * 128 * geometry.inv_freq), rel=1e-2)
-
-
-def test_gradients_by_hand():
-    """d cos(mθ/λ) / d log λ = sin(mθ/λ)·mθ/λ, and the attention factor multiplies both cos and sin."""
-    model = random_model(max_position_embeddings=128)
-    geometry = rope_geometry(model)
-    factors = moved(geometry)
-    ((_, _, stock),) = rotary_modules(model)
-    cos, _ = LearnedRotaryEmbedding(stock, factors)(torch.zeros(1), torch.tensor([[7]]))
-    (found,) = torch.autograd.grad(cos[0, 0, 0], factors.moves)
-    logarithm, attention_factor = factors.logarithms[0].item(), factors.values[1]
-    angle, unit = 7 / math.exp(logarithm), 1 / 128  # of the first pair, whose θ is 1
-    assert found[0].item() == pytest.approx(attention_factor * math.sin(angle) * angle * unit, rel=1e-4)
-    assert found[-1].item() == pytest.approx(0.03 * cos[0, 0, 0].item(), rel=1e-5)
-    assert not found[1:-1].any()
 
 
 def test_afterwards_the_model_is_stock_and_frozen():

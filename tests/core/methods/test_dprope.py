@@ -8,7 +8,7 @@ from core.rope import scale
 from tests.core.geometries import LLAMA2, factors, geometries
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(geometries, factors)
 def test_dprope_is_never_further_than_pi_or_extrapolation(geometry, factor):
     before = angle_distribution(geometry.inv_freq, geometry.context_length)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from core.extend import extend
-from core.rope import METHODS, RIVAL
+from core.rope import RIVAL
 from eval.position_loss import position_losses
 from experiments.beyond import learning_loop
 from experiments.beyond.learning_loop import LEAST, PATIENCE, Learner, Learning, is_flat
@@ -41,7 +41,7 @@ def line(inputs, out, *more):
 
 
 def record(out, name=f"from={RIVAL}_s=2_seed=0"):
-    return json.loads((out / "results" / "model" / "learned" / f"{name}.json").read_text())
+    return json.loads((out / "results" / "model" / "beyond" / "learned" / f"{name}.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -129,11 +129,6 @@ def test_what_cannot_be_learned_is_refused_in_a_line(more, named, inputs, tmp_pa
     assert not list(tmp_path.rglob("learned/*.json"))
 
 
-def test_another_run_keeps_its_record(inputs, whole, call):
-    status, _, error = call("learned", *line(inputs, whole, "--learning-rate", "0.5"))
-    assert status == 2 and "learning_rate" in error
-
-
 @pytest.mark.parametrize(
     "first, last, flat",
     [
@@ -182,32 +177,9 @@ def test_once_flat_the_rate_falls_to_zero(tmp_path, monkeypatch):
     assert [rate / 1e-9 for rate in rates] == pytest.approx(expected)
 
 
-def test_where_the_steps_run_out_it_has_not_converged(tmp_path):
-    settings = Learning(steps=5, evaluate_every=2)
-    found = learner(tmp_path / "j", settings).learn(Repeated(), [("text", torch.arange(3, 4 + 2 * L))], 2 * L)
-    assert not found["converged"] and found["steps_made"] == 5
-    assert [point["step"] for point in found["curve"]] == [0, 2, 4, 5]
-
-
-def test_recomputed_activations_change_no_bit(tmp_path):
-    held = [("text", torch.arange(3, 4 + 2 * L))]
-    settings = Learning(steps=3, evaluate_every=3)
-    found = [learner(tmp_path / str(way), settings, way).learn(Repeated(), held, 2 * L) for way in (False, True)]
-    for one in found:
-        del one["seconds"]
-    assert found[0] == found[1]
-
-
-def test_any_method_that_needs_no_more_is_a_start(inputs, tmp_path, call):
-    for method in (name for name, known in METHODS.items() if known.ready):
-        short = ("--from", method, "--steps", "1", "--length", 96)
-        assert call("learned", *line(inputs, tmp_path, *short))[0] == 0
-        assert record(tmp_path, f"from={method}_s=2_seed=0")["length"] == 96
-
-
 def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole, tmp_path, call):
-    (file,) = (whole / "results" / "model" / "learned").iterdir()
-    given = ("extension", "--model", inputs / "model", "--method", "factors", "--results", tmp_path / "results")
+    (file,) = (whole / "results" / "model" / "beyond" / "learned").iterdir()
+    given = ("loss_by_position", "--model", inputs / "model", "--method", "factors", "--results", tmp_path / "results")
     status, out, _ = call(*given, "--file", file, "--text", inputs / "held.txt")
     assert status == 0 and "done already" not in out
     again = tmp_path / file.name

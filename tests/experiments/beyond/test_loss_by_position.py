@@ -1,22 +1,19 @@
-"""The extension experiment end to end on a small random model, killed and resumed for real."""
+"""Loss by position end to end on a small random model, killed and resumed for real."""
 
 import json
-import os
-import signal
-import time
 
 import numpy as np
 import pytest
 import torch
 
 from core.errors import InputError
-from core.extend import export, extend
+from core.extend import extend
 from core.rope import RopeGeometry
 from eval.position_loss import position_losses
 from experiments import base_models
+from experiments.base_models.model import Model
 from experiments.beyond import blocks, loss_by_position
 from experiments.kit.records import run_name
-from tests import processes
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 GEOMETRY = RopeGeometry(16, 10000.0, 1024)
@@ -24,7 +21,7 @@ GEOMETRY = RopeGeometry(16, 10000.0, 1024)
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
-    """A scale of a random model with L = 1024, and the command that scores two books of random letters."""
+    """A base model, random, with L = 1024, and the command that scores two books of random letters."""
     path = checkpoint(tmp_path / "model", max_position_embeddings=1024)
     monkeypatch.setitem(base_models.MODELS, "toy", Model("Toy", str(path), GEOMETRY, n_hat={2: 4}))
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 6000)
@@ -34,8 +31,10 @@ def toy(tmp_path, monkeypatch):
     return ["--text", *books, "--results", tmp_path / "results"]
 
 
-def records(results, scale="toy"):
-    return {file.stem: json.loads(file.read_text()) for file in (results / scale / "extension").iterdir()}
+def records(results, model="toy"):
+    return {
+        file.stem: json.loads(file.read_text()) for file in (results / model / "beyond" / "loss_by_position").iterdir()
+    }
 
 
 def plain(model, book):
@@ -48,7 +47,7 @@ def plain(model, book):
 
 
 def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
-    assert call("extension", "--model", "toy", *toy)[0] == 0
+    assert call("loss_by_position", "--model", "toy", *toy)[0] == 0
     written = records(tmp_path / "results")
     names = {run_name(method, 2, options) for method, options in base_models.get("toy").comparison(2)}
     assert {"original_s=2", "dprope_n-hat=4_s=2", "yarn-resonance_s=2"} < names
@@ -68,77 +67,24 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
     assert record["model"]["sha256"].keys() == {"model.safetensors"}
 
 
-def test_a_fine_tuned_checkpoint_is_scored_as_it_is(toy, tmp_path, call):
-    tuned = extend(random_model(max_position_embeddings=1024, seed=1), "pi", 2)
-    export(tuned, tmp_path / "tuned", byte_tokenizer())
-    facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 3, "steps": 1}
-    facts |= {"length": 64, "data_facts": {"books": []}, "model": {"sha256": {"model.safetensors": "abc"}}}
-    (tmp_path / "tuned" / "training.json").write_text(json.dumps(facts))
-    assert call("extension", "--model", tmp_path / "tuned", *toy)[0] == 0
-    ((name, record),) = records(tmp_path / "results").items()
-    assert name == "pi_s=2_seed=3_books=2" and record["training"]["seed"] == 3
-    assert record["blocks"]["one"] == plain(tuned, tmp_path / "one.txt")
-    assert record["ranges"][0]["end"] == 1024  # L, not the length that the checkpoint was extended to
-    assert record["base"] == {"model.safetensors": "abc"} and "base" in record["comparable"]
-
-
-def test_what_is_done_is_skipped_without_loading_the_model(toy, call, monkeypatch):
-    command = ["extension", "--model", "toy", "--method", "pi", *toy]
-    assert call(*command)[0] == 0
-    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("the model was loaded"))
-    assert "done already" in call(*command)[1]
-
-
 def test_a_book_that_was_scored_is_not_scored_again_with_others(toy, tmp_path, call, monkeypatch):
     one, results = ["--text", tmp_path / "one.txt"], ["--results", tmp_path / "results"]
-    assert call("extension", "--model", "toy", "--method", "pi", *one, *results)[0] == 0
+    assert call("loss_by_position", "--model", "toy", "--method", "pi", *one, *results)[0] == 0
     scored = []
     monkeypatch.setattr(
         loss_by_position,
         "position_losses",
-        lambda model, tokens, _: scored.append(tokens) or position_losses(model, tokens),
+        lambda model, tokens: scored.append(tokens) or position_losses(model, tokens),
     )
-    assert call("extension", "--model", "toy", "--method", "pi", *toy)[0] == 0
+    assert call("loss_by_position", "--model", "toy", "--method", "pi", *toy)[0] == 0
     assert len(scored) == 1
     written = records(tmp_path / "results")
     assert written["pi_s=2_books=1"]["blocks"]["one"] == written["pi_s=2_books=2"]["blocks"]["one"]
 
 
-def test_killed_at_any_moment_it_goes_on_where_it_was(toy, tmp_path):
-    """SIGKILL after the first journalled part; the second run keeps that part and ends as one run would."""
-    command = [
-        "experiments.beyond.loss_by_position",
-        "--model",
-        tmp_path / "model",
-        "--method",
-        "pi",
-        "yarn",
-        *toy[:-1],
-    ]
-    killed = processes.command(*command, tmp_path / "a" / "results")
-    journals = tmp_path / "a" / "runs" / "model" / "extension"
-    deadline = time.monotonic() + 60
-    while not any(file.stat().st_size for file in journals.glob("*.jsonl")) and time.monotonic() < deadline:
-        time.sleep(0.002)
-    os.kill(killed, signal.SIGKILL)
-    assert processes.wait(killed) == -signal.SIGKILL
-    (first,) = journals.glob("*.jsonl")
-    kept = first.read_text().splitlines()[0]
-
-    for name in ("a", "b"):
-        assert processes.wait(processes.command(*command, tmp_path / name / "results")) == 0
-    resumed, uninterrupted = (
-        {name: record["blocks"] for name, record in records(tmp_path / run / "results", "model").items()}
-        for run in ("a", "b")
-    )
-    assert resumed == uninterrupted and len(resumed) == 2
-    lines = first.read_text().splitlines()
-    assert lines[0] == kept and len(lines) == 2  # nothing twice
-
-
 def test_a_text_too_short_is_refused(toy, tmp_path, call):
     (tmp_path / "one.txt").write_text("hello")
-    status, _, err = call("extension", "--model", "toy", "--method", "pi", *toy)
+    status, _, err = call("loss_by_position", "--model", "toy", "--method", "pi", *toy)
     assert status == 2 and "'one' has 5 tokens; scoring 2048 positions needs a longer text" in err
     assert not (tmp_path / "results").exists()
 

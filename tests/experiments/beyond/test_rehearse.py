@@ -1,9 +1,7 @@
-"""A rehearsal: a model of the scale's layout that is made on the spot, the suite's own steps, a kill and going on."""
+"""A rehearsal: a model of the same layout that is made on the spot, the suite's own steps, a kill and going on."""
 
 import dataclasses
-import json
 import os
-from pathlib import Path
 
 import pytest
 import torch
@@ -82,17 +80,11 @@ def test_the_commands_are_the_suites_own(name, tmp_path):
     assert same == {key: value for key, value in widths.items() if key != "num_hidden_layers"}
 
 
-def test_a_fine_tune_that_was_killed_goes_on(tmp_path):
-    """The second call finds it done."""
-    output = tmp_path / "run"
-    options = ["--model", "smoke", "--method", "pi", "--output", str(output), "--results", str(tmp_path / "results")]
-    options += ["--steps", "60"]
-    chain = Chain("run", [["experiments.finetune", *options]], trains=1)
+def test_a_fine_tune_is_killed_at_its_first_checkpoint_and_called_again(tmp_path):
+    """The third call finds it done."""
+    chain = Chain("run", [["tests.experiments.beyond.goes_on", "--output", str(tmp_path / "run")]], trains=1)
     assert rehearse.resume(chain, tmp_path / "logs") is True
-    losses = json.loads((output / "training.json").read_text())["losses"]
-    assert len(losses) == 60
-    log = (tmp_path / "logs" / "run.log").read_text(errors="replace")
-    assert log.count(" 0/60") == 1 and "60/60" in log and not Path(f"{output}.unfinished").exists()
+    assert (tmp_path / "logs" / "run.log").read_text() == "went on from 1\n"
     assert rehearse.resume(chain, tmp_path / "logs") is False
 
 
@@ -117,6 +109,6 @@ def test_a_fine_tune_that_fails_says_where(tmp_path):
         rehearse.resume(chain, tmp_path / "logs")
 
 
-def test_a_scale_without_a_rehearsal_is_refused(call):
+def test_a_model_without_a_rehearsal_is_refused(call):
     status, out, err = call("rehearse", "--model", "tiny")
     assert (status, out) == (2, "") and "llama2-7b" in err and err.count("\n") == 1

@@ -13,6 +13,7 @@ from core.disturbance import disturbance
 from core.extend import extend
 from core.rope import RopeGeometry, scale
 from experiments import base_models
+from experiments.base_models.model import Model
 from experiments.beyond import selections
 from tests.core.test_angles import brute_force
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -39,7 +40,7 @@ def record(book):
         selections.main()
         selections.main()
     assert "done already" in said.getvalue()
-    return json.loads((results / "toy/selections/s=2.json").read_text())
+    return json.loads((results / "toy/beyond/selections/s=2.json").read_text())
 
 
 def histogram(inv_freq, length):

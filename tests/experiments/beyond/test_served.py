@@ -1,14 +1,18 @@
 """What an engine answers is compared with transformers, position by position; the engine here is a stub."""
 
 import json
+import runpy
 import sys
+import types
 
 import numpy as np
 import pytest
 import torch
 
 from core import files, rope
+from experiments.beyond import served
 from experiments.beyond.served import ENGINES, describe
+from tests import processes
 from tests.core.beyond.test_gguf_file import write
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -55,7 +59,7 @@ def serve(call, model, tmp_path):
     def run(*arguments):
         shared = ("--model", model, "--text", tmp_path / "text.txt", "--results", tmp_path / "results")
         done = call("served", *shared, "--environments", tmp_path / "engines", *arguments)
-        found = (tmp_path / "results").glob("*/served/*.json")
+        found = (tmp_path / "results").glob("*/beyond/served/*.json")
         return *done, {file.stem: files.read_json(file, "") for file in found}
 
     return run
@@ -63,7 +67,7 @@ def serve(call, model, tmp_path):
 
 def test_an_engine_is_compared_at_every_position_beyond_the_context(serve, tmp_path):
     install(tmp_path / "engines", "vllm", answers("vllm"))
-    status, _, _, records = serve("--method", rope.RIVAL, "--factor", "2")
+    status, _, _, records = serve("--engine", "vllm", "--method", rope.RIVAL, "--factor", "2")
     (record,) = records.values()
     assert status == 0 and (record["method"], record["factor"]) == (rope.RIVAL, 2)
     assert record["engine"] == {"name": "vllm", "version": ENGINES["vllm"].version}
@@ -74,21 +78,21 @@ def test_an_engine_is_compared_at_every_position_beyond_the_context(serve, tmp_p
     with torch.inference_mode():
         logits = random_model()(ids[:, :-1]).logits[0, -SCORED:]
         plain = torch.nn.functional.cross_entropy(logits, ids[0, -SCORED:], reduction="none").double().numpy()
-    served, scores = np.array([5.0] * (SCORED - 1) + [6.0]), record["scores"]
+    engines, scores = np.array([5.0] * (SCORED - 1) + [6.0]), record["scores"]
     losses = scores["losses"]
-    assert losses["engine"]["mean"] == pytest.approx(served.mean()) and losses["engine"]["n"] == SCORED
+    assert losses["engine"]["mean"] == pytest.approx(engines.mean()) and losses["engine"]["n"] == SCORED
     assert losses["unextended"]["mean"] == pytest.approx(plain.mean(), rel=1e-5)
     assert losses["transformers"]["mean"] != pytest.approx(plain.mean(), rel=1e-5)
     apart = scores["apart_from"]["unextended"]
-    assert apart["largest"] == pytest.approx(np.abs(served - plain).max(), rel=1e-4)
-    assert apart["mean"] == pytest.approx(np.abs(served - plain).mean(), rel=1e-4)
-    assert apart["of_means"] == pytest.approx(served.mean() - plain.mean(), rel=1e-4)
+    assert apart["largest"] == pytest.approx(np.abs(engines - plain).max(), rel=1e-4)
+    assert apart["mean"] == pytest.approx(np.abs(engines - plain).mean(), rel=1e-4)
+    assert apart["of_means"] == pytest.approx(engines.mean() - plain.mean(), rel=1e-4)
 
 
 def test_an_export_is_served_as_it_is_and_not_measured_twice(serve, tmp_path, model):
     install(tmp_path / "engines", "mlx", answers("mlx"))
     status, _, _, records = serve("--engine", "mlx")
-    assert status == 0 and list(records) == ["model_mlx"] and records["model_mlx"]["answer"]["context"] == 128
+    assert status == 0 and list(records) == ["as-it-is_mlx"] and records["as-it-is_mlx"]["answer"]["context"] == 128
     install(tmp_path / "engines", "mlx", "sys.exit(1)")
     status, out, _, again = serve("--engine", "mlx")
     assert status == 0 and again == records and "done already" in out
@@ -141,9 +145,20 @@ def test_what_cannot_be_compared_is_refused(serve, tmp_path, arguments, fragment
     assert status == 2 and fragment in err and "Traceback" not in err and not records
 
 
-def test_nothing_installed_is_said(serve):
-    status, _, err, records = serve()
-    assert status == 2 and "env-serving" in err and not records
+def test_this_transformers_computes_the_same_from_an_export(serve, monkeypatch):
+    """Without any other engine; what is not installed is said. The program begins as a copy of this process."""
+
+    def run(line, **_):
+        _, isolated, worker, *arguments = line
+        monkeypatch.setattr(sys, "argv", [worker, *arguments])
+        assert isolated == "-I" and processes.wait(processes.fork(lambda: runpy.run_path(worker))) == 0
+
+    monkeypatch.setattr(served, "subprocess", types.SimpleNamespace(run=run, STDOUT=None))
+    status, out, _, records = serve("--method", rope.OURS)
+    (record,) = records.values()
+    assert status == 0 and "vllm is not installed" in out and record["engine"]["name"] == "transformers"
+    assert record["scores"]["apart_from"]["transformers"]["largest"] < 1e-4
+    assert record["scores"]["apart_from"]["unextended"]["largest"] > 1e-3
 
 
 def test_every_lock_pins_the_package_that_counts():

@@ -7,7 +7,6 @@ import torch
 import transformers
 
 from experiments.base_models import MODELS
-from experiments.base_models.model import Training
 from experiments.kit import load_model
 from experiments.training import budget
 from tests.models import random_model
@@ -81,8 +80,7 @@ def test_the_update_counts_where_it_takes_more_than_a_pass():
     assert parts["update"] == pytest.approx(8 * 6.738415616 / 8) and "loss" not in parts
 
 
-@pytest.mark.parametrize("gpus", [1, 2, 4, 8, 16, 64])
-@pytest.mark.parametrize("length", [2048, 8192, 16384])
+@pytest.mark.parametrize(("gpus", "length"), [(1, 2048), (8, 2048), (8, 16384), (64, 8192)])
 def test_the_device_batch_is_the_largest_that_fits_and_divides(gpus, length):
     settings = budget.fitted(SEVEN, PAPERS, length, gpus, 80)
     each = settings.device_batch
@@ -95,11 +93,6 @@ def test_the_device_batch_is_the_largest_that_fits_and_divides(gpus, length):
     assert each == max([count for count in (1, 2, 4, 8, 16, 32, 64) if fits(count)], default=1)
 
 
-def test_a_batch_of_three_is_not_divided():
-    assert budget.fitted(SEVEN, Training(batch=3), 64, 1, 10**4).device_batch == 1
-    assert budget.fitted(SEVEN, Training(batch=12), 64, 3, 10**4).device_batch == 4
-
-
 def test_disk_tokens_and_host_memory():
     plan = budget.Plan(8192, 1000, PAPERS)
     assert plan.tokens == 524_288_000
@@ -109,6 +102,3 @@ def test_disk_tokens_and_host_memory():
     assert files["tokens"] == pytest.approx(1.0486, abs=1e-3)
     assert budget.tokenising_hours(plan) == pytest.approx(24 / 60, rel=0.01)
     assert 13.5 < budget.host_memory(SEVEN, plan) < 100
-    said = budget.report(SEVEN, plan)
-    for word in ("disk", "host memory", "tokenising", "6,738,415,616"):
-        assert word in said

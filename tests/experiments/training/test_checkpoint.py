@@ -79,6 +79,11 @@ def test_a_whole_one_is_gone_on_from(folder, facts):
     assert checkpoint.whole(folder / "nowhere", facts) is None
 
 
+def test_a_pattern_of_sources_that_matches_nothing_is_an_error():
+    with pytest.raises(ValueError, match=r"experiments/nowhere/\*\.py"):
+        checkpoint.facts(RUN, *PATTERNS, "experiments/nowhere/*.py")
+
+
 @pytest.mark.parametrize("spoil, named", SPOILT.values(), ids=SPOILT)
 def test_any_other_is_refused_by_name(folder, facts, spoil, named):
     spoil(folder / "checkpoint-100")
@@ -179,14 +184,6 @@ def test_the_second_run_of_one_output_says_who_holds_it(finetuned, tmp_path):
         status, _, err = finetuned("--steps", 1)
         assert status == 2 and str(os.getpid()) in sentence(err) and str(tmp_path / "out") in err
         assert tree(tmp_path) == before
-
-
-def test_another_runs_record_is_found_before_training(finetuned, tmp_path, monkeypatch):
-    assert finetuned("--steps", 1)[0] == 0
-    shutil.rmtree(tmp_path / "out")
-    monkeypatch.setattr(Trainer, "train", lambda *_, **__: pytest.fail("trained"))
-    status, _, err = finetuned("--steps", 1, "--learning-rate", "1e-3")
-    assert status == 2 and "learning_rate" in sentence(err)
 
 
 def test_without_deepspeed_its_version_is_left_out(monkeypatch):

@@ -65,14 +65,13 @@ def test_tokens_are_made_before_the_processes_that_would_wait_for_them(finetuned
     assert order == ["pack", "start"]
 
 
-@pytest.mark.parametrize("environment", [{}, {"WORLD_SIZE": "1"}, {"WORLD_SIZE": "1", "RANK": "0"}])
 def test_in_a_process_that_runs_another_program_it_trains_alone_whatever_gpus_there_are(
-    finetuned, tmp_path, monkeypatch, environment
+    finetuned, tmp_path, monkeypatch
 ):
     """And whatever a platform sets, which is no launcher."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    monkeypatch.setenv("RANK", "0")
     monkeypatch.setattr("torch.distributed.run.run", lambda *_: pytest.fail("started others"))
     status, _, err = finetuned("--steps", 1)
     assert status == 0, err

@@ -1,0 +1,89 @@
+"""A run is known by the content of what it measures, whatever the names of its files; and whose records are whose."""
+
+import json
+
+import pyarrow.parquet
+import pytest
+
+from experiments.kit import load_model, records
+from experiments.kit.given_model import GivenModel
+from tests.eval.test_open_llm import write_benchmarks
+from tests.models import checkpoint
+
+LENGTH = 2048
+
+
+@pytest.fixture
+def model(tmp_path):
+    return checkpoint(tmp_path / "toy", max_position_embeddings=LENGTH)
+
+
+def edit(file, change):
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def other_question(folder):
+    file = folder / "data" / "hellaswag" / "validation.parquet"
+    table = pyarrow.parquet.read_table(file)
+    texts = [f"{text} indeed" for text in table.column("ctx_a").to_pylist()]
+    index = table.column_names.index("ctx_a")
+    pyarrow.parquet.write_table(table.set_column(index, "ctx_a", pyarrow.array(texts)), file)
+
+
+def other_normaliser(folder):
+    edit(folder / "toy" / "tokenizer.json", lambda stated: stated.update(normalizer={"type": "Lowercase"}))
+
+
+def other_configuration(folder):
+    edit(folder / "toy" / "config.json", lambda stated: stated.update(rms_norm_eps=0.1))
+
+
+@pytest.mark.parametrize("change", [other_question, other_normaliser, other_configuration])
+def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, change):
+    data = write_benchmarks(tmp_path / "data")
+    command = ["open_llm", "--model", model, "--data", data, "--tasks", "hellaswag", "--limit", "2"]
+    command += ["--results", tmp_path / "results"]
+    load_model._content.cache_clear()  # as a new process begins
+    assert call(*command)[0] == 0
+    (file,) = (tmp_path / "results" / "toy" / "open_llm").glob("*.json")
+    first = file.read_text()
+    (journal,) = (tmp_path / "runs" / "toy" / "open_llm").glob("*.jsonl")
+    change(tmp_path)
+    load_model._content.cache_clear()
+    status, _, err = call(*command)
+    assert status == 2 and "--replace" in err.splitlines()[-1] and file.read_text() == first
+    assert call(*command, "--replace")[0] == 0
+    second = json.loads(file.read_text())
+    assert second["identity"] != json.loads(first)["identity"]
+    (other,) = set((tmp_path / "runs" / "toy" / "open_llm").glob("*.jsonl")) - {journal}  # measured anew, every sample
+    assert len(other.read_text().splitlines()) == len(journal.read_text().splitlines()) == 2
+    parts = [key for key in ("data", "base") if second[key] != json.loads(first)[key]]
+    assert parts == ["data" if change is other_question else "base"]  # of what two records of one table must share
+
+
+@pytest.mark.parametrize(
+    "line", [["passkey", "--lengths", "100"], ["ruler", "--lengths", "160", "--tasks", "niah_single_1"]]
+)
+def test_samples_are_made_before_weights_are_loaded(call, model, tmp_path, monkeypatch, line):
+    monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
+    status, _, err = call(*line, "--model", model, "--results", tmp_path / "results")
+    assert status == 2 and "does not fit" in err and not (tmp_path / "results").exists()
+
+
+def test_a_known_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatch):
+    checkpoint(tmp_path / "tiny", max_position_embeddings=77)
+    monkeypatch.chdir(tmp_path)
+    assert GivenModel("tiny").known and GivenModel("tiny").geometry.context_length == 1024
+    assert not GivenModel("./tiny").known and GivenModel("./tiny").geometry.context_length == 77
+
+
+def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(call, model, tmp_path, monkeypatch):
+    assert records.OWN == records.ROOT / "build" / "own" / "results"
+    monkeypatch.setattr(records, "OWN", tmp_path / "own" / "results")
+    line = ["passkey", "--model", model, "--method", "pi", "--lengths", "400", "--depths", "1", "--keys", "1"]
+    status, out, err = call(*line)
+    assert status == 0, err
+    assert out.strip() == str(tmp_path / "own" / "results" / "toy" / "passkey" / "pi_s=2.json")
+    assert (tmp_path / "own" / "runs" / "toy" / "passkey").is_dir()
