@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from analysis.results import Model, Results
 from analysis.scores import Score, Scores, difference, over_seeds
 from analysis.settings import STATES, Setting
@@ -39,6 +37,10 @@ class Row:
     def seeds(self) -> tuple[int, ...]:
         """The seeds of the fine-tunes."""
         return tuple(run["training"]["seed"] for run in self.runs if "training" in run)
+
+    def of_seeds(self, seeds: set[int]) -> Row:
+        """The row with the runs of some seeds only."""
+        return Row(self.setting, tuple(run for run in self.runs if _seed(run) in seeds))
 
     def scores(self, metrics: Metrics) -> Scores:
         """The scores over all seeds."""
@@ -182,7 +184,8 @@ def ablation(results: Results, experiment: str, option: str, trained: bool, defa
         return None
     # Keep the seeds that all values have: for another table, one value may have been trained with more.
     seeds = set.intersection(*(set(row.seeds) for row in family.values()))
-    return Ablation(option, {value: _of_seeds(family[value], seeds) for value in sorted(family)})
+    rows = {value: family[value].of_seeds(seeds) if seeds else family[value] for value in sorted(family)}
+    return Ablation(option, rows)
 
 
 def ablations(results: Results, experiment: str, option: str, default: object = None) -> Iterator[tuple[str, Ablation]]:
@@ -203,11 +206,6 @@ def factors(results: Results, *experiments: str) -> list[float]:
     return sorted(values)
 
 
-def _of_seeds(row: Row, seeds: set[int]) -> Row:
-    runs = tuple(run for run in row.runs if not seeds or run["training"]["seed"] in seeds)
-    return Row(row.setting, runs)
-
-
 def agree(record: dict, other: dict) -> bool:
     """Whether two records may be compared, fine-tuned or not."""
     names = {*record.get("comparable", ()), *other.get("comparable", ())}
@@ -225,10 +223,8 @@ def _differs(record: dict, other: dict) -> str:
     differing = {name: pair for name, pair in values.items() if pair[0] != pair[1]}
     if len(differing) > 1 and "samples" in record.get("data", ()):
         differing.pop("data", None)  # the samples were made by the other settings
-    return (
-        ", ".join(f"{name} {_short(*pair)}" for name, pair in differing.items())
-        or "it does not say what it may be compared with"
-    )
+    reasons = ", ".join(f"{name} {_short(*pair)}" for name, pair in differing.items())
+    return reasons or "it does not say what it may be compared with"
 
 
 def _short(value: object, other: object) -> str:
@@ -236,19 +232,11 @@ def _short(value: object, other: object) -> str:
     if isinstance(value, dict):
         others = other if isinstance(other, dict) else {}
         differing = [key for key, entry in value.items() if entry != others.get(key)]
-        return (
-            f"of {', '.join(differing)}"
-            if differing
-            else f"without {', '.join(key for key in others if key not in value)}"
-        )
+        lacking = [key for key in others if key not in value]
+        return f"of {', '.join(differing)}" if differing else f"without {', '.join(lacking)}"
     if isinstance(value, list):
         return " ".join(map(str, value))
     return "not stated" if value is None else str(value)
-
-
-def mean_of(row: Row, metrics: Metrics, metric: str) -> float:
-    """The mean of a metric over the runs."""
-    return float(np.mean([stated(metrics(run), metric, run).mean for run in row.runs]))
 
 
 def stated(scores: Scores, metric: str, run: dict) -> Score:

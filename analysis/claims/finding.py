@@ -8,7 +8,7 @@ is, reproduced if all are, and undecided otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from analysis.comparison import Comparison, Row, compared
@@ -87,19 +87,20 @@ class Finding:
     margin: Quantity | None = None
 
 
-Test = Callable[[Results], Iterator[Finding]]  # the findings on a model, or none if nothing was measured
+Test = Callable[[Results], Finding | None]  # the finding on a model; None if nothing was measured
 
 
 def concluded(
     model: Model, facts: Sequence[Fact], about: str = "", margin: Quantity | None = None, **family: int
-) -> Finding:
-    """The finding of some facts.
+) -> Finding | None:
+    """The finding of some facts; None if there are none.
 
     Args:
         family: how many rivals, factors, … are decided together.
     """
-    counts = tuple((count, name if count > 1 else name.removesuffix("s")) for name, count in family.items())
-    several = tuple(entry for entry in counts if entry[0] > 1)
+    if not facts:
+        return None
+    several = tuple((count, name) for name, count in family.items() if count > 1)
     verdict = overall([fact.verdict for fact in facts if fact.verdict])
     return Finding(model, verdict, tuple(facts), about, several, margin)
 

@@ -39,7 +39,7 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
         metrics: the scores by length in tokens.
     """
 
-    def test(results: Results) -> Iterator[Finding]:
+    def test(results: Results) -> Finding | None:
         measured_rows, family = [], []
         for factor, original, ours in _pairs(results, experiment):
             ends = [tokens(extended_length(results, times)) for times in (1, factor)]
@@ -58,8 +58,7 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
         for (factor, row, ends, by_length), name, decision in zip(measured_rows, names, decide(family)):
             at = [Quantity(f"{called(row)} at {end}", by_length[end], 1, unit) for end in ends]
             facts.append(Fact((*at, decided(name, decision, 0, "%")), factor, experiment, decision))
-        if facts:
-            yield concluded(results.model, facts, statements=2, factors=len(facts) // 2)
+        return concluded(results.model, facts, statements=2, factors=len(facts) // 2)
 
     return test
 
@@ -91,7 +90,7 @@ def minus(ours: Estimate, other: Estimate) -> Estimate:
     return Estimate(ours.mean - other.mean, below, above, ours.samples)
 
 
-def finds_all_passkeys(results: Results) -> Iterator[Finding]:
+def finds_all_passkeys(results: Results) -> Finding | None:
     """No passkey within L' is missed, to the precision of whole per cents."""
     shares: list[tuple[Row, Score]] = []
     for _, rows in measured(results, "passkey")[:1]:
@@ -110,5 +109,4 @@ def finds_all_passkeys(results: Results) -> Iterator[Finding]:
         interval = replace(decision.interval, high=min(decision.interval.high, 100.0))
         quantity = Quantity(called(row), interval, 0, f"% of {score.n}")
         facts.append(Fact((quantity,), row.setting.factor, "", decision))
-    if facts:
-        yield concluded(results.model, facts, "passkeys found within L'", factors=len(facts))
+    return concluded(results.model, facts, "passkeys found within L'", factors=len(facts))
