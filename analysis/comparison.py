@@ -106,6 +106,7 @@ def compared(
     trained: bool,
     of: Callable[[dict], bool] = lambda record: True,
     twins: bool = True,
+    factor: float | None = None,
 ) -> Comparison:
     """The records that agree in the fields that they list under "comparable"; of several such sets, the largest.
 
@@ -113,10 +114,17 @@ def compared(
         trained: take the records of fine-tuned models, or those without training.
         of: which records to consider.
         twins: whether copies of a record for other settings with the same pairs count as rows.
+        factor: s; None for any.
     """
     sets: dict[str, list[dict]] = {}
     for record in results.records(experiment):
-        if ("training" in record) == trained and of(record) and (twins or "same_selection_as" not in record):
+        at_factor = factor is None or record["factor"] == factor
+        if (
+            at_factor
+            and ("training" in record) == trained
+            and of(record)
+            and (twins or "same_selection_as" not in record)
+        ):
             sets.setdefault(_key(record), []).append(record)
     if not sets:
         return Comparison(())

@@ -21,21 +21,18 @@ def untrained(results: Results, factor: float) -> Comparison:
 
     If several sets of books were scored at this factor, it is the set with the most settings.
     """
-    return compared(results, "loss_by_position", False, lambda run: float(run["factor"]) == factor, twins=False)
+    return compared(results, "loss_by_position", False, twins=False, factor=factor)
 
 
 def fine_tuned(results: Results, like: Comparison) -> Comparison:
     """The fine-tuned models on the same text and at the same factor as another comparison."""
     if not like:
         return Comparison(())
-    wanted = {name: like.first[name] for name in ("data", "length", "factor")}
-    return compared(
-        results,
-        "loss_by_position",
-        True,
-        lambda run: all(run[name] == value for name, value in wanted.items()),
-        twins=False,
-    )
+
+    def same_text(run: dict) -> bool:
+        return all(run[name] == like.first[name] for name in ("data", "length"))
+
+    return compared(results, "loss_by_position", True, same_text, twins=False, factor=like.first["factor"])
 
 
 def parts(results: Results, factor: float) -> list[Comparison]:
@@ -43,7 +40,7 @@ def parts(results: Results, factor: float) -> list[Comparison]:
     without = untrained(results, factor)
     if without:
         return [rows for rows in (without, fine_tuned(results, without)) if rows]
-    tuned = compared(results, "loss_by_position", True, lambda run: float(run["factor"]) == factor, twins=False)
+    tuned = compared(results, "loss_by_position", True, twins=False, factor=factor)
     return [tuned] if tuned else []
 
 

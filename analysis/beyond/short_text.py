@@ -33,15 +33,11 @@ def _differences(folder: Path, model: str, factor: float, trained: bool) -> dict
     results = Results.of(model, folder)
     changes: dict[Setting, dict] = {}
     for experiment, change in (("loss_by_position", _perplexity), ("open_llm", _benchmarks)):
-
-        def at_factor(run: dict) -> bool:
-            return float(run["factor"]) == factor
-
-        untrained = compared(results, experiment, False, at_factor)
+        untrained = compared(results, experiment, False, factor=factor)
         original = untrained.find(rope.ORIGINAL)
         if original is None:
             continue
-        for row in compared(results, experiment, True, at_factor).rows if trained else untrained.rows:
+        for row in compared(results, experiment, True, factor=factor).rows if trained else untrained.rows:
             same = all(row.first.get(key) == original.first.get(key) for key in ("data", "length", "shots"))
             if same and row.setting.method != rope.ORIGINAL and "same_selection_as" not in row.first:
                 changes.setdefault(row.setting, {}).update(change(row, original.first))
@@ -52,7 +48,7 @@ def left_out(results: Results, factor: float, trained: bool) -> list[LeftOut]:
     """The records that are not comparable with the rest."""
     records = []
     for experiment in ("loss_by_position", "open_llm"):
-        records += compared(results, experiment, trained, lambda run: float(run["factor"]) == factor).left_out
+        records += compared(results, experiment, trained, factor=factor).left_out
     return records
 
 

@@ -74,10 +74,12 @@ def order_loss(results: Results) -> Finding | None:
     orders = []
     for factor in factors(results, "perplexity"):
         length = tokens(extended_length(results, factor))
-        # Each selection of pairs counts once.
-        every = compared(results, "perplexity", False, lambda run, s=factor: float(run["factor"]) == s, twins=False)
-        rows = every.only(in_comparison(results.model)).rows
-        scored = [(row, score) for row in rows if (score := perplexity(row.first).get(length))]
+        comparison = compared(results, "perplexity", False, twins=False, factor=factor)
+        scored = [
+            (row, score)
+            for row in comparison.only(in_comparison(results.model)).rows
+            if (score := perplexity(row.first).get(length))
+        ]
         moved = [(disturbance.averaged(results, row.setting), score.mean) for row, score in scored]
         pairs = [(average, score) for average, score in moved if average is not None]
         if len(pairs) < 4 or any(len(set(values)) == 1 for values in zip(*pairs)):  # too little to order

@@ -43,9 +43,7 @@ def build(results: Results) -> Table:
 
 
 def _rows(results: Results, trained: bool, factor: float) -> Comparison:
-    return compared(
-        results, "ruler", trained, lambda run: run["method"] and float(run["factor"]) == factor, twins=False
-    )
+    return compared(results, "ruler", trained, lambda run: run["method"] is not None, twins=False, factor=factor)
 
 
 def _block(results: Results, rows: Comparison, untrained: Comparison | None, state: str) -> Block | None:
