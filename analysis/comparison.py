@@ -118,13 +118,8 @@ def compared(
     """
     sets: dict[str, list[dict]] = {}
     for record in results.records(experiment):
-        at_factor = factor is None or record["factor"] == factor
-        if (
-            at_factor
-            and ("training" in record) == trained
-            and of(record)
-            and (twins or "same_selection_as" not in record)
-        ):
+        same = ("training" in record) == trained and factor in (None, record["factor"])
+        if same and of(record) and (twins or "same_selection_as" not in record):
             sets.setdefault(_key(record), []).append(record)
     if not sets:
         return Comparison(())
