@@ -154,23 +154,10 @@ def in_comparison(model: Model) -> Callable[[Row], bool]:
     return listed
 
 
-@dataclass(frozen=True)
-class Ablation:
-    """DPRoPE's rows by the value of one option, in ascending order, with all other options equal."""
+def ablation(results: Results, experiment: str, option: str, trained: bool, default: object = None) -> dict[Any, Row]:
+    """DPRoPE's rows by the value of one option, ascending, with all else equal; empty if not of at least two values.
 
-    option: str
-    rows: dict[Any, Row]
-
-    @property
-    def first(self) -> Row:
-        """One of the rows, for what all have in common."""
-        return next(iter(self.rows.values()))
-
-
-def ablation(results: Results, experiment: str, option: str, trained: bool, default: object = None) -> Ablation | None:
-    """DPRoPE's ablation of one option, with at least two values; None if there is none.
-
-    If several combinations of other options and factor have one, it is the one with the most values.
+    If several combinations of other options and factor have such rows, it is the one with the most values.
 
     Args:
         default: the option's value if a record does not state it.
@@ -184,15 +171,16 @@ def ablation(results: Results, experiment: str, option: str, trained: bool, defa
             families.setdefault((others, setting.factor), {})[value] = row
     family = max(families.values(), key=len, default={})
     if len(family) < 2:
-        return None
+        return {}
     # Keep the seeds that all values have: for another table, one value may have been trained with more.
     seeds = set.intersection(*(set(row.seeds) for row in family.values()))
-    rows = {value: family[value].of_seeds(seeds) if seeds else family[value] for value in sorted(family)}
-    return Ablation(option, rows)
+    return {value: family[value].of_seeds(seeds) if seeds else family[value] for value in sorted(family)}
 
 
-def ablations(results: Results, experiment: str, option: str, default: object = None) -> Iterator[tuple[str, Ablation]]:
-    """The ablations that there are, as (state, ablation): without training, then fine-tuned."""
+def ablations(
+    results: Results, experiment: str, option: str, default: object = None
+) -> Iterator[tuple[str, dict[Any, Row]]]:
+    """The ablations that there are, as (state, rows by value): without training, then fine-tuned."""
     for trained, state in STATES:
         if varied := ablation(results, experiment, option, trained, default):
             yield state, varied

@@ -7,10 +7,11 @@ claims that there is none.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from analysis import published, row_differences
 from analysis.claims.finding import Fact, Finding, Quantity, Test, concluded, decided, told
-from analysis.comparison import Ablation, Metrics, Row, ablations, compared
+from analysis.comparison import Metrics, Row, ablations, compared
 from analysis.hypothesis_tests import BELOW, Region, decide, within
 from analysis.results import Results
 from analysis.scores import Score
@@ -65,13 +66,13 @@ def ablated(
         metric = list(metrics(rows[reference].first))[-1]
         printed = published.ablated(f"{option}_{experiment}", metric if metric.startswith("Avg") else "Avg.")
         stated = state([value for value in rows if value != reference], printed)
-        among = compared(results, experiment, varied.first.trained)
+        among = compared(results, experiment, rows[reference].trained)
         gaps = [
             row_differences.between(rows[value], rows[reference], experiment, metrics, metric, among)
             for value in stated
         ]
         decisions = decide([(gap, *stated[value]) for gap, value in zip(gaps, stated)])
-        factor, symbol = varied.first.setting.factor, SYMBOLS[option]
+        factor, symbol = rows[reference].setting.factor, SYMBOLS[option]
         facts = [
             Fact((decided(f"{symbol} = {value:g}", decision, unit="points"),), factor, metric, decision)
             for value, decision in zip(stated, decisions)
@@ -84,9 +85,9 @@ def ablated(
     return test
 
 
-def _of_papers_range(results: Results, varied: Ablation, option: str) -> dict[float, Row]:
+def _of_papers_range(results: Results, varied: dict[Any, Row], option: str) -> dict[float, Row]:
     """The rows, by value, within the range of the paper's table; n̂ counts as a share of the dimensions."""
     values = published.ablated(f"{option}_open_llm", "Avg.")
     share = results.model.geometry.head_dim / published.GEOMETRY.head_dim if option == "n_hat" else 1.0
     least, most = min(values) * share, max(values) * share
-    return {value: row for value, row in varied.rows.items() if least <= value <= most}
+    return {value: row for value, row in varied.items() if least <= value <= most}

@@ -65,10 +65,10 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
     """
     name, default = f"{option}_{experiment}", rope.method_options(rope.OURS)[option]
     measured = []
-    for state, found in ablations(results, experiment, option, default):
-        first = found.first
+    for state, varied in ablations(results, experiment, option, default):
+        first = next(iter(varied.values()))
         title = f"{results.model.title}, {kind(first.first)}measured {state}, s = {first.setting.factor:g}"
-        rows = [(str(value), row.scores(getattr(metrics, experiment))) for value, row in found.rows.items()]
+        rows = [(str(value), row.scores(getattr(metrics, experiment))) for value, row in varied.items()]
         measured.append(score_block(title, rows, first=SYMBOLS[option]))
     if not measured:
         raise NotMeasured(
