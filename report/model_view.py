@@ -100,9 +100,9 @@ class View:
 
     def found(self, name: str, length: int | None = None, trained: bool = False, factor: float | None = None) -> str:
         """Passkeys found of those asked, of all seeds; at one length or at all."""
-        runs = self.row("passkey", name, trained, factor).runs
-        rows = [row for run in runs for row in run["scores"]["by_length"] if length in (None, row["length"])]
-        return f"{round(sum(row['mean'] * row['n'] for row in rows))} of {sum(row['n'] for row in rows)}"
+        by_length = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))
+        keys = by_length[tokens(length) if length else metrics.ALL]
+        return f"{keys.found} of {keys.asked}"
 
     def keys(self, name: str, trained: bool = False) -> dict[tuple[int, float], float]:
         """Passkeys found, 0…1, by length in tokens and depth."""
