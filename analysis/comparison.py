@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.results import Model, Results
-from analysis.scores import Score, Scores, difference, over_seeds
+from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
 from core import rope
 from core.errors import InputError
@@ -53,11 +53,6 @@ class Row:
 
 def _seed(run: dict) -> int | None:
     return run["training"]["seed"] if "training" in run else None
-
-
-def gap(ours: Row, other: Row, metrics: Metrics, metric: str) -> Score:
-    """The difference of two rows in a metric, paired by seed if there are several."""
-    return difference(ours.by_seed(metrics, metric), other.by_seed(metrics, metric))
 
 
 @dataclass(frozen=True)
@@ -184,11 +179,6 @@ def ablations(
     for trained, state in STATES:
         if varied := ablation(results, experiment, option, trained, default):
             yield state, varied
-
-
-def reference(rows: Comparison, factor: float | None = None) -> Row | None:
-    """The row of the rival from which differences are taken, or None."""
-    return rows.find(rope.RIVAL, {}, factor)
 
 
 def factors(results: Results, *experiments: str) -> list[float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import numpy as np
 
@@ -19,18 +18,13 @@ from eval.intervals import mean_interval, mean_of_means
 PERPLEXITY = "Perplexity"
 
 
+@functools.lru_cache(maxsize=64)  # a table and its page need the same
 def differences(results: Results, factor: float, trained: bool) -> dict[Setting, Scores]:
     """Each setting's scores minus the unextended model's; equal selections of pairs appear once.
 
     Perplexity is in per cent, at the positions below L; the Open LLM benchmarks are in points. Only settings whose
     benchmark scores are recorded by document are listed. Several seeds are averaged.
     """
-    return _differences(results.folder, results.model.name, factor, trained)
-
-
-@functools.lru_cache(maxsize=64)  # a table and its page need the same
-def _differences(folder: Path, model: str, factor: float, trained: bool) -> dict[Setting, Scores]:
-    results = Results.of(model, folder)
     changes: dict[Setting, dict] = {}
     for experiment, change in (("loss_by_position", _perplexity), ("open_llm", _benchmarks)):
         untrained = compared(results, experiment, False, factor=factor)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from analysis.beyond import pairs
 from analysis.beyond.pairs import Paired
-from analysis.comparison import Comparison, compared, factors, reference
+from analysis.comparison import Comparison, compared, factors
 from analysis.results import NotMeasured, Results
 from analysis.settings import STATES
 from core import rope
@@ -47,7 +47,7 @@ def _rows(results: Results, trained: bool, factor: float) -> Comparison:
 
 
 def _block(results: Results, rows: Comparison, untrained: Comparison | None, state: str) -> Block | None:
-    rival, made = reference(rows), []
+    rival, made = rows.find(rope.RIVAL, {}), []
     for row in rows.rows:
         found = [None if rival in (None, row) else pairs.ruler(row, rival)]
         if untrained is not None:
