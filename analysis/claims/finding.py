@@ -113,21 +113,19 @@ def overall(verdicts: Sequence[str]) -> str:
     return EXACT
 
 
-def papers_own(results: Results, rows: Comparison, factor: float) -> Row | None:
-    """DPRoPE as the paper uses it: at the model's n̂, or at t = 0 if that was not measured."""
-    n_hat = results.model.n_hat.get(factor)
-    return rows.find(rope.OURS, {"n_hat": n_hat}, factor) or rows.find(rope.OURS, {}, factor)
+def papers_own(results: Results, rows: Comparison) -> dict[float, Row]:
+    """DPRoPE as the paper uses it, by factor: at the model's n̂, or at t = 0 if that was not measured."""
+    own = {}
+    for factor in sorted({row.setting.factor for row in rows.rows if row.setting.method == rope.OURS}):
+        n_hat = results.model.n_hat.get(factor)
+        own[factor] = rows.find(rope.OURS, {"n_hat": n_hat}, factor) or rows.find(rope.OURS, {}, factor)
+    return {factor: row for factor, row in own.items() if row}
 
 
 def measured(results: Results, experiment: str) -> list[tuple[str, Comparison]]:
     """The states that have records, with their rows: fine-tuned first, then without training."""
     by_state = ((state, compared(results, experiment, trained)) for trained, state in reversed(STATES))
     return [(state, rows) for state, rows in by_state if rows]
-
-
-def factors(rows: Comparison) -> list[float]:
-    """The scaling factors of DPRoPE's rows."""
-    return sorted({row.setting.factor for row in rows.rows if row.setting.method == rope.OURS})
 
 
 def decided(name: str, decision: Decision, digits: int = 2, unit: str = "") -> Quantity:

@@ -15,7 +15,6 @@ from analysis.claims.finding import (
     Test,
     concluded,
     decided,
-    factors,
     measured,
     papers_own,
     told,
@@ -117,9 +116,8 @@ def _against_all(
 
 def _pairs(results: Results, experiment: str, rows: Comparison) -> Iterator[tuple[Row, Row]]:
     """(DPRoPE as the paper uses it, a rival) for each of the paper's rivals at each factor."""
-    for factor in factors(rows):
-        ours = papers_own(results, rows, factor)
+    for factor, ours in papers_own(results, rows).items():
         for method in published.rivals(experiment):
             rival = rows.only(lambda row: row.setting.plain()).find(method, None, factor)
-            if ours and rival:
+            if rival:
                 yield ours, rival
