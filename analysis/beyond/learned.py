@@ -62,12 +62,8 @@ def groups(results: Results) -> list[Learned]:
         if len(run["factors"]) != pairs:
             raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
         records.setdefault((float(run["factor"]), run["method"]), []).append(run)
-    known = [*rope.METHODS]
-
-    def order(key: tuple[float, str]) -> tuple:
-        return key[0], known.index(key[1]) if key[1] in known else len(known), key[1]
-
-    return [Learned(key[1], key[0], tuple(records[key])) for key in sorted(records, key=order)]
+    order = sorted(records, key=lambda key: (key[0], Setting(key[1]).order, key[1]))
+    return [Learned(method, factor, tuple(records[factor, method])) for factor, method in order]
 
 
 def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None:

@@ -38,10 +38,8 @@ def fine_tuned(results: Results, like: Comparison) -> Comparison:
 def parts(results: Results, factor: float) -> list[Comparison]:
     """The comparisons at a factor that have rows: without training, then fine-tuned."""
     without = untrained(results, factor)
-    if without:
-        return [rows for rows in (without, fine_tuned(results, without)) if rows]
-    tuned = compared(results, "loss_by_position", True, twins=False, factor=factor)
-    return [tuned] if tuned else []
+    any_text = compared(results, "loss_by_position", True, twins=False, factor=factor)
+    return [rows for rows in (without, fine_tuned(results, without) if without else any_text) if rows]
 
 
 def ranges(run: dict) -> Scores:

@@ -64,7 +64,7 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
 
 def _pairs(results: Results, experiment: str) -> Iterator[tuple[float, Row, Row]]:
     """At each factor, the unextended model and DPRoPE, fine-tuned if there are such records."""
-    originals = compared(results, experiment, False).only(lambda row: row.setting.method == rope.ORIGINAL).rows
+    originals = [row for row in compared(results, experiment, False).rows if row.setting.method == rope.ORIGINAL]
     for _, rows in measured(results, experiment)[:1]:
         for factor, ours in papers_own(results, rows).items():
             same = [row for row in originals if agree(row.first, ours.first)]
