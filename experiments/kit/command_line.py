@@ -34,13 +34,6 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
 
 
-class _Renamed(argparse.Action):
-    """An option of an earlier version."""
-
-    def __call__(self, parser, namespace, values, option_string=None) -> None:
-        parser.error(f"--scale is called --model now: give --model {values}")
-
-
 class Distinct(argparse.Action):
     """Takes several values, all of them different."""
 
@@ -62,9 +55,7 @@ def option(
 
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     """An argument parser whose help is the module's docstring."""
-    new = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
-    new.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
-    return new
+    return Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
 
 
 def number(text: str) -> float:
@@ -81,20 +72,17 @@ def factor(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def count(text: str) -> int:
+def count(text: str, least: int = 1) -> int:
     """A whole number of at least 1."""
-    return _at_least(1, int(text))
+    value = int(text)
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+    return value
 
 
 def none_or_more(text: str) -> int:
     """A whole number of at least 0."""
-    return _at_least(0, int(text))
-
-
-def _at_least(least: int, value: int) -> int:
-    if value < least:
-        raise argparse.ArgumentTypeError(f"{value} is less than {least}")
-    return value
+    return count(text, least=0)
 
 
 def seed(text: str) -> int:

@@ -264,15 +264,15 @@ def geometry(name: str) -> RopeGeometry:
     return MODELS[name].geometry if name in MODELS else config_geometry(check_config(name))
 
 
-def facts(name: str, folder: str, factor: float) -> dict:
+def facts(name: str, folder: str, *factors: float) -> dict:
     """The contents of model.json for a model of one's own."""
     source = provenance(name)
     return {
         "title": folder,
         "model": source["source"],
-        **({"revision": source["revision"]} if "revision" in source else {}),
+        **{key: source[key] for key in ("revision", "sha256") if key in source},
         "geometry": asdict(geometry(name)),
-        "factors": [factor],
+        "factors": list(factors),
         "n_hat": {},
         "ablated": [],
     }
