@@ -34,7 +34,6 @@ class Selections(Experiment):
     __doc__ = __doc__
     name = "selections"
     methods = None
-    kept_without = ("selections", "comparable")
 
     @staticmethod
     def add_options(parser) -> None:

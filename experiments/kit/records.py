@@ -34,9 +34,6 @@ MINIATURE = "miniature.json"  # beside generated samples: the benchmark that the
 _PACKAGES = ("torch", "transformers", "numpy")
 _SCORING = ("lm_eval", "tokenizers")
 _ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
-_noted: dict[str, str] = {}
-
-
 REMEDY = "remove it and measure again"  # what to do about a record that cannot be read
 
 
@@ -130,7 +127,8 @@ def scored_by(program: str) -> str:
         program: the experiment's module.
     """
     sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py")])
-    sources += [ROOT / "experiments" / "kit" / f"{name}.py" for name in ("experiment", "load_model", "texts")]
+    names = "kit/experiment", "kit/load_model", "kit/texts", "training/loss", "training/packing"
+    sources += [ROOT / "experiments" / f"{name}.py" for name in names]
     if BEYOND in program.split("."):
         sources += sorted((ROOT / "experiments" / BEYOND).glob("*.py"))
     hashed = {str(file.relative_to(ROOT)): files.sha256(file) for file in sources}
@@ -186,11 +184,6 @@ def benchmark(data: Path | None) -> dict:
     return files.read_json(file, "make the samples again") if data and file.is_file() else {}
 
 
-def note(**facts: str | int) -> None:
-    """Note facts of this process; records that are measured on a GPU state them in their environment."""
-    _noted.update(facts)
-
-
 def environment() -> dict:
     """Versions, device and commit of this run, the number of processes if several, and the facts of a GPU."""
     gpu = _cuda()
@@ -204,7 +197,7 @@ def environment() -> dict:
     if count > 1:
         facts["processes"] = count
     if gpu:
-        facts |= {"gpus": count, "cuda": sys.modules["torch"].version.cuda} | _noted
+        facts |= {"gpus": count, "cuda": sys.modules["torch"].version.cuda}
     return facts
 
 

@@ -104,7 +104,7 @@ def test_parts_that_other_code_scored_are_not_taken(model, whole, tmp_path, monk
 
 
 def test_what_scores_is_part_of_what_names_a_journal(tmp_path, monkeypatch):
-    for folder in ("core", "eval", "experiments/kit"):
+    for folder in ("core", "eval", "experiments/kit", "experiments/training"):
         shutil.copytree(records.ROOT / folder, tmp_path / folder)
     now = records.scored_by("experiments.passkey")
     assert now != records.scored_by("experiments.ruler")

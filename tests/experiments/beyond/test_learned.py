@@ -151,13 +151,13 @@ class Repeated:
         return {"input_ids": torch.arange(3, 3 + 2 * L)}
 
 
-def learner(path, settings, checkpointing=None):
+def learner(path, settings):
     from core.huggingface.embedding import rope_geometry
     from core.rope import scale
 
     model = random_model(max_position_embeddings=L)
     geometry = rope_geometry(model)
-    return Learner(model, geometry, scale(geometry, RIVAL, 2), settings, journal.Journal(path), checkpointing)
+    return Learner(model, geometry, scale(geometry, RIVAL, 2), settings, journal.Journal(path))
 
 
 def test_once_flat_the_rate_falls_to_zero(tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ import torch
 from core.errors import InputError
 from core.extend import extend
 from core.rope import RopeGeometry
-from eval.position_loss import position_losses
 from experiments import base_models
 from experiments.base_models.model import Model
 from experiments.beyond import blocks, loss_by_position
@@ -65,21 +64,6 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
     ]
     assert all(s["low"] <= s["mean"] <= s["high"] for s in record["buckets"])
     assert record["model"]["sha256"].keys() == {"model.safetensors"}
-
-
-def test_a_book_that_was_scored_is_not_scored_again_with_others(toy, tmp_path, call, monkeypatch):
-    one, results = ["--text", tmp_path / "one.txt"], ["--results", tmp_path / "results"]
-    assert call("loss_by_position", "--model", "toy", "--method", "pi", *one, *results)[0] == 0
-    scored = []
-    monkeypatch.setattr(
-        loss_by_position,
-        "position_losses",
-        lambda model, tokens: scored.append(tokens) or position_losses(model, tokens),
-    )
-    assert call("loss_by_position", "--model", "toy", "--method", "pi", *toy)[0] == 0
-    assert len(scored) == 1
-    written = records(tmp_path / "results")
-    assert written["pi_s=2_books=1"]["blocks"]["one"] == written["pi_s=2_books=2"]["blocks"]["one"]
 
 
 def test_a_text_too_short_is_refused(toy, tmp_path, call):
