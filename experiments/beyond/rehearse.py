@@ -86,6 +86,7 @@ def smaller(output: Path, on_gpu: bool) -> dict[str, dict]:
     beyond = llama2.GEOMETRY.context_length + 64
     items = {name: {"data": output / "miniature" / name} for name in ("longbench_e", "open_llm")}
     changed = {
+        "finetune": {},
         "miniature": {"samples": 1, "documents": 5},
         "longbench_e": items["longbench_e"],
         "open_llm": {**items["open_llm"], "limit": 5},
@@ -103,8 +104,7 @@ def smaller(output: Path, on_gpu: bool) -> dict[str, dict]:
         "passkey": {"lengths": (256, beyond)},
         "time_cost": {"length": 64},
     }
-    names = changed.keys() | on_cpu.keys()
-    return changed if on_gpu else {name: changed.get(name, {}) | on_cpu.get(name, {}) for name in names}
+    return changed if on_gpu else {name: options | on_cpu.get(name, {}) for name, options in changed.items()}
 
 
 def brief(chains: Iterable[Chain]) -> list[Chain]:

@@ -99,7 +99,7 @@ class Served(Experiment):
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         if self.model.known and not self.given.method:
-            n_hat = self.model.n_hat(self.factor)
+            n_hat = self.model.known.n_hat.get(self.factor)
             return [(rope.OURS, {"n_hat": n_hat} if n_hat else {}), (rope.RIVAL, {})]
         return super().comparison()
 

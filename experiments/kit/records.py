@@ -34,7 +34,6 @@ MINIATURE = "miniature.json"  # beside generated samples: the benchmark that the
 _PACKAGES = ("torch", "transformers", "numpy")
 _SCORING = ("lm_eval", "tokenizers")
 _ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
-REMEDY = "remove it and measure again"  # what to do about a record that cannot be read
 
 
 def run_name(method: str, factor: float, options: dict, seed: int | None = None) -> str:
@@ -83,7 +82,7 @@ def folder(results: Path, model: str, experiment: str) -> Path:
 
 def read(file: Path) -> dict:
     """A record; InputError if it cannot be read."""
-    return files.read_json(file, REMEDY)
+    return files.read_json(file, "remove it and measure again")
 
 
 def is_done(file: Path, run: dict, replace: bool = False) -> bool:
@@ -186,7 +185,8 @@ def benchmark(data: Path | None) -> dict:
 
 def environment() -> dict:
     """Versions, device and commit of this run, the number of processes if several, and the facts of a GPU."""
-    gpu = _cuda()
+    torch = sys.modules.get("torch")  # a run that never imported torch ran on the CPU
+    gpu = torch.cuda if torch is not None and torch.cuda.is_available() else None
     facts = {
         "python": platform.python_version(),
         "packages": versions(*_PACKAGES, *(_ON_GPU if gpu else ())),
@@ -197,7 +197,7 @@ def environment() -> dict:
     if count > 1:
         facts["processes"] = count
     if gpu:
-        facts |= {"gpus": count, "cuda": sys.modules["torch"].version.cuda}
+        facts |= {"gpus": count, "cuda": torch.version.cuda}
     return facts
 
 
@@ -208,12 +208,6 @@ def versions(*packages: str) -> dict[str, str]:
         with contextlib.suppress(PackageNotFoundError):
             installed[name] = version(name)
     return installed
-
-
-def _cuda():
-    """torch.cuda if there is a GPU, else None; a run that never imported torch ran on the CPU."""
-    torch = sys.modules.get("torch")
-    return torch.cuda if torch is not None and torch.cuda.is_available() else None
 
 
 def _processor() -> str:
