@@ -107,15 +107,6 @@ def test_each_process_has_a_gpu_of_its_own(on_gpus):
     assert load_model.device() == "cuda:0"
 
 
-def test_a_process_takes_its_gpu_and_then_joins(on_gpus, monkeypatch):
-    done = []
-    on_gpus(4, 2)
-    monkeypatch.setattr(torch.cuda, "set_device", lambda device: done.append(device))
-    monkeypatch.setattr(torch.distributed, "init_process_group", lambda *given, timeout: done.append((*given, timeout)))
-    placing.place()
-    assert done == ["cuda:2", ("gloo", placing.PATIENCE)] and placing.PATIENCE.days > 30
-
-
 @pytest.mark.parametrize(("seconds", "enough"), [(0.2, False), (60, True)])
 def test_one_waits_for_the_other_as_long_as_it_has_patience(monkeypatch, seconds, enough):
     monkeypatch.setattr(placing, "PATIENCE", timedelta(seconds=seconds))
