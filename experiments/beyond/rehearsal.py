@@ -82,7 +82,9 @@ def tokenizer(vocabulary: int, length: int) -> PreTrainedTokenizerBase:
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer, backend.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     special, alphabet = ["<s>", "</s>"], pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=special, initial_alphabet=alphabet)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
     backend.train_from_iterator([texts.books(1)[0].text], trainer)
     missing = vocabulary - backend.get_vocab_size()
     backend.add_tokens([AddedToken(f"<unused{number}>") for number in range(missing)])
