@@ -34,6 +34,13 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
 
 
+class _Renamed(argparse.Action):
+    """The word of versions before 0.3."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        parser.error(f"--scale is called --model now: give --model {values}")
+
+
 class Distinct(argparse.Action):
     """Takes several values, all of them different."""
 
@@ -55,7 +62,9 @@ def option(
 
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     """An argument parser whose help is the module's docstring."""
-    return Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
+    made = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
+    made.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
+    return made
 
 
 def number(text: str) -> float:

@@ -106,6 +106,8 @@ def load(name: str, dtype: str = "float32") -> Loaded:
                 **arguments,
                 **pin(source),
             )
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
     except Exception as error:  # a broken checkpoint makes the libraries raise anything
         raise InputError(f"cannot load the weights of {name}: {command_line.reason(error)}") from error
     # transformers fills missing weights with random numbers and only prints a table.
