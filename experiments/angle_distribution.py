@@ -28,14 +28,8 @@ class AngleDistribution(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        option(
-            parser,
-            "--pairs",
-            none_or_more,
-            "I",
-            "0-based pair indices (default: those of the figures that the model has)",
-            several=True,
-        )
+        pairs = "0-based pair indices (default: those of the figures that the model has)"
+        option(parser, "--pairs", none_or_more, "I", pairs, several=True)
         option(parser, "--intervals", count, "B", "b, intervals of the histogram", 360)
 
     def settings(self) -> dict:

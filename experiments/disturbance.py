@@ -43,11 +43,9 @@ class Disturbance(Experiment):
 
     def comparison(self) -> list[tuple[str, dict]]:
         """All methods whose frequencies follow from the geometry, of any model."""
-        if self.given.method:
+        if self.given.method or self.model.known:
             return super().comparison()
-        n_hat = self.model.n_hat(self.factor)
-        return [(name, options) for name, method in rope.METHODS.items() if method.ready
-                for options in ([{}, {"n_hat": n_hat}] if n_hat and name == rope.OURS else [{}])]  # fmt: skip
+        return [(name, {}) for name, method in rope.METHODS.items() if method.ready]
 
     def settings(self) -> dict:
         return {"geometry": vars(self.model.geometry), "intervals": INTERVALS}

@@ -27,8 +27,6 @@ def main() -> None:
     command_line.add_dtype_argument(parser)
     arguments = parser.parse_args()
 
-    if arguments.tokens < 1:
-        raise InputError(f"--tokens is {arguments.tokens}; give at least 1.")
     text = arguments.prompt if arguments.prompt_file is None else texts.read(arguments.prompt_file)
     if not text:
         raise InputError("the prompt is empty; give the model something to continue.")

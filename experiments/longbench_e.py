@@ -27,14 +27,8 @@ class LongBenchE(Generation):
         option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(longbench.TASKS), several=True)
         option(parser, "--limit", count, "N", "run the first N samples of each task (default: all)")
         option(parser, "--window", count, "TOKENS", "longer prompts are cut to the window minus --margin (default: L')")
-        option(
-            parser,
-            "--margin",
-            none_or_more,
-            "TOKENS",
-            "tokens of the window that a prompt leaves free",
-            longbench.MARGIN,
-        )
+        margin = "tokens of the window that a prompt leaves free"
+        option(parser, "--margin", none_or_more, "TOKENS", margin, longbench.MARGIN)
         option(parser, "--new-tokens", count, "N", "generate at most N (default: the task's number)")
 
     def settings(self) -> dict:

@@ -25,9 +25,7 @@ class OpenLLM(Experiment):
     @staticmethod
     def add_options(parser) -> None:
         option(parser, "--data", existing_directory, "DIR", "directory of parquet files (default: the hub's)")
-        option(
-            parser, "--tasks", str, "TASK", "benchmarks to run (default: all four)", list(open_llm.TASKS), several=True
-        )
+        option(parser, "--tasks", str, "TASK", "benchmarks (default: all four)", list(open_llm.TASKS), several=True)
         option(parser, "--limit", count, "N", "score a seeded sample of N documents of each (default: all)")
         option(parser, "--shots", none_or_more, "N", "at most N examples per prompt (default: the paper's)")
         option(parser, "--batch-size", count, "N", "answers read side by side; changes memory, not scores", 8)

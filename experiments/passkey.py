@@ -24,14 +24,8 @@ class Passkey(Generation):
 
     @staticmethod
     def add_options(parser) -> None:
-        option(
-            parser,
-            "--lengths",
-            count,
-            "TOKENS",
-            "prompt lengths, the answer included (default: five up to 1.25 L')",
-            several=True,
-        )
+        lengths = "prompt lengths, the answer included (default: five up to 1.25 L')"
+        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
         option(parser, "--depths", count, "N", "number of places for the key, evenly spaced", 5)
         option(parser, "--keys", count, "N", "prompts per length and depth", 3)
 

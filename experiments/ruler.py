@@ -23,14 +23,8 @@ class Ruler(Generation):
 
     @staticmethod
     def add_options(parser) -> None:
-        option(
-            parser,
-            "--lengths",
-            count,
-            "TOKENS",
-            "tokens of prompt and answer together (default: L, 2L and 4L)",
-            several=True,
-        )
+        lengths = "tokens of prompt and answer together (default: L, 2L and 4L)"
+        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
         option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(ruler.TASKS), several=True)
         option(parser, "--samples", count, "N", "samples per task and length", 500)
         option(parser, "--seed", seed, "N", "seed of the generator", 42)
@@ -52,7 +46,7 @@ class Ruler(Generation):
         """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens takes minutes."""
         what = {"task": task, "length": length, "count": self.given.samples, "seed": self.given.seed}
         tokenizer = self.provenance["tokenizer"]
-        name = records.identity(**what, tokenizer=tokenizer, code=records.scored_by(self.program()))
+        name = records.identity(**what, tokenizer=tokenizer, code=records.scored_by(records.program(self.name)))
         file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
         with files.lock(file, wait=True):  # of several processes, the first makes them
             if not file.is_file():

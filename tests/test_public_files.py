@@ -29,19 +29,6 @@ def test_every_package_of_data_and_every_repository_has_its_licence_listed():
         assert re.search(rf"^\| `{re.escape(name)}`.*\|.*\| \S.* \|$", listed, re.MULTILINE), name
 
 
-def test_the_citation_holds_what_its_format_requires():
-    """Citation File Format 1.2.0: the keys that it requires, of the file and of a reference, and no others' types."""
-    assert CITATION["cff-version"] == "1.2.0" and CITATION["type"] == "software"
-    (paper,) = CITATION["references"]
-    for entry, keys in ((CITATION, {"message", "title", "authors"}), (paper, {"type", "title", "authors"})):
-        assert keys <= entry.keys() and all(entry[key] for key in keys)
-        for author in entry["authors"]:
-            assert author.keys() in ({"name"}, {"given-names", "family-names"})
-    assert paper["type"] == "conference-paper" and paper["collection-type"] == "proceedings"
-    names = [author["family-names"] for author in paper["authors"]]
-    assert names == ["Wu", "Gu", "Feng", "Zhong", "Xu", "Yang", "Liu", "Qin"]
-
-
 def test_one_version_is_stated():
     first = re.search(r"^## \[(.+?)\] – (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert first[1] == PROJECT["version"] == CITATION["version"]

@@ -30,10 +30,6 @@ def test_the_three_lines_extend_and_export_a_model(tmp_path, monkeypatch):
     assert AutoTokenizer.from_pretrained(tmp_path / "qwen-extended").model_max_length == 256
 
 
-def test_a_stranger_reads_it_in_a_minute():
-    assert len(README.splitlines()) <= 120
-
-
 def parsed(file):
     """The links of a page, and the anchors of its headings."""
     links, anchors = [], []

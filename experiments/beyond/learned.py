@@ -17,7 +17,6 @@ to zero over 5 evaluations' worth of steps. If the loss is not flat in time, the
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 
 from core import rope
@@ -54,8 +53,6 @@ class Learned(Experiment):
         option(group, "--batch", count, "N", "sequences per step", defaults.batch)
         turns = "how far a step turns a pair at distance L, in radians"
         option(group, "--learning-rate", number, "RATE", turns, defaults.learning_rate)
-        saving = "recompute activations to save memory (default: if they would take more than 2 GB)"
-        group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
         group = parser.add_argument_group("held-out texts, which are not trained on")
         texts.add_arguments(group, "hold out")
         option(group, "--sequences", count, "N", "sequences from the second half of each text", 4)
@@ -98,12 +95,9 @@ class Learned(Experiment):
             if book["sha256"] in run["held_out"]["texts"].values():
                 raise InputError(f"{book['title']!r} is in the training data; give another text to hold out.")
         held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length)
-        # A killed run is only resumed by the same code.
-        place = self.journal_place(file, records.identity(run=run["identity"], code=learning_loop.code()))
+        place = self.journal_place(file, run["identity"])
         with Journal(place.with_name(f"{place.name}.0.jsonl")) as journal:
-            learner = learning_loop.Learner(
-                self.loaded.model, self.model.geometry, start, settings, journal, given.checkpointing
-            )
+            learner = learning_loop.Learner(self.loaded.model, self.model.geometry, start, settings, journal)
             result = learner.learn(data, held_out, length)
         self.finish(run | result | {"data_facts": data.facts}, file, result["seconds"])
 

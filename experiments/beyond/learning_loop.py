@@ -20,7 +20,6 @@ from tqdm import tqdm
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from core import files
 from core.beyond.learned_factors import Factors, learning
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
@@ -29,7 +28,7 @@ from core.rope import ORIGINAL
 from eval.intervals import mean_interval
 from eval.position_loss import position_losses
 from experiments.beyond.blocks import divisions
-from experiments.kit import records, texts
+from experiments.kit import texts
 from experiments.kit.journal import Journal
 from experiments.training.loss import HeadLoss
 from experiments.training.packing import PackedSequences
@@ -37,7 +36,6 @@ from experiments.training.packing import PackedSequences
 PATIENCE = 5  # the held-out loss must improve within so many evaluations,
 LEAST = 0.001  # by more than so many nats
 BETAS = (0.9, 0.99)
-MOST_ACTIVATIONS = 2e9  # bytes; more activations than this are recomputed
 
 
 @dataclass(frozen=True)
@@ -91,20 +89,12 @@ def held_out(tokenizer, library: list[texts.Book], count: int, length: int) -> l
     return found
 
 
-def code() -> str:
-    """A hash of this loop's code, as far as `records.scored_by` does not cover it."""
-    names = "beyond/learning_loop", "training/loss", "training/packing", "beyond/blocks"
-    sources = {name: files.sha256(records.ROOT / "experiments" / f"{name}.py") for name in names}
-    return records.identity(**sources)
-
-
 class Learner:
     """Learns the factors of one model.
 
     Args:
         model: the model; its weights are frozen.
         start: the scaling at which the factors start.
-        checkpointing: whether to recompute activations in the backward pass; None to do so if they are many.
     """
 
     def __init__(
@@ -114,10 +104,9 @@ class Learner:
         start: RopeScaling,
         settings: Learning,
         journal: Journal,
-        checkpointing: bool | None = None,
     ) -> None:
         self.model, self.geometry, self.settings = model, geometry, settings
-        self._factors, self._journal, self._checkpointing = Factors(geometry, start), journal, checkpointing
+        self._factors, self._journal = Factors(geometry, start), journal
         self._optimizer = torch.optim.Adam([self._factors.moves], betas=BETAS)
 
     def learn(self, data: PackedSequences, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
@@ -180,7 +169,7 @@ class Learner:
         moves.grad = None
         for index in range(step * batch, (step + 1) * batch):  # one at a time, to save memory
             tokens = data[index]["input_ids"][None].to(self.model.device)
-            with _recomputing(self.model, self._recomputes(tokens.shape[1])):
+            with _recomputing(self.model):
                 loss = head(self.model, {"input_ids": tokens}, tokens) / (batch * (tokens.shape[1] - 1))
                 loss.backward()
             total += loss.item()
@@ -207,25 +196,15 @@ class Learner:
         parts = {"within": losses[:, :first], "beyond": losses[:, first:], "all": losses}
         return {name: mean_interval(part.ravel()) for name, part in parts.items()}
 
-    def _recomputes(self, length: int) -> bool:
-        if self._checkpointing is not None:
-            return self._checkpointing
-        config = self.model.config.get_text_config(decoder=True)
-        inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
-        # Per layer: normalised inputs, queries, keys and values before and after rotation, and three arrays of the MLP.
-        numbers = config.num_hidden_layers * length * (12 * config.hidden_size + 4 * inner)
-        return numbers * self.model.dtype.itemsize > MOST_ACTIVATIONS
-
 
 _STATE = "moves", "exp_avg", "exp_avg_sq"  # the parameters and their moments in Adam
 
 
 @contextlib.contextmanager
-def _recomputing(model: PreTrainedModel, wanted: bool) -> Iterator[None]:
-    """Inside the context, each layer's activations are recomputed in the backward pass."""
-    layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)] if wanted else []
-    if layers:
-        model.activation_checkpointing_enable({"use_reentrant": False})
+def _recomputing(model: PreTrainedModel) -> Iterator[None]:
+    """Inside the context, each layer's activations are recomputed in the backward pass, to save memory."""
+    layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
+    model.activation_checkpointing_enable({"use_reentrant": False})
     # transformers recomputes only in training mode. The modules inside stay in evaluation mode, without dropout.
     for layer in layers:
         layer.training = True

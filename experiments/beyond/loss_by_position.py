@@ -25,19 +25,12 @@ from experiments.kit.experiment import Experiment
 class LossByPosition(Experiment):
     __doc__ = __doc__
     name = "loss_by_position"
-    kept_without = ("data", "excerpts", "comparable")  # texts are scored separately
 
     @staticmethod
     def add_options(parser) -> None:
         texts.add_arguments(parser)
-        option(
-            parser,
-            "--excerpts",
-            count,
-            "N",
-            "excerpts of L' tokens of each text, one after the other from its beginning",
-            1,
-        )
+        excerpts = "excerpts of L' tokens of each text, one after the other from its beginning"
+        option(parser, "--excerpts", count, "N", excerpts, 1)
 
     def settings(self) -> dict:
         divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks

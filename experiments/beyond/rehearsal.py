@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core import files
 from core.errors import InputError
 from experiments.base_models.model import Model
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 SUFFIX = "-rehearsal"
 FOLDER = "build/rehearse"  # in the repository; it has a folder for each model
@@ -69,36 +72,23 @@ def make(preset: Model, directory: Path, layers: int) -> Path:
     return directory
 
 
-def tokenizer(vocabulary: int, length: int):
-    """A tokenizer like LLaMA2's, learned from a book.
-
-    It has byte-pair encoding that falls back on bytes, ▁ for spaces, and <s> before every text.
-    """
-    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+def tokenizer(vocabulary: int, length: int) -> PreTrainedTokenizerBase:
+    """A tokenizer of as many tokens as LLaMA2's, learned from a book, that begins every text with <s> as LLaMA2's."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     from experiments.kit import texts
 
-    special = ["<unk>", "<s>", "</s>"]
-    backend = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
-    backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    backend.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
-    backend.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer, backend.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    special, alphabet = ["<s>", "</s>"], pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, special_tokens=special, initial_alphabet=alphabet, show_progress=False
     )
-    bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
-    trainer = trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=special + bytes_, show_progress=False)
-    (book,) = texts.books(1)
-    backend.train_from_iterator(book.text.splitlines(), trainer)
-    # Bytes had to be special tokens for the trainer. Here they become ordinary ones, which decoding never leaves out.
-    state = json.loads(backend.to_str())
-    state["added_tokens"] = [token for token in state["added_tokens"] if token["content"] in special]
-    backend = Tokenizer.from_str(json.dumps(state))
+    backend.train_from_iterator([texts.books(1)[0].text], trainer)
     missing = vocabulary - backend.get_vocab_size()
     backend.add_tokens([AddedToken(f"<unused{number}>") for number in range(missing)])
     backend.post_processor = processors.TemplateProcessing(
         single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", backend.token_to_id("<s>"))]
     )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend, unk_token="<unk>", bos_token="<s>", eos_token="</s>", model_max_length=length
-    )
+    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>", model_max_length=length)

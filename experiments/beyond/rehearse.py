@@ -86,6 +86,7 @@ def smaller(output: Path, on_gpu: bool) -> dict[str, dict]:
     beyond = llama2.GEOMETRY.context_length + 64
     items = {name: {"data": output / "miniature" / name} for name in ("longbench_e", "open_llm")}
     changed = {
+        "finetune": {},
         "miniature": {"samples": 1, "documents": 5},
         "longbench_e": items["longbench_e"],
         "open_llm": {**items["open_llm"], "limit": 5},
@@ -103,8 +104,7 @@ def smaller(output: Path, on_gpu: bool) -> dict[str, dict]:
         "passkey": {"lengths": (256, beyond)},
         "time_cost": {"length": 64},
     }
-    names = changed.keys() | on_cpu.keys()
-    return changed if on_gpu else {name: changed.get(name, {}) | on_cpu.get(name, {}) for name in names}
+    return changed if on_gpu else {name: options | on_cpu.get(name, {}) for name, options in changed.items()}
 
 
 def brief(chains: Iterable[Chain]) -> list[Chain]:
@@ -184,13 +184,11 @@ def missing(whole: list[Chain], ran: list[Chain], resumed: bool) -> Iterator[str
     """What this machine or this call did not exercise, of the chains of the whole suite."""
     gpus = torch.cuda.device_count()
     if not gpus:
-        yield "a GPU: NCCL, bfloat16, what fits in its memory, most prompts beyond L, side-by-side evaluations"
-    elif gpus == 1:
+        yield "a GPU: bfloat16, what fits in its memory, most prompts beyond L, Liger's fused loss"
+    if gpus < 2:
         yield "several GPUs: NCCL, ZeRO-3, side-by-side evaluations"
     if not (gpus and importlib.util.find_spec("flash_attn")):
         yield "FlashAttention-2: PyTorch's own attention was used instead"
-    if not gpus:
-        yield "Liger's fused loss: the chunked loss was used instead"
     yield "the hub: the real weights, tokenizer, PG19 and benchmarks"
     commands, done = (sum(len(chain.commands) for chain in chains) for chains in (whole, ran))
     if done < commands:

@@ -34,7 +34,6 @@ class Selections(Experiment):
     __doc__ = __doc__
     name = "selections"
     methods = None
-    kept_without = ("selections", "comparable")
 
     @staticmethod
     def add_options(parser) -> None:
@@ -68,18 +67,13 @@ class Selections(Experiment):
 
 def selections(geometry: RopeGeometry, factor: float, every: int = 2) -> dict[str, tuple[dict, np.ndarray]]:
     """Each selection's options and pairs (bool [pairs]), by the name of the first setting that gives it."""
-    by_n_hat = [
-        {"n_hat": n_hat} | ({} if convention == CONVENTIONS[0] else {"convention": convention})
-        for convention in CONVENTIONS
-        for n_hat in range(0, geometry.head_dim + 1, every)
-    ]
-    by_intervals = [
-        {"intervals": intervals} | ({} if convention == CONVENTIONS[0] else {"convention": convention})
-        for convention in CONVENTIONS
-        for intervals in INTERVALS
-    ]
+    by_n_hat = [{"n_hat": n_hat} for n_hat in range(0, geometry.head_dim + 1, every)]
+    by_intervals = [{"intervals": intervals} for intervals in INTERVALS]
+    conventions = [{}, *({"convention": name} for name in CONVENTIONS[1:])]  # the first is the default
+    tried = [options | convention for group in (by_n_hat, by_intervals) for convention in conventions
+             for options in group]  # fmt: skip
     found: dict[bytes, tuple[dict, np.ndarray]] = {}
-    for options in [*by_n_hat, *by_intervals]:
+    for options in tried:
         pairs = scale(geometry, OURS, factor, **options).interpolated
         found.setdefault(pairs.tobytes(), (options, pairs))
     return {records.run_name(OURS, factor, options): (options, pairs) for options, pairs in found.values()}

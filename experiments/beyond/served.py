@@ -18,12 +18,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import gguf
 import numpy as np
+from transformers import PreTrainedModel
 
 from core import files, rope
 from core.beyond.gguf_file import dequantised, extend_gguf
@@ -80,7 +82,7 @@ ENGINES = {
 
 
 class Served(Experiment):
-    """Escapes the common loop: a record has three passes, two of which are shared by the records of all engines."""
+    """Escapes the common loop: an engine's record has three passes, two of which all engines share."""
 
     __doc__ = __doc__
     name = "served"
@@ -97,7 +99,7 @@ class Served(Experiment):
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         if self.model.known and not self.given.method:
-            n_hat = self.model.n_hat(self.factor)
+            n_hat = self.model.known.n_hat.get(self.factor)
             return [(rope.OURS, {"n_hat": n_hat} if n_hat else {}), (rope.RIVAL, {})]
         return super().comparison()
 
@@ -107,6 +109,7 @@ class Served(Experiment):
             raise InputError(f"tokens beyond L = {self.context_length} are scored; give --tokens above it.")
         scored = min(length - self.context_length, AT_MOST)
         (book,) = texts.files([self.given.text]) if self.given.text else texts.books(1)
+        references: dict[str, np.ndarray] = {}  # every engine is compared with the same passes
         for name in chosen(self):
             facts, suffix = {"name": name, "version": ENGINES[name].version}, f"_{name}"
             if self.given.gguf and ENGINES[name].reads_gguf:
@@ -114,7 +117,7 @@ class Served(Experiment):
                 suffix += f"_{self.given.gguf.stem}"
             data = {book.title: book.sha256}
             for run, file in self.runs(data, suffix, engine=facts, tokens=length, scored=scored):
-                result = compare(self, run, file, book, ENGINES[name])
+                result = compare(self, run, book, ENGINES[name], references)
                 losses = {of: loss["mean"] for of, loss in result["scores"]["losses"].items()}
                 print(f"{name}: mean loss {', '.join(f'{of} {mean:.4f}' for of, mean in losses.items())}")
                 agree = {"comparable": [key for key in run["comparable"] if key != "engine"]}
@@ -157,50 +160,40 @@ def python(environments: Path, engine: Engine) -> Path:
     return environments.absolute() / engine.environment / "bin" / "python"
 
 
-def compare(served: Served, run: dict, file: Path, book: texts.Book, engine: Engine) -> dict:
-    """The results for a record: scores, the engine's notes about itself, and the seconds that it took."""
+def compare(served: Served, run: dict, book: texts.Book, engine: Engine, references: dict) -> dict:
+    """The results for a record: scores, the engine's notes about itself, and the seconds that it took.
+
+    Args:
+        references: the losses by transformers that earlier calls computed; with those of this call afterwards.
+    """
     length, scored = run["tokens"], run["scored"]
+    ids = texts.book_tokens(served.tokenizer, book, length)[:length]
 
-    def ids():
-        return texts.book_tokens(served.tokenizer, book, length)[:length]
+    def reference(key: str, model: Callable[[], PreTrainedModel]) -> np.ndarray:
+        if key not in references:
+            (references[key],) = window_losses(model(), ids, [(0, length, length - scored)])
+        return references[key]
 
-    def losses(model) -> list[float]:
-        (losses,) = window_losses(model, ids(), [(0, length, length - scored)])
-        return losses.tolist()
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        path = artifact(served, run, engine, Path(folder))
+        stated = text_config(load_model.check_config(served.model.name)).max_position_embeddings
+        longest = max(length, stated, round(served.context_length * run["factor"]))
+        question = {"ids": ids.tolist(), "scored": scored, "length": longest, "threads": os.cpu_count()}
+        answer = ask(engine, served.given.environments, path, question, Path(folder))
+    seconds = time.perf_counter() - started
 
-    def by_transformers(todo: list[str]) -> Iterator[tuple[str, object]]:
-        yield todo[0], losses(served.extended(run).model)
-
-    def unextended(todo: list[str]) -> Iterator[tuple[str, object]]:
-        yield todo[0], losses(extend(served.loaded.model, rope.ORIGINAL, run["factor"] if run["method"] else 2))
-
-    def by_engine(todo: list[str]) -> Iterator[tuple[str, object]]:
-        with tempfile.TemporaryDirectory() as folder:
-            path = artifact(served, run, engine, Path(folder))
-            stated = text_config(load_model.check_config(served.model.name)).max_position_embeddings
-            longest = max(length, stated, round(served.context_length * run["factor"]))
-            question = {"ids": ids().tolist(), "scored": scored, "length": longest, "threads": os.cpu_count()}
-            yield todo[0], ask(engine, served.given.environments, path, question, Path(folder))
-
-    # Every engine is compared with the same two passes, so the engine is not part of their journals' identity.
-    shared = {key: value for key, value in run.items() if key not in ("engine", "identity", "comparable")}
-    model = {key: value for key, value in shared.items() if key not in ("method", "factor", "options")}
-    parts = {}
-    for key, evaluate, of in (
-        ("engine", by_engine, run["identity"]),
-        ("transformers", by_transformers, records.identity(**shared)),
-        ("unextended", unextended, records.identity(**model)),
-    ):
-        parts |= served.parts(file, [key], evaluate, of)
-    values = {key: part["value"] for key, part in parts.items()}
-    answer = {"served": values["engine"]["served"], **values["engine"]["notes"]}
-    values["engine"] = values["engine"]["losses"]
-    arrays = {key: np.array(value) for key, value in values.items()}
-    scores = {
-        "losses": {key: mean_interval(value) for key, value in arrays.items()},
-        "apart_from": {key: difference(arrays["engine"], arrays[key]) for key in arrays if key != "engine"},
+    plain_factor = run["factor"] if run["method"] else 2  # without scaling, only the stated context depends on it
+    losses = {
+        "engine": np.array(answer["losses"]),
+        "transformers": reference(json.dumps([run["method"], run["options"]]), lambda: served.extended(run).model),
+        "unextended": reference("", lambda: extend(served.loaded.model, rope.ORIGINAL, plain_factor)),
     }
-    return {"answer": answer, "scores": scores, "seconds": round(parts["engine"]["seconds"], 1)}
+    scores = {
+        "losses": {key: mean_interval(value) for key, value in losses.items()},
+        "apart_from": {key: difference(losses["engine"], losses[key]) for key in losses if key != "engine"},
+    }
+    return {"answer": {"served": answer["served"], **answer["notes"]}, "scores": scores, "seconds": round(seconds, 1)}
 
 
 def difference(losses: np.ndarray, others: np.ndarray) -> dict:

@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Renamed(argparse.Action):
-    """An option of an earlier version."""
+    """The word of versions before 0.3."""
 
     def __call__(self, parser, namespace, values, option_string=None) -> None:
         parser.error(f"--scale is called --model now: give --model {values}")
@@ -62,9 +62,9 @@ def option(
 
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     """An argument parser whose help is the module's docstring."""
-    new = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
-    new.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
-    return new
+    made = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
+    made.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
+    return made
 
 
 def number(text: str) -> float:
@@ -81,20 +81,17 @@ def factor(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def count(text: str) -> int:
+def count(text: str, least: int = 1) -> int:
     """A whole number of at least 1."""
-    return _at_least(1, int(text))
+    value = int(text)
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+    return value
 
 
 def none_or_more(text: str) -> int:
     """A whole number of at least 0."""
-    return _at_least(0, int(text))
-
-
-def _at_least(least: int, value: int) -> int:
-    if value < least:
-        raise argparse.ArgumentTypeError(f"{value} is less than {least}")
-    return value
+    return count(text, least=0)
 
 
 def seed(text: str) -> int:

@@ -14,7 +14,7 @@ import functools
 import inspect
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,7 +30,6 @@ from experiments.kit import command_line, given_model, journal, load_model, proc
 from experiments.kit.given_model import GivenModel, named, stated
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
-Measure = Callable[[list[str]], Iterator[tuple[str, object]]]
 
 
 class Experiment:
@@ -40,13 +39,11 @@ class Experiment:
         name: of its script and of its folder of records.
         methods: the words for the methods that are measured if none are given; None if it compares no methods.
         weights: False if it needs only the model's RoPE geometry.
-        kept_without: settings on which a sample's value does not depend; its journal outlives their change.
     """
 
     name: ClassVar[str]
     methods: ClassVar[str | None] = ALL
     weights: ClassVar[bool] = True
-    kept_without: ClassVar[tuple[str, ...]] = ()
 
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +97,7 @@ class Experiment:
     @classmethod
     def parse(cls) -> argparse.Namespace:
         """The command line."""
-        parser = command_line.parser(inspect.getdoc(cls) or "", prog=f"python -m {cls.program()}")
+        parser = command_line.parser(inspect.getdoc(cls) or "", prog=f"python -m {records.program(cls.name)}")
         given_model.add_argument(parser)
         if cls.methods is not None:
             command_line.add_method_arguments(parser, several=cls.methods)
@@ -112,17 +109,11 @@ class Experiment:
         command_line.add_records_arguments(parser)
         return parser.parse_args()
 
-    @classmethod
-    def program(cls) -> str:
-        """The module to run it by."""
-        module = sys.modules[cls.__module__]
-        return module.__spec__.name if module.__spec__ else cls.__module__
-
     def run(self) -> None:
         """Measure every run that is not yet recorded."""
         settings = self.settings()
         for run, file in self.runs(self.data(), self.suffix(), **settings):
-            parts = self.measured(run, file)
+            parts = self.parts(run, file)
             if parts is not None:
                 summary = self.summary(run, {key: part["value"] for key, part in parts.items()})
                 self.finish(run | summary, file, sum(part["seconds"] for part in parts.values()))
@@ -160,9 +151,7 @@ class Experiment:
     @functools.cached_property
     def loaded(self) -> load_model.Loaded:
         """The model, loaded when first needed, once."""
-        loaded = load_model.load(self.model.name, self.given.dtype)
-        records.note(attention=loaded.model.config._attn_implementation)
-        return loaded
+        return load_model.load(self.model.name, self.given.dtype)
 
     def extended(self, run: dict) -> load_model.Loaded:
         """The loaded model with the run's method applied."""
@@ -217,22 +206,24 @@ class Experiment:
             settings: every other option that changes a score.
         """
         for method, options in self.comparison() if self.methods is not None else [(None, {})]:
-            run = {"scale": self.model.folder, "experiment": self.name}
-            if self.methods is not None:
-                run |= {"method": method, "factor": self.factor if method else 1.0}
-                run["options"] = stated(method, options) if method else options
-            else:
-                run["factor"] = self.factor
+            run = {"scale": self.model.folder, "experiment": self.name, "factor": self.factor, **settings}
             if self.weights:
-                run["model"] = self.provenance | named(method, options)
-                run["dtype"] = self.given.dtype
-            run |= settings | ({"data": data} if self.weights else {})
+                run |= {"model": self.provenance | named(method, options), "dtype": self.given.dtype, "data": data}
             if self.model.training:
                 run["training"] = {key: self.model.training[key] for key in ("identity", "seed", "steps", "length")}
-            name = records.run_of(run) if method else "as-it-is" if self.methods is not None else f"s={self.factor:g}"
+            if self.methods is None:
+                name = f"s={self.factor:g}"
+            elif method is None:
+                run |= {"method": None, "factor": 1.0, "options": {}}
+                name = "as-it-is"
+            else:
+                run |= {"method": method, "options": stated(method, options)}
+                name = records.run_of(run)
             if file := self.to_measure(run, name + suffix):
                 if self.weights:  # the fields that must agree between two records in one table
-                    run |= {"comparable": ["base", "dtype", *settings, "data"], "base": self.base()}
+                    weights, content = self._base["sha256"], ("tokenizer", "config")
+                    run["base"] = weights | {key: self._base[key] for key in content if key in self._base}
+                    run["comparable"] = ["base", "dtype", *settings, "data"]
                 yield run, file
 
     def to_measure(self, run: dict, name: str) -> Path | None:
@@ -252,33 +243,23 @@ class Experiment:
             print(f"done already: {file}")
         return None
 
-    def base(self) -> dict:
-        """What must be equal of the base models of two records in one table: weights, tokenizer and configuration."""
-        return self._base["sha256"] | {key: self._base[key] for key in ("tokenizer", "config") if key in self._base}
-
     @property
     def _base(self) -> dict:
+        """What identifies the base model; of a fine-tuned one, that which its training states."""
         return self.model.training["model"] if self.model.training else self.provenance
 
-    def measured(self, run: dict, file: Path) -> dict | None:
-        """{"value", "seconds"} of every sample by key, resuming where an earlier call stopped; see :meth:`parts`."""
-        without = {key: value for key, value in run.items() if key not in (*self.kept_without, "identity")}
-        journal_of = records.identity(**without) if self.kept_without else run["identity"]
-        return self.parts(file, list(self.content), functools.partial(self.measure, run), journal_of)
-
-    def parts(self, file: Path, keys: list[str], measure: Measure, journal_of: str) -> dict | None:
-        """Measure these samples, but for those that are in the journal.
+    def parts(self, run: dict, file: Path) -> dict | None:
+        """Measure the samples, but for those that are in the journal of an earlier call.
 
         Args:
             file: the record's; progress and errors are shown by its name.
-            journal_of: the identity that names the journal.
 
         Returns:
             {"value", "seconds"} by key; None in every process but the first.
         """
-        place = self.journal_place(file, journal_of)
+        keys = list(self.content)
+        place = self.journal_place(file, run["identity"])
         process, count = processes.rank()
-        processes.place()
 
         # Every process reads all journals before any process writes more.
         done = journal.read_all(place)
@@ -294,7 +275,7 @@ class Experiment:
         ):
             started = time.perf_counter()
             try:
-                for key, value in measure(todo) if todo else ():
+                for key, value in self.measure(run, todo) if todo else ():
                     now = time.perf_counter()
                     lines.add(key, {"value": value, "seconds": round(now - started, 3)})
                     started = now
@@ -314,15 +295,10 @@ class Experiment:
         so.
         """
         folder = self.results.resolve().parent / "runs" / self.model.folder / self.name
-        place = folder / f"{identity}.{records.scored_by(self.program())}"
-        if (
-            processes.rank()[0] == 0
-            and any(folder.glob(f"{identity}.*.jsonl"))
-            and not any(folder.glob(f"{place.name}.*"))
-        ):
-            print(
-                f"note: other code scored the unfinished parts of {file.stem}; they are scored again.", file=sys.stderr
-            )
+        place = folder / f"{identity}.{records.scored_by(records.program(self.name))}"
+        others = any(folder.glob(f"{identity}.*.jsonl")) and not any(folder.glob(f"{place.name}.*"))
+        if others and processes.rank()[0] == 0:
+            print(f"note: other code scored unfinished parts of {file.stem}; they are scored again.", file=sys.stderr)
         return place
 
 

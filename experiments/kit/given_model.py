@@ -64,10 +64,6 @@ class GivenModel:
 
         return load_model.geometry(self.name)
 
-    def n_hat(self, factor: float) -> int | None:
-        """n̂ if the base model sets it by hand, else None."""
-        return self.known.n_hat.get(factor) if self.known else None
-
     def results(self, asked: Path | None) -> Path:
         """Where its records go: a model of one's own has a place apart from the committed records."""
         return asked or (records.RESULTS if self.base else records.OWN)

@@ -7,7 +7,6 @@ import functools
 import importlib.util
 import json
 import os
-import pickle
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from unittest import mock
@@ -16,8 +15,6 @@ import gguf
 import torch
 import transformers
 from huggingface_hub import snapshot_download, try_to_load_from_cache
-from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers import models as tokenizer_models
 from transformers import (
@@ -46,11 +43,6 @@ if not torch.cuda.is_available():  # DeepSpeed, which transformers imports when 
 transformers.logging.set_verbosity_error()
 
 
-# What the libraries raise for broken checkpoints of various kinds.
-_UNLOADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError,
-               SafetensorError, pickle.UnpicklingError, StrictDataclassError)  # fmt: skip
-
-
 HALF = ("bfloat16", "float16")
 
 
@@ -72,8 +64,8 @@ def chosen_dtype(option: str | None, name: str, base: Model | None = None) -> st
     """
     if option or device() == "cpu":
         return option or "float32"
-    stated = base.gpu_dtype if base else check_config(name).dtype
-    return next((half for half in HALF if str(stated) in (half, f"torch.{half}")), "float32")
+    stated = str(base.gpu_dtype if base else check_config(name).dtype).removeprefix("torch.")
+    return stated if stated in HALF else "float32"
 
 
 def attention(dtype: str) -> str | None:
@@ -114,7 +106,9 @@ def load(name: str, dtype: str = "float32") -> Loaded:
                 **arguments,
                 **pin(source),
             )
-    except _UNLOADABLE as error:
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # a broken checkpoint makes the libraries raise anything
         raise InputError(f"cannot load the weights of {name}: {command_line.reason(error)}") from error
     # transformers fills missing weights with random numbers and only prints a table.
     for what in ("missing", "unexpected", "mismatched"):
@@ -138,7 +132,7 @@ def tokenizer(name: str) -> PreTrainedTokenizerBase:
         # AutoTokenizer would parse a GGUF file a second time.
         kind = PreTrainedTokenizerFast if arguments else AutoTokenizer
         return kind.from_pretrained(source, trust_remote_code=False, **arguments, **pin(source))
-    except _UNLOADABLE as error:
+    except Exception as error:  # a broken checkpoint makes the libraries raise anything
         raise InputError(f"cannot load the tokenizer of {name}: {command_line.reason(error)}") from error
 
 
@@ -222,7 +216,7 @@ def check_config(name: str) -> transformers.PreTrainedConfig:
         else:
             config = AutoConfig.from_pretrained(source, trust_remote_code=False, **pin(source))
             stated = transformers.PreTrainedConfig.get_config_dict(source, **pin(source))[0]
-    except _UNLOADABLE as error:
+    except Exception as error:  # a broken checkpoint makes the libraries raise anything
         raise InputError(
             f"no checkpoint at {name!r}: give a directory with config.json and weights, a name on the Hugging Face "
             f"hub, or one of {', '.join(MODELS)} ({command_line.reason(error)})"
@@ -264,15 +258,15 @@ def geometry(name: str) -> RopeGeometry:
     return MODELS[name].geometry if name in MODELS else config_geometry(check_config(name))
 
 
-def facts(name: str, folder: str, factor: float) -> dict:
+def facts(name: str, folder: str, *factors: float) -> dict:
     """The contents of model.json for a model of one's own."""
     source = provenance(name)
     return {
         "title": folder,
         "model": source["source"],
-        **({"revision": source["revision"]} if "revision" in source else {}),
+        **{key: source[key] for key in ("revision", "sha256") if key in source},
         "geometry": asdict(geometry(name)),
-        "factors": [factor],
+        "factors": list(factors),
         "n_hat": {},
         "ablated": [],
     }

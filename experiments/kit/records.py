@@ -34,10 +34,6 @@ MINIATURE = "miniature.json"  # beside generated samples: the benchmark that the
 _PACKAGES = ("torch", "transformers", "numpy")
 _SCORING = ("lm_eval", "tokenizers")
 _ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
-_noted: dict[str, str] = {}
-
-
-REMEDY = "remove it and measure again"  # what to do about a record that cannot be read
 
 
 def run_name(method: str, factor: float, options: dict, seed: int | None = None) -> str:
@@ -86,7 +82,7 @@ def folder(results: Path, model: str, experiment: str) -> Path:
 
 def read(file: Path) -> dict:
     """A record; InputError if it cannot be read."""
-    return files.read_json(file, REMEDY)
+    return files.read_json(file, "remove it and measure again")
 
 
 def is_done(file: Path, run: dict, replace: bool = False) -> bool:
@@ -130,7 +126,8 @@ def scored_by(program: str) -> str:
         program: the experiment's module.
     """
     sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py")])
-    sources += [ROOT / "experiments" / "kit" / f"{name}.py" for name in ("experiment", "load_model", "texts")]
+    names = "kit/experiment", "kit/load_model", "kit/texts", "training/loss", "training/packing"
+    sources += [ROOT / "experiments" / f"{name}.py" for name in names]
     if BEYOND in program.split("."):
         sources += sorted((ROOT / "experiments" / BEYOND).glob("*.py"))
     hashed = {str(file.relative_to(ROOT)): files.sha256(file) for file in sources}
@@ -186,14 +183,10 @@ def benchmark(data: Path | None) -> dict:
     return files.read_json(file, "make the samples again") if data and file.is_file() else {}
 
 
-def note(**facts: str | int) -> None:
-    """Note facts of this process; records that are measured on a GPU state them in their environment."""
-    _noted.update(facts)
-
-
 def environment() -> dict:
     """Versions, device and commit of this run, the number of processes if several, and the facts of a GPU."""
-    gpu = _cuda()
+    torch = sys.modules.get("torch")  # a run that never imported torch ran on the CPU
+    gpu = torch.cuda if torch is not None and torch.cuda.is_available() else None
     facts = {
         "python": platform.python_version(),
         "packages": versions(*_PACKAGES, *(_ON_GPU if gpu else ())),
@@ -204,7 +197,7 @@ def environment() -> dict:
     if count > 1:
         facts["processes"] = count
     if gpu:
-        facts |= {"gpus": count, "cuda": sys.modules["torch"].version.cuda} | _noted
+        facts |= {"gpus": count, "cuda": torch.version.cuda}
     return facts
 
 
@@ -215,12 +208,6 @@ def versions(*packages: str) -> dict[str, str]:
         with contextlib.suppress(PackageNotFoundError):
             installed[name] = version(name)
     return installed
-
-
-def _cuda():
-    """torch.cuda if there is a GPU, else None; a run that never imported torch ran on the CPU."""
-    torch = sys.modules.get("torch")
-    return torch.cuda if torch is not None and torch.cuda.is_available() else None
 
 
 def _processor() -> str:

@@ -96,7 +96,7 @@ class Suite:
 
     def once(self, step: Step) -> Chain:
         """The chain of an experiment that chooses its methods itself."""
-        return Chain(step.experiment, self._commands(self._base, [step]) if self.methods is None else [])
+        return Chain(step.experiment, self._commands(self._base, [step], None))
 
     def untrained(self, setting: Setting, factor: float, steps: Iterable[Step], same: Iterable[Setting] = ()) -> Chain:
         """The chain that measures the base model with this setting, without training.
@@ -110,7 +110,7 @@ class Suite:
         method, options = setting
         steps = list(steps)
         model = [*self._base, *flags({"method": method, "factor": factor, **options})]
-        commands = self._commands(model, steps) if self._measures(method) else []
+        commands = self._commands(model, steps, method)
         return Chain(records.run_name(method, factor, options), commands, same=_shared(steps, same))
 
     def fine_tuned(
@@ -125,7 +125,7 @@ class Suite:
         """The chain that fine-tunes the base model by `tune` and measures the result; empty if nothing is measured."""
         method, options = setting
         steps, output = list(steps), self.checkpoint(setting, factor, seed)
-        measured = self._commands(["--model", output], steps) if self._measures(method) else []
+        measured = self._commands(["--model", output], steps, method)
         how = flags({"method": method, "factor": factor, **options, "seed": seed, "output": output})
         training = [self._command(tune, [*self._base, *how])] if measured else []
         name = records.run_name(method, factor, options, seed)
@@ -168,16 +168,16 @@ class Suite:
     def _generated(self) -> Path:
         return self.output / "miniature"
 
-    def _measures(self, method: str) -> bool:
-        return self.methods is None or method in self.methods
-
-    def _commands(self, model: Command, steps: Iterable[Step]) -> list[Command]:
+    def _commands(self, model: Command, steps: Iterable[Step], method: str | None) -> list[Command]:
+        """The commands that measure a method, or methods that the experiment chooses itself, by these steps."""
+        if self.methods is not None and method not in self.methods:
+            return []
         return [self._command(step, model) for step in steps if self._runs(step)]
 
     def _runs(self, step: Step) -> bool:
-        asked = self.experiments is None or step.experiment in self.experiments
-        possible = step.reads != BENCHMARK or self.path is None or self._benchmark(step) is not None
-        return asked and possible and not (self.quick and step.quick is None)
+        chosen = self.experiments is None or step.experiment in self.experiments
+        has_data = step.reads != BENCHMARK or self.path is None or self._benchmark(step) is not None
+        return chosen and has_data and not (self.quick and step.quick is None)
 
     def _command(self, step: Step, model: Command) -> Command:
         where = ["--results", str(self.results), *(["--replace"] if self.replace else [])]

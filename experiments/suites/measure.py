@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -14,10 +13,12 @@ from core.errors import InputError
 from experiments import suites
 from experiments.base_models.model import Model
 from experiments.kit import command_line, given_model, pool, records
-from experiments.kit.command_line import option
+from experiments.kit.command_line import existing_directory, option
 from experiments.kit.given_model import GivenModel
 from experiments.kit.pool import Chain
 from experiments.suites.commands import Suite, merged
+
+BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
 
 
 def main(description: str, script: str, part: str | None = None) -> None:
@@ -32,8 +33,10 @@ def main(description: str, script: str, part: str | None = None) -> None:
     suite, modules = _suite(arguments)
     only = part or arguments.only
     chains = merged(of_parts(modules, suite, only))
-    if not chains:
-        what = f"no part {only!r}" if only else "nothing that matches these options"
+    experiments = {command[0].split(".")[-1] for chain in chains for command in chain.commands}
+    unknown = next((name for name in suite.experiments or () if name not in experiments), None)
+    if unknown or not chains:
+        what = f"no experiment {unknown!r}" if unknown else f"no part {only!r}" if only else "nothing of these methods"
         raise InputError(f"the suite of {suite.name!r} has {what}; see all of it with --list alone.")
     before, after = alone(modules, suite, "before"), alone(modules, suite, "after")
     if only or suite.experiments or suite.methods:
@@ -45,7 +48,10 @@ def main(description: str, script: str, part: str | None = None) -> None:
     files.check_writable(suite.output)
     files.check_writable(suite.results)
     if suite.path:
-        _state(suite)
+        from experiments.kit import load_model  # imports transformers, which listing does not need
+
+        facts = load_model.facts(suite.path, suite.name, *suite.model.factors)
+        records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
     logs, here = suite.output / "logs", pool.Machine.found(arguments.workers)
     with files.lock(suite.output):
         pool.run(before, here.single, logs)
@@ -88,13 +94,15 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
     option(parser, "--methods", str, "NAME", "measure only these methods", several=True)
     parser.add_argument("--list", action="store_true", help="print the commands and run nothing")
     data = parser.add_argument_group("data")
-    option(data, "--books", Path, "DIR", "score the .txt files in DIR (default: the packaged books)")
+    option(data, "--books", existing_directory, "DIR", "score the .txt files in DIR (default: the packaged books)")
     items = (
         "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for --data of those experiments "
         "(default: the hub's; for a model of your own, these benchmarks are left out)"
     )
-    option(data, "--benchmarks", Path, "DIR", items)
-    option(data, "--corpus", str, "DIR", "fine-tune on the .txt or .parquet files in DIR (default: the model's data)")
+    option(data, "--benchmarks", existing_directory, "DIR", items)
+    option(
+        data, "--corpus", _corpus, "DIR", "fine-tune on the .txt or .parquet files in DIR (default: the model's data)"
+    )
     where = parser.add_argument_group("where and how")
     output = "OUTPUT (default build/rerun/MODEL, for a model of your own build/own; with --quick …-quick)"
     option(where, "--output", command_line.directory, "DIR", output)
@@ -108,92 +116,52 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
 
 def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
     """The base model with the command line's options, and the modules of its suite; InputError for bad input."""
-    given = GivenModel(arguments.model)
-    name, path, place = given.folder, None, f"rerun/{given.folder}"
+    given, path = GivenModel(arguments.model), None
     if given.known:
-        model, modules = given.known, suites.find(name)
+        model, modules, place = given.known, suites.find(given.folder), f"rerun/{given.folder}"
         if not modules:
-            raise InputError(f"{name!r} has no suite; run its experiments one by one.")
+            raise InputError(f"{given.folder!r} has no suite; run its experiments one by one.")
         if arguments.factor:
             raise InputError("a base model's suite decides its factors; give --factor for a model of your own only.")
     else:
-        path, place = _local(arguments.model), "own"
-        model, modules = _of_path(name, path, arguments.factor), suites.find(suites.OWN)
+        # The commands run in another directory.
+        path = str(Path(given.name).absolute()) if Path(given.name).is_dir() else given.name
+        model, modules, place = _own(given, path, arguments.factor or [2]), suites.find(suites.OWN), "own"
+    books = sorted(arguments.books.absolute().glob("*.txt")) if arguments.books else []
+    if arguments.books and not books:
+        raise InputError(f"there is no text file in {arguments.books}; give a directory of .txt files.")
+    benchmarks = arguments.benchmarks and arguments.benchmarks.absolute()
+    if benchmarks and not any((benchmarks / name).is_dir() for name in BENCHMARKS):
+        raise InputError(f"{benchmarks} has no folder {' or '.join(BENCHMARKS)}; add one.")
     output = arguments.output or records.ROOT / "build" / (place + "-quick" * arguments.quick)
-    whole = Suite(name, model, output.absolute(), (arguments.results or output / "results").absolute())
-    suite = dataclasses.replace(
-        whole,
+    return Suite(
+        given.folder,
+        model,
+        output.absolute(),
+        (arguments.results or output / "results").absolute(),
         quick=arguments.quick,
         path=path,
-        books=_text_files(arguments.books),
-        corpus=_corpus(arguments.corpus),
+        books=tuple(books),
+        benchmarks=benchmarks,
+        corpus=arguments.corpus,
+        experiments=arguments.experiments,
         methods=arguments.methods and [rope.get(method).name for method in arguments.methods],
         replace=arguments.replace,
-    )
-    if not (arguments.benchmarks or arguments.experiments):
-        return suite, modules
-    commands = [command for chain in of_parts(modules, whole) for command in chain.commands]
-    known = dict.fromkeys(command[0].split(".")[-1] for command in commands)
-    known.pop("finetune", None)  # which is done where something is measured of it
-    return dataclasses.replace(
-        suite,
-        benchmarks=_benchmarks(arguments.benchmarks, known),
-        experiments=_experiments(arguments.experiments, name, known),
     ), modules
 
 
-def _of_path(name: str, path: str, factors: list[float] | None) -> Model:
+def _own(given: GivenModel, path: str, factors: list[float]) -> Model:
+    """A model of one's own, to be extended by these factors."""
     if (Path(path) / "training.json").is_file():
         raise InputError(
             f"{path} was fine-tuned for a longer context already; evaluate it as it is, for example with "
             f"`python -m experiments.perplexity --model {path}`."
         )
-    geometry, chosen = GivenModel(path).geometry, tuple(dict.fromkeys(factors or [2]))
-    for factor in chosen:
-        rope.scale(geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
-    return Model(name, path, geometry, factors=chosen)
+    for factor in factors:
+        rope.scale(given.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
+    return Model(given.folder, path, given.geometry, factors=tuple(factors))
 
 
-def _state(suite: Suite) -> None:
-    """Write the facts of the model beside its records; refuse, before any work, if they belong to another model."""
-    from experiments.kit import load_model
-
-    sha256 = load_model.provenance(suite.path)["sha256"]
-    for factor in suite.model.factors:
-        facts = load_model.facts(suite.path, suite.name, factor)
-        records.state_model(suite.results, suite.name, facts | {"sha256": sha256})
-
-
-def _local(model: str) -> str:
-    """A directory's absolute path, because the commands run in another directory; a name on the hub as it is."""
-    return str(Path(model).absolute()) if model.strip() and Path(model).is_dir() else model
-
-
-def _existing(folder: Path, option: str) -> Path:
-    if not folder.is_dir():
-        raise InputError(f"{option} {folder} is no directory; give one that exists.")
-    return folder.absolute()
-
-
-def _text_files(folder: Path | None) -> tuple[Path, ...]:
-    files = tuple(sorted(_existing(folder, "--books").glob("*.txt"))) if folder else ()
-    if folder and not files:
-        raise InputError(f"there is no text file in {folder}; give a directory of .txt files.")
-    return files
-
-
-def _benchmarks(folder: Path | None, known: Collection[str]) -> Path | None:
-    if folder and not any((_existing(folder, "--benchmarks") / name).is_dir() for name in known):
-        raise InputError(f"{folder} has no folder by the name of a benchmark, such as open_llm; add one.")
-    return folder and folder.absolute()
-
-
-def _corpus(name: str | None) -> str | None:
-    return name if name in (None, "hub", "books") else str(_existing(Path(name), "--corpus"))
-
-
-def _experiments(names: list[str] | None, model: str, known: Collection[str]) -> list[str] | None:
-    for name in names or ():
-        if name not in known:
-            raise InputError(f"the suite of {model!r} has no experiment {name!r}; choose among {', '.join(known)}.")
-    return names
+def _corpus(name: str) -> str:
+    """`hub`, `books`, or the absolute path of a directory, because the commands run in another one."""
+    return name if name in ("hub", "books") else str(existing_directory(name).absolute())

@@ -3,7 +3,7 @@
 import pytest
 
 from analysis import metrics
-from analysis.comparison import ablation, agree, compared, factors, in_comparison
+from analysis.comparison import ablation, compared, in_comparison
 from core.errors import InputError
 from tests.analysis.made import score
 
@@ -31,14 +31,6 @@ def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(made):
     (tuned,), (plain,) = (compared(results, "open_llm", trained).rows for trained in (True, False))
     assert tuned.seeds == (0, 1) and tuned.scores(metrics.open_llm)["MMLU"].mean == 20.5
     assert plain.seeds == () and plain.scores(metrics.open_llm)["MMLU"].mean == 10
-
-
-def test_records_of_the_same_pairs_can_be_left_aside(made):
-    made.add("passkey", "dprope", {})
-    made.add("passkey", "dprope", {}, options={"n_hat": 48}, same_selection_as="dprope_s=2")
-    results = made.results()
-    assert len(compared(results, "passkey", False).rows) == 2
-    assert len(compared(results, "passkey", False, twins=False).rows) == 1
 
 
 def test_the_comparison_has_the_models_n_hat_and_no_other(made):
@@ -76,19 +68,6 @@ def test_an_ablation_compares_the_seeds_that_all_values_have(made):
         made.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
     found = ablation(made.results(), "longbench_e", "intervals", trained=True, default=360)
     assert list(found) == [90, 360, 720] and [row.seeds for row in found.values()] == [(0,)] * 3
-
-
-def test_agreement_is_of_what_either_record_names():
-    record = {"data": 1, "length": 2, "comparable": ["data"]}
-    assert agree(record, {"data": 1, "length": 3})
-    assert not agree(record, {"data": 1, "length": 3, "comparable": ["length"]})
-
-
-def test_factors_are_those_measured(made):
-    made.add("ruler", "pi", {}, factor=3)
-    made.add("ruler", None, {}, factor=1)
-    made.add("passkey", "pi", {}, factor=16)
-    assert factors(made.results(), "ruler", "passkey") == [3.0, 16.0]
 
 
 def test_a_copied_record_is_no_further_seed(made):

@@ -26,11 +26,6 @@ def test_disturbance_stands_beside_what_the_paper_published():
     assert 0 < disturbance.deviation(list(rows.values())) < 0.004
 
 
-def test_another_geometry_has_no_published_disturbance():
-    found = disturbance.rows(Results.of("smollm2"))
-    assert not any(row.published for row in found) and disturbance.deviation(found) == 0
-
-
 def test_n_hat_by_hand_is_one_row_and_any_other_setting_its_own(made):
     made.facts["n_hat"] = {"2": 28, "4": 26}
     for factor, count in ((2, 28), (4, 26)):

@@ -33,12 +33,9 @@ def test_a_missing_field_is_named_where_it_is_read(tmp_path, key):
     [
         ("factor", -1),
         ("options.n_hat", "x"),
-        ("options.new", {}),
         ("training.seed", True),
-        ("tasks", []),
         ("scores.average.mean", "x"),
         ("scores.average.low", 101),
-        ("scores.lengths.long", {}),
     ],
 )
 def test_a_field_of_another_type_is_named_with_its_file(tmp_path, field, value):

@@ -25,11 +25,6 @@ def test_seeds_that_answer_alike_are_no_more_certain_than_their_samples():
     assert over_seeds(scores(3, 3, 3, width=5))["a"] == Score(3, 0, 8, 3)  # no score is negative
 
 
-def test_one_run_has_its_own_interval():
-    (own,) = scores(3)
-    assert over_seeds([own]) == own
-
-
 def test_differences_are_paired_by_the_seeds_that_both_have():
     ours = {seed: Score(mean, mean - 9, mean + 9) for seed, mean in ((0, 10.0), (1, 12.0), (2, 17.0), (3, 99.0))}
     other = {seed: Score(mean, mean - 9, mean + 9) for seed, mean in ((0, 9.0), (1, 10.0), (2, 14.0))}

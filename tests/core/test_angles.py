@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mpmath import floor, mp, mpf, pi
 
-from core.angles import angle_counts, angle_distribution
+from core.angles import angle_counts
 
 
 def brute_force(theta: float, length: int, intervals: int) -> list[int]:
@@ -78,7 +78,3 @@ def test_memory_does_not_grow_with_length():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200e6
-
-
-def test_rows_sum_to_one():
-    assert angle_distribution([1.0, 0.01], 4096, 90).sum(axis=1) == pytest.approx([1, 1], abs=1e-12)

@@ -1,9 +1,5 @@
 """Extended in memory against a stock load of the export, across architectures, dtypes and casts."""
 
-import json
-import os
-import stat
-
 import numpy as np
 import pytest
 import torch
@@ -12,9 +8,9 @@ from transformers import AutoModelForCausalLM
 
 from core.errors import InputError
 from core.extend import export, extend
-from core.huggingface.embedding import config_geometry, rope_geometry
-from core.rope import METHODS, RopeGeometry, scale
-from tests.models import byte_tokenizer, random_model
+from core.huggingface.embedding import rope_geometry
+from core.rope import METHODS, scale
+from tests.models import random_model
 
 TOKENS = torch.arange(300)[None].remainder(293) + 3  # past L' = 256, so that every length regime is met
 ARCHITECTURES = {
@@ -99,14 +95,6 @@ def test_dprope_without_interpolation_is_the_original_model():
     assert torch.equal(logits(extend(model, "dprope", 2, n_hat=0), TOKENS[:, :120]), before)
 
 
-def test_extending_again_starts_from_pre_training():
-    once, twice = random_model(), random_model()
-    extend(once, "pi", 2)
-    extend(extend(twice, "yarn", 4), "pi", 2)
-    assert torch.equal(logits(once), logits(twice))
-    assert rope_geometry(twice) == RopeGeometry(16, 10000.0, 128)
-
-
 @pytest.mark.parametrize(
     "cast",
     [
@@ -146,26 +134,6 @@ def test_only_the_global_layers_of_a_mixed_model_change():
     assert torch.allclose(after.full_attention_inv_freq * 2, before.full_attention_inv_freq)
 
 
-def test_partial_rotation_is_respected():
-    geometry = rope_geometry(random_model("GPTNeoXConfig"))
-    assert geometry.head_dim == 4
-    assert config_geometry(random_model("GPTNeoXConfig").config) == geometry
-
-
-def test_export_is_complete_and_says_what_engines_read(tmp_path):
-    model = extend(random_model(), "yarn", 2)
-    model.generation_config.max_length = 128
-    directory = export(model, tmp_path / "new" / "extended", byte_tokenizer())
-    written = json.loads((directory / "config.json").read_text())
-    assert written["rope_scaling"] == {k: v for k, v in written["rope_parameters"].items() if k != "rope_theta"}
-    assert written["rope_theta"] == written["rope_parameters"]["rope_theta"] == 10000.0
-    assert json.loads((directory / "generation_config.json").read_text())["max_length"] == 256
-    tokenizer = json.loads((directory / "tokenizer_config.json").read_text())
-    assert (tokenizer["model_max_length"], tokenizer["tokenizer_class"]) == (256, "PreTrainedTokenizerFast")
-    assert [p.name for p in (tmp_path / "new").iterdir()] == ["extended"]
-    assert stat.S_IMODE(os.stat(directory).st_mode) == 0o755
-
-
 def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
     model = extend(random_model(), "pi", 2)
     monkeypatch.setattr("core.extend._verify", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
@@ -175,12 +143,6 @@ def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_models_that_cannot_be_extended(tmp_path):
-    gpt2 = random_model("GPT2Config", n_embd=64, n_layer=2, n_head=4)
-    with pytest.raises(InputError, match="no rotary embedding"):
-        extend(gpt2, "pi", 2)
-    scaled = random_model(rope_parameters={"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0})
-    with pytest.raises(InputError, match="scaled already .*'linear'"):
-        extend(scaled, "pi", 2)
     moved = random_model()
     rotaries(moved)[0].inv_freq.mul_(0.5)
     with pytest.raises(InputError, match="only plain RoPE"):

@@ -5,15 +5,11 @@ import ast
 
 import numpy as np
 import pytest
-import torch
 
 from core import rope
-from core.extend import extend
-from core.huggingface.embedding import rope_geometry
 from core.rope import RopeScaling
 from experiments.kit import command_line
 from experiments.kit.records import ROOT
-from tests.models import random_model
 
 FOLDERS = ("core", "eval", "experiments", "analysis", "tables", "figures", "report", "tools")
 ORDINARY = {"factors", "llama3"}  # also a word for scaling factors, and a type of transformers
@@ -67,13 +63,3 @@ def test_command_lines_offer_a_new_method_with_its_options(halved):
         parser.parse_args(["--first", "3.5"])
     text = " ".join(parser.format_help().split())
     assert "halved: the first pair that is divided (default 2)" in text and "halved: the divisor, None for s" in text
-
-
-def test_a_new_method_extends_a_model(halved):
-    model = random_model()
-    geometry = rope_geometry(model)
-    extend(model, "halved", 4, first=5)
-    (rotary,) = [module for module in model.modules() if hasattr(module, "rope_type")]
-    cos, _ = rotary(torch.zeros(1), torch.tensor([[300]]))
-    expected = geometry.inv_freq / np.where(np.arange(8) < 5, 1, 4)
-    assert cos[0, 0, :8].numpy() == pytest.approx(np.cos(300 * expected), abs=1e-4)

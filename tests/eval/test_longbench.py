@@ -43,12 +43,6 @@ def test_prompts_are_official_to_the_byte():
     assert hashlib.sha256(templates.encode()).hexdigest() == digest
 
 
-def test_unknown_task():
-    for call in (lambda: prompt("narrativeqa", SAMPLE), lambda: score("x", "", [""]), lambda: load("qasper_e")):
-        with pytest.raises(InputError, match="choose one of qasper, "):
-            call()
-
-
 # ---- truncation
 
 
@@ -78,8 +72,6 @@ def test_the_middle_of_bytes_goes():
     assert truncate_middle(tokenizer, text, 41) == text[:20] + text[-20:]
     # A character cut in two cannot be decoded: é is two bytes.
     assert truncate_middle(tokenizer, "aé" + "b" * 9, 4) == "a\N{REPLACEMENT CHARACTER}bb"
-    with pytest.raises(InputError, match="at least 2"):
-        truncate_middle(tokenizer, text, 1)
 
 
 # ---- scores
@@ -197,13 +189,6 @@ def test_edit_similarity(task, prediction, answer, expected):
     assert score(task, prediction, [answer]) == expected
 
 
-def test_unusable_references():
-    with pytest.raises(InputError, match="names no paragraph"):
-        score("passage_retrieval_en", "3", ["3"])
-    with pytest.raises(InputError, match="all_classes"):
-        score("trec", "Food", ["Food"])
-
-
 # ---- samples
 
 
@@ -225,9 +210,6 @@ def test_load_without_directory_or_file(tmp_path):
     with pytest.raises(InputError, match="no directory"):
         load("trec", tmp_path / "nowhere")
     with pytest.raises(InputError, match="neither trec_e.jsonl nor trec.jsonl"):
-        load("trec", tmp_path)
-    (tmp_path / "trec.jsonl").write_bytes(b'{"input": "\xff"}\n')
-    with pytest.raises(InputError, match="line 1 is not JSON"):
         load("trec", tmp_path)
 
 
@@ -339,5 +321,3 @@ def test_what_has_no_samples_is_left_out():
     table = aggregate(rows("lcc", 5000, 1) + rows("lcc", 9000, 0))
     assert list(table["buckets"]) == ["4-8k", "8k+"] and list(table["averages"]) == ["Avg.>4k"]
     assert aggregate([]) == {"tasks": {}, "buckets": {}, "averages": {}}
-    with pytest.raises(InputError, match="unknown LongBench-E task"):
-        aggregate(rows("musique", 1, 1))

@@ -307,26 +307,11 @@ def rewrite(file, change):
 
 
 DAMAGE = {
-    "no directory": (
-        "mmlu",
-        lambda d: d.rename(d.parent / "away"),
-        "no directory .*mmlu/dev.parquet, mmlu/test.parquet",
-    ),
     "no file": ("arc_challenge", lambda d: (d / "arc_challenge/train.parquet").unlink(), "no file .*train.parquet"),
     "no column": (
         "hellaswag",
         lambda d: rewrite(d / "hellaswag/validation.parquet", lambda t: t.drop_columns("endings")),
         "validation.parquet has no column 'endings'",
-    ),
-    "not parquet": (
-        "arc_challenge",
-        lambda d: (d / "arc_challenge/test.parquet").write_text("id,question"),
-        "test.parquet cannot be read as parquet",
-    ),
-    "no rows": (
-        "truthfulqa",
-        lambda d: rewrite(d / "truthfulqa/multiple_choice/validation.parquet", lambda t: t.slice(0, 0)),
-        "has no rows",
     ),
     "a subject of one's own": (
         "mmlu",
@@ -334,11 +319,6 @@ DAMAGE = {
             d / "mmlu/test.parquet", lambda t: t.set_column(1, "subject", pyarrow.array(["cooking"] * len(t)))
         ),
         "a subject that is not MMLU's: 'cooking'",
-    ),
-    "a subject without examples": (
-        "mmlu",
-        lambda d: rewrite(d / "mmlu/dev.parquet", lambda t: t.slice(0, 12)),
-        "mmlu/abstract_algebra has 2 few-shot examples; 5 shots need as many",
     ),
     "too few examples": (
         "arc_challenge",
@@ -358,8 +338,6 @@ def test_damaged_data_is_named(tmp_path, damage):
 
 
 def test_impossible_requests_are_refused(data, model, tokenizer):
-    with pytest.raises(InputError, match="choose one of truthfulqa, hellaswag, mmlu, arc_challenge"):
-        documents("winogrande", data)
     with pytest.raises(InputError, match="at least 1"):
         documents("hellaswag", data, limit=0)
     with pytest.raises(InputError, match="shots of ARC-c is 26"):

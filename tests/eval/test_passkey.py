@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from core.errors import InputError
 from eval import passkey
 from tests.models import byte_tokenizer
 
@@ -47,9 +46,7 @@ def test_prompts_of_one_depth_begin_alike_up_to_the_key():
     ("prediction", "value"),
     [
         (" 12345.", 1),
-        ("12345", 1),
         (" the key 12345 or 99999", 1),
-        (" 1234", 0),
         (" 123456", 0),
         ("", 0),
         ("9 12345", 0),
@@ -57,10 +54,3 @@ def test_prompts_of_one_depth_begin_alike_up_to_the_key():
 )
 def test_score_is_the_first_run_of_digits(prediction, value):
     assert passkey.score(prediction, "12345") == value
-
-
-def test_bad_input():
-    with pytest.raises(InputError, match="does not fit in 200 tokens; the shortest takes 349"):
-        passkey.sample(TOKENIZER, 200, 0.5, 0)
-    with pytest.raises(InputError, match="from 0 "):
-        passkey.sample(TOKENIZER, 2000, 1.5, 0)

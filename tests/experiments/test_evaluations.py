@@ -12,8 +12,7 @@ from core import clex
 from core.extend import extend
 from eval import longbench, open_llm, passkey, ruler
 from experiments import perplexity
-from experiments.kit import processes, texts
-from tables.open_llm import extent
+from experiments.kit import texts
 from tests.core.clex.made import clex_model
 from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -108,22 +107,6 @@ def test_perplexity_by_position_of_every_window(measure, monkeypatch, tmp_path):
         assert means == pytest.approx([float(part.mean()) for part in losses.split(100)], abs=1e-5)
 
 
-def test_perplexity_by_two_processes_reads_no_window_twice(monkeypatch, tmp_path, model):
-    (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 900)))
-    line = ["--model", model, "--lengths", "256", "512", "--stride", "128", "256", "--text", tmp_path / "book.txt"]
-    monkeypatch.setattr("sys.argv", ["perplexity", *map(str, line)])
-    scored = perplexity.Perplexity(perplexity.Perplexity.parse())
-    assert scored.data()
-    keys = list(scored.content)
-    shares = processes.divided(keys, scored.together, 2)
-    assert sorted(shares[0] + shares[1]) == sorted(keys)
-    begins = [{key.rsplit("/", 1)[1] for key in share} for share in shares]
-    assert not begins[0] & begins[1]
-    for which in ("/512/", "/256/"):  # the long windows, which take longest, are divided evenly
-        counts = [sum(which in key for key in share) for share in shares]
-        assert abs(counts[0] - counts[1]) <= 1
-
-
 def test_perplexity_of_clex_reads_each_window_at_the_scale_of_its_length(call, tmp_path):
     base = checkpoint(tmp_path / "base", max_position_embeddings=16)
     weights = clex.save(clex_model(max_position_embeddings=16), tmp_path / "weights").parent
@@ -150,12 +133,9 @@ def test_time_cost_names_weights_without_where_they_lie(call, tmp_path):
 def test_passkey(measure, tmp_path):
     record = measure("passkey", "--lengths", "512", "--depths", "2", "--keys", "2")
     assert [row["n"] for row in record["scores"]["by_depth"]] == [2, 2]
-    assert record["scores"]["by_length"] == [
-        {"length": 512, "tokens": 427, "mean": 0.0, "low": 0.0, "n": 4}
-        | {
-            "high": pytest.approx(1.96**2 / (4 + 1.96**2), abs=1e-3)  # Wilson's upper bound of none of n: z² / (n + z²)
-        }
-    ]
+    high = pytest.approx(1.96**2 / (4 + 1.96**2), abs=1e-3)  # Wilson's upper bound of none of n: z² / (n + z²)
+    shown = {"length": 512, "tokens": 427, "mean": 0.0, "low": 0.0, "high": high, "n": 4}
+    assert record["scores"]["by_length"] == [shown]
     reference = random_model(max_position_embeddings=LENGTH)
     for key, value in journal(tmp_path, "passkey").items():
         sample = passkey.sample(byte_tokenizer(), 512, float(key.split("/")[1]), int(key.split("/")[2]))
@@ -225,20 +205,6 @@ def test_open_llm(measure, model, tmp_path):
         assert record["by_document"][task] == [round(scores[key]["score"], 4) for key in keys]
 
 
-def test_open_llm_with_fewer_examples_says_so(measure, tmp_path):
-    data = write_benchmarks(tmp_path / "data")
-    record = measure(
-        "open_llm", "--data", data, "--tasks", "hellaswag", "arc_challenge", "--limit", "2", "--shots", "3"
-    )
-    reference, found = random_model(max_position_embeddings=LENGTH), journal(tmp_path, "open_llm")
-    for task, shots in (("hellaswag", 0), ("arc_challenge", 3)):
-        keys = open_llm.documents(task, data, 2)
-        assert {key: found[key] for key in keys} == dict(
-            open_llm.evaluate(reference, byte_tokenizer(), task, keys, data, shots=shots)
-        )
-    assert record["shots"] == 3 and extent(record) == ", at most 3 shots"
-
-
 def test_time_cost(measure, tmp_path):
     options = ["--method", "pi", "yarn", "dprope", "--length", "64", "--repeats", "3"]
     record = measure("time_cost", *options)
@@ -289,18 +255,7 @@ def test_a_text_that_the_checkpoint_was_trained_on_is_refused(call, model, tmp_p
     facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 0, "steps": 1}
     facts["model"] = {"sha256": {}}
     (tuned / "training.json").write_text(json.dumps(facts | {"length": 64, "data_facts": {"books": [seen]}}))
-    command = [
-        "--model",
-        tuned,
-        "--lengths",
-        "256",
-        "--stride",
-        "64",
-        "--text",
-        tmp_path / "book.txt",
-        "--results",
-        tmp_path / "results",
-    ]
-    status, _, err = call("perplexity", *command)
+    line = ["--lengths", "256", "--stride", "64", "--text", tmp_path / "book.txt", "--results", tmp_path / "results"]
+    status, _, err = call("perplexity", "--model", tuned, *line)
     assert status == 2 and "was trained on 'A Book'; score another text" in err
     assert not (tmp_path / "results").exists()

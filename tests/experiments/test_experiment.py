@@ -5,17 +5,14 @@ import os
 import shutil
 import signal
 import socket
-import sys
 import time
 
 import pytest
 import torch
 
-from core.errors import InputError
 from core.extend import export, extend
 from eval.generation import generate
 from eval.passkey import sample as sample_passkey
-from experiments import passkey
 from experiments.kit import records
 from tests import processes
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -49,16 +46,6 @@ def whole(model, tmp_path_factory):
     results = tmp_path_factory.mktemp("whole") / "results"
     assert processes.wait(processes.command(*command(model, results))) == 0
     return results
-
-
-def test_a_record_says_what_was_run_and_how_it_scored(whole):
-    (record,) = finished(whole).values()
-    assert record["method"] == "pi" and record["lengths"] == [512, 640] and record["keys"] == 4
-    assert record["model"]["sha256"].keys() == {"model.safetensors"}
-    by_length = record["scores"]["by_length"]
-    assert [row["n"] for row in by_length] == [12, 12] and [row["length"] for row in by_length] == [512, 640]
-    assert all(row["low"] <= row["mean"] <= row["high"] for row in by_length)
-    assert len({key for key, _ in journal(whole)}) == len(journal(whole)) == 24
 
 
 def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice(model, whole, tmp_path, monkeypatch):
@@ -104,7 +91,7 @@ def test_parts_that_other_code_scored_are_not_taken(model, whole, tmp_path, monk
 
 
 def test_what_scores_is_part_of_what_names_a_journal(tmp_path, monkeypatch):
-    for folder in ("core", "eval", "experiments/kit"):
+    for folder in ("core", "eval", "experiments/kit", "experiments/training"):
         shutil.copytree(records.ROOT / folder, tmp_path / folder)
     now = records.scored_by("experiments.passkey")
     assert now != records.scored_by("experiments.ruler")
@@ -153,35 +140,6 @@ def test_two_processes_score_as_one(model, whole, tmp_path):
     assert [len(file.read_text().splitlines()) for file in files] == [12, 12]
 
 
-def test_a_finished_run_is_skipped_and_a_changed_option_is_another_run(model, whole, monkeypatch, capsys):
-    loads = []
-    monkeypatch.setattr(
-        "experiments.kit.load_model.load", lambda *arguments: loads.append(arguments) or pytest.skip.Exception
-    )
-    monkeypatch.setattr(sys, "argv", list(map(str, command(model, whole))))
-    passkey.main()
-    assert "done already" in capsys.readouterr().out and not loads
-    monkeypatch.setattr(sys, "argv", list(map(str, command(model, whole, "--dtype", "bfloat16"))))
-    with pytest.raises(InputError, match="--replace"):
-        passkey.main()
-    assert not loads
-    monkeypatch.setattr(sys, "argv", [*sys.argv, "--replace"])
-    with pytest.raises(AttributeError):  # it goes on to load the model
-        passkey.main()
-    assert loads == [(str(model), "bfloat16")]
-
-
-def test_each_of_several_methods_gets_the_options_that_it_takes(monkeypatch):
-    def chosen(*line):
-        monkeypatch.setattr(sys, "argv", ["passkey", "--model", "tiny", *line])
-        return passkey.Passkey(passkey.Passkey.parse()).comparison()
-
-    assert chosen("--method", "pi", "dprope", "--n-hat", "20") == [("pi", {}), ("dprope", {"n_hat": 20})]
-    for methods in (["pi"], ["pi", "yarn"]):  # none takes it
-        with pytest.raises(InputError, match="the method 'pi' has no option 'n_hat'"):
-            chosen("--method", *methods, "--n-hat", "20")
-
-
 def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_again(tmp_path, call):
     extended = extend(random_model(max_position_embeddings=512), "yarn", 4)
     model = export(extended, tmp_path / "yarn", byte_tokenizer())
@@ -199,9 +157,3 @@ def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_a
     tokens = torch.tensor([byte_tokenizer()(sample.prompt, add_special_tokens=False).input_ids])
     made = extended.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, max_new_tokens=12)
     assert part["value"]["prediction"] == byte_tokenizer().decode(made[0, tokens.shape[1] :], skip_special_tokens=True)
-
-
-@pytest.mark.parametrize("script", ["passkey", "disturbance", "finetune"])
-def test_an_empty_model_does_not_stand_for_the_default(script, call, tmp_path):
-    status, _, err = call(script, "--model", "", "--results", tmp_path / "results")
-    assert status == 2 and "--model" in err and not (tmp_path / "results").exists()

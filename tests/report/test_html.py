@@ -1,7 +1,6 @@
 """The HTML report: what the pages say, in one file that needs nothing else; in a browser its tables sort."""
 
 import html as entities
-import importlib
 import json
 import re
 import shutil
@@ -116,16 +115,6 @@ def test_what_records_say_is_no_markup(folder):
     folder.ruler("my-<img src=x>", {8192: 40}, model="mine")
     reader = Reader(html.build(folder.path))
     assert [tag for tag, _ in reader.tags if tag in ("script", "b", "img")] == ["script"] and title in reader.text
-
-
-def test_the_command_writes_beside_other_records(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(html, "build", lambda results: "<!doctype html>")
-    (tmp_path / "results" / "mine").mkdir(parents=True)
-    (tmp_path / "results" / "mine" / "model.json").touch()
-    monkeypatch.setattr("sys.argv", ["report", "--results", str(tmp_path / "results")])
-    importlib.import_module("report.__main__").main()
-    assert (tmp_path / "report" / "index.html").read_text() == "<!doctype html>"
-    assert "index.html" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome here")

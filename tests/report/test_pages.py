@@ -1,12 +1,10 @@
 """The committed pages are what the templates and the records make, and any model has one."""
 
 import json
-import re
 
 import pytest
 
 from analysis import results
-from core.errors import InputError
 from experiments.kit.records import RESULTS, ROOT
 from report import model_view, pages
 from tests.report.conftest import score
@@ -21,11 +19,6 @@ def test_the_committed_pages_are_what_is_rendered(rendered):
     assert {ROOT / "README.md", *(RESULTS / model / "README.md" for model in results.models())} <= rendered.keys()
     for file, text in rendered.items():
         assert file.read_text() == text, f"{file} is not what `make pages` writes"
-
-
-def test_no_line_ends_in_a_space_and_no_paragraph_is_apart_by_more_than_a_line(rendered):
-    for text in rendered.values():
-        assert not re.search(r"[ \t]$|\n\n\n", text, re.MULTILINE) and text.endswith("\n")
 
 
 HOSTILE = "my | *model* <b>"
@@ -65,12 +58,6 @@ def test_records_of_another_folder_have_a_page_without_the_prose_about_ours(fold
     assert "28 of 30" in text.replace("/", " of ") and "trained here" not in text
 
 
-def test_a_sentence_that_no_longer_holds_is_an_error():
-    assert model_view.holds(True, "it holds") == ""
-    with pytest.raises(InputError, match="no longer say that one is two"):
-        model_view.holds(1 == 2, "one is two")
-
-
 def test_numbers_of_a_page_are_those_of_the_records():
     view = model_view.View(results.Results.of("smollm2"), RESULTS / "smollm2")
     assert view.found("YaRN", 16384) == "1 of 3"
@@ -81,36 +68,3 @@ def test_numbers_of_a_page_are_those_of_the_records():
         means[file.stem] = 1000 * row["average"]
     assert view.disturbance("DPRoPE (t = 0)", 2) == means["dprope_s=2"]
     assert view.disturbance("DPRoPE (n̂ by hand)", 2) == means["dprope_n-hat=28_s=2"]
-
-
-def test_a_section_is_linked_on_the_page_that_has_it(tmp_path):
-    texts = {
-        "mine/README.md": "\n## Passkeys\n",
-        "mine/beyond/README.md": "\n## Loss, by n̂\n",
-        "other/README.md": "\n## Time\n",
-    }
-    section = pages.sections(tmp_path, tmp_path.parent, {tmp_path / file: text for file, text in texts.items()})
-    assert section("mine", "Passkeys") == f"{tmp_path.name}/mine/README.md#passkeys"
-    assert section("mine", "Loss, by n̂") == f"{tmp_path.name}/mine/beyond/README.md#loss-by-n̂"
-    assert section("mine", "Time") == ""
-
-
-def test_a_row_that_is_not_there_is_an_error():
-    view = model_view.View(results.Results.of("tiny"), RESULTS / "tiny")
-    with pytest.raises(InputError, match="no row 'YaRM' of passkey"):
-        view.found("YaRM")
-
-
-@pytest.mark.parametrize(
-    ("heading", "anchor"),
-    [("The choice of n̂ and b", "the-choice-of-n̂-and-b"), ("Long texts, RULER: 4.5 %", "long-texts-ruler-45-")],
-)
-def test_a_heading_is_linked_as_github_names_it(heading, anchor):
-    assert pages.anchor(heading) == anchor
-
-
-def test_the_command_line_refuses_a_model_that_is_not_there(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["report.pages", "--model", "nowhere"])
-    with pytest.raises(SystemExit) as stopped:
-        pages.command_line.run(pages.main)
-    assert stopped.value.code == 2 and capsys.readouterr().err.startswith("error: no model 'nowhere'")

@@ -1,20 +1,13 @@
 """Benchmark tables: published rows as the paper prints them, measured ones from records, never mixed."""
 
-import re
-
-import pytest
-
-from analysis.results import NotMeasured
 from tables import (
     intervals_longbench_e,
     longbench_e,
-    n_hat_open_llm,
     open_llm,
     perplexity,
     ruler,
     time_cost,
 )
-from tables.kit import command
 from tests.analysis.made import score
 
 
@@ -55,12 +48,6 @@ def test_an_ablation_stands_below_the_papers(made):
     assert "s = 2" in measured.title
 
 
-def test_an_ablation_of_one_value_is_not_measured(made):
-    made.add("open_llm", "dprope", {"mmlu": score(1)}, options={"n_hat": 28})
-    with pytest.raises(NotMeasured):
-        n_hat_open_llm.build(made.results())
-
-
 def test_measured_rows_stand_apart_with_intervals_and_their_own_best(made):
     for method, at_4k, at_8k in (("yarn", 50, 40), ("original", 60, 0), ("dprope", 55, 45), ("my-method", 1, 2)):
         lengths = {"4096": score(at_4k), "8192": score(at_8k)}
@@ -98,13 +85,6 @@ def test_whole_texts_stand_below_their_beginnings(made):
     assert "4096, 8192" in whole[0] and texts(whole[1][1]) == ["YaRN (s = 2)", "25.00"]
 
 
-def test_a_missing_cell_says_so(made):
-    made.add("open_llm", "pi", {"truthfulqa": score(30), "mmlu": score(25)})
-    made.add("open_llm", "yarn", {"truthfulqa": score(31)})
-    header, _, yarn = rows(open_llm.build(made.results()))["A Model, measured without training"]
-    assert header[1:] == ("TruthfulQA", "MMLU") and yarn[2].text == "no record"
-
-
 def test_times_are_relative_and_pi_is_timed_again(made):
     cells = {"seconds": 1.0, "rounds": 3, "low": 0.9, "high": 1.1}
     found = [
@@ -134,9 +114,3 @@ def test_an_original_that_is_the_same_at_every_factor_has_one_line(made):
         made.add("perplexity", "original", losses, factor=factor, stride=256, tokens=None)
     _, *lines = rows(perplexity.build(made.results()))["A Model, measured without training"]
     assert [line[0].text for line in lines] == ["Original"]
-
-
-def test_a_benchmark_without_a_table_of_its_own_gets_one(made):
-    made.add("my_benchmark", "my-method", {"accuracy": score(12), "n": 3})
-    (block,) = command.build("my_benchmark", made.results()).blocks
-    assert block.header == ("Method", "accuracy") and re.match(r"My-method", block.rows[0][0].text)

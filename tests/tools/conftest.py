@@ -1,2 +1,1 @@
 """Command lines called in this process."""
-

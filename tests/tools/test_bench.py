@@ -1,13 +1,11 @@
-"""The benches: ours and plain code agree; each GPU part runs at toy size and says what no machine changes."""
+"""The benches: ours and plain code agree; GPU parts run at toy size and say what no machine changes."""
 
 import csv
 import math
 import signal
 import socket
-import subprocess
 
 import pytest
-import torch
 
 from tests import processes
 from tools.bench import __main__ as bench
@@ -52,20 +50,6 @@ def test_loss(ran):
         assert float(values[f"loss and its gradients, {tokens} tokens", "chunked"][0]) > 0
 
 
-def test_attention(ran):
-    values = ran(training.attention)
-    assert float(values["training step, 4 layers, 64 tokens", "sdpa"][0]) > 0
-    assert len(values["training step, 4 layers, 128 tokens", "flash_attention_2"]) == 1  # says that it is not there
-
-
-def test_the_peak_of_a_gpu_is_found_by_its_name(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    known = {"NVIDIA H100 PCIe": 756e12, "NVIDIA H100 80GB HBM3": 989e12, "NVIDIA A100-SXM4-80GB": 312e12}
-    for name, peak in known.items():
-        monkeypatch.setattr("torch.cuda.get_device_name", lambda name=name: name)
-        assert training.peak() == peak
-
-
 def test_serve(ran):
     values = ran(evaluation.serve)
     assert len(values) == 4 and all(float(value) > 0 for several in values.values() for value in several)
@@ -98,23 +82,3 @@ def test_zero3_goes_on_after_a_kill_to_the_same_losses(ran, monkeypatch):
     assert values[f"{name}, largest difference of a loss after kill and resume", "trainer"] == ["0"]
     first = float(values[f"{name}, first loss", "trainer"][0])
     assert first == pytest.approx(math.log(256), rel=0.02)  # random weights know nothing
-
-
-def test_a_failed_part_does_not_stop_the_others(call, monkeypatch):
-    started = []
-
-    def fail(command, **_):
-        started.append(command[3:])
-        raise subprocess.CalledProcessError(1, command)
-
-    monkeypatch.setattr(subprocess, "run", fail)
-    status, *_ = call("tools.bench.gpu.__main__", "--toy", "--output", "/rows.csv", "loss", "serve")
-    assert status == "failed: loss, serve"  # which Python prints before it exits with 1
-    assert started == [[part, "--here", "--output", "/rows.csv", "--toy"] for part in ("loss", "serve")]
-
-
-def test_without_a_gpu_or_with_an_unknown_part_nothing_is_measured(call, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    for arguments, message in ((["loss"], "there is no GPU"), (["lossy", "--toy"], "there is no part 'lossy'")):
-        status, out, err = call("tools.bench.gpu.__main__", *arguments)
-        assert status == 2 and not out and err.startswith(f"error: {message}") and len(err.splitlines()) == 1

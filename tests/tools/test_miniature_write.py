@@ -1,10 +1,9 @@
-"""The miniature benchmarks through their command line: whole or not at all, and the same or refused."""
+"""The miniature benchmarks through their command line: made once, and the same or refused."""
 
 import json
 
 import pytest
 
-from core import files
 from tests.models import byte_tokenizer, checkpoint
 from tools.tiny.miniature import write
 
@@ -39,16 +38,3 @@ def test_what_is_there_is_the_same_or_refused(made, tmp_path):
     assert str(tmp_path / "out") in sentence(made()[2])
     (tmp_path / "out" / write.FACTS).write_text("{")
     assert str(tmp_path / "out") in sentence(made()[2])
-
-
-def test_two_of_one_output_and_an_interruption_leave_nothing(made, tmp_path, monkeypatch):
-    with files.lock(tmp_path / "out"):
-        status, _, err = made()
-    assert status == 2 and str(tmp_path / "out") in sentence(err)
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(write, "write_open_llm", interrupted)
-    assert made()[0] == 130
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]

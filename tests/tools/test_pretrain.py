@@ -10,9 +10,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from core import files
 from experiments.kit import journal
-from experiments.training import launch
 from tests.processes import fork, wait
 from tools.tiny import pretrain
 from tools.tiny.curriculum import Stage
@@ -108,14 +106,6 @@ def test_a_checkpoint_that_is_not_whole_or_anothers_is_refused(call, books, whol
     assert not (tmp_path / "model").exists() and (tmp_path / "work" / "checkpoint-10").is_dir()
 
 
-@pytest.mark.parametrize("held", ["work", "model"])
-def test_the_second_training_of_one_place_says_who_holds_it(call, books, tmp_path, held):
-    with files.lock(tmp_path / held):
-        status, _, err = call("tools.tiny.pretrain", *command(books, tmp_path))
-    assert status == 2 and len(err.splitlines()) == 1 and str(os.getpid()) in err and str(tmp_path / held) in err
-    assert not list(tmp_path.rglob("checkpoint-*")) and not (tmp_path / "model").exists()
-
-
 def test_the_result_is_a_stock_checkpoint_in_bfloat16(whole):
     folder, weights = whole
     assert {tensor.dtype for tensor in weights.values()} == {torch.bfloat16}
@@ -124,21 +114,3 @@ def test_the_result_is_a_stock_checkpoint_in_bfloat16(whole):
     assert model.config.max_position_embeddings == 320 and model.config.eos_token_id == tokenizer.eos_token_id
     text = "Naïve café, 12 €.\n\n\tEnd"
     assert tokenizer.decode(tokenizer(text).input_ids) == text
-
-
-def test_an_unknown_model_is_refused(call):
-    status, _, err = call("tools.tiny.pretrain", "--model", "huge")
-    assert status == 2 and "'huge'" in err and len(err.splitlines()) == 1
-
-
-@pytest.mark.parametrize("gpus, cores, count", [(1, 64, 1), (2, 64, 2), (8, 64, 2), (0, 64, 2), (0, 1, 1)])
-def test_each_part_of_a_batch_has_a_process_as_far_as_there_are_devices(
-    call, tmp_path, monkeypatch, gpus, cores, count
-):
-    started = []
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    monkeypatch.setattr("os.cpu_count", lambda: cores)
-    monkeypatch.setattr(launch, "start", lambda *arguments: started.append(arguments))
-    monkeypatch.setattr(pretrain, "_train", lambda *_: None)
-    assert call("tools.tiny.pretrain", "--model", "smoke", "--output", tmp_path / "out")[0] == 0
-    assert started == [(pretrain.PROGRAM, count)]

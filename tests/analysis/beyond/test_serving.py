@@ -4,10 +4,7 @@ import pytest
 
 from analysis.beyond import serving
 from core import rope
-from core.errors import InputError
 from tables.beyond import served as table
-from tables.beyond import serving as matrix_table
-from tables.kit import latex, markdown
 from tests.analysis.made import score
 
 OPTIONS = {rope.OURS: {"n_hat": 28}, rope.RIVAL: {}}
@@ -75,15 +72,3 @@ def test_a_file_given_by_hand_is_shown_but_judges_no_engine(made):
     assert lines(made)["llama.cpp"].frequencies == serving.UNKNOWN
     shown = table.build(made.results())
     assert [row[2].text for row in shown.blocks[0].rows] == ["converted.gguf"]
-
-
-def test_the_table_is_rendered_everywhere(made):
-    with pytest.raises(InputError, match="make serving"):
-        table.build(made.results())
-    for method in OPTIONS:
-        add(made, "vllm", method, 3.0001)
-    shown = table.build(made.results())
-    matrix = matrix_table.build(made.results())
-    assert len(shown.blocks[0].rows) == 2 and len(matrix.blocks[0].rows) == len(serving.sources())
-    for back_end in (latex, markdown):
-        assert back_end.render(shown) and back_end.render(matrix)

@@ -6,10 +6,9 @@ import shutil
 from analysis.claims import claims
 from experiments.kit import records
 from experiments.kit.records import RESULTS
+from tests.analysis.made import score
 
-
-def score(mean, width=1.0):
-    return {"mean": mean, "low": mean - width, "high": mean + width, "n": 5}
+__all__ = ["score"]
 
 
 class Folder:

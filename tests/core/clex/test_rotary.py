@@ -5,7 +5,6 @@ import copy
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from transformers import DynamicCache
 
 from core import clex
@@ -92,31 +91,6 @@ def test_rows_of_a_batch_train_as_each_does_alone():
     assert rotary(model).drawn is None  # nothing stays behind
     with clex.drawing(random_model(), draws, samples):
         pass  # of other models nothing
-
-
-def test_recomputed_activations_see_the_same_draws():
-    model, ids = clex_model().train(), tokens(40, rows=2)
-    found = []
-    for recomputed in (False, True):
-        if recomputed:
-            model.activation_checkpointing_enable({"use_reentrant": False})
-        model.zero_grad()
-        with clex.drawing(model, clex.Draws(1), [6, 7]):
-            loss = model(ids, labels=ids, use_cache=False).loss
-            loss.backward()
-        found.append((loss.item(), rotary(model).down.grad.clone()))
-    assert found[0][0] == found[1][0] and torch.allclose(found[0][1], found[1][1], rtol=1e-4, atol=1e-7)
-
-
-def test_matrices_are_narrow_where_they_are_to_be_and_saved_in_float32(tmp_path):
-    model = clex_model()
-    wide = [matrix.detach().clone() for matrix in (rotary(model).up, rotary(model).down)]
-    clex.narrow(model, torch.bfloat16)
-    assert rotary(model).up.dtype == rotary(model).down.dtype == torch.bfloat16
-    saved = load_file(clex.save(model, tmp_path))
-    for name, before in zip(("up", "down"), wide):
-        assert saved[name].dtype == torch.float32 and torch.equal(saved[name], before.bfloat16().float())
-    clex.narrow(random_model(), torch.bfloat16)  # of other models nothing
 
 
 def test_the_losss_gradient_in_both_matrices_is_its_finite_difference():

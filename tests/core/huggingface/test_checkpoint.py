@@ -248,17 +248,6 @@ def test_extending_again_starts_from_pre_training(source, tmp_path):
         )
 
 
-@pytest.mark.parametrize("what", ["core.extend._verify", "shutil.copyfile"])
-def test_an_interruption_leaves_nothing(source, tmp_path, monkeypatch, what):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(what, interrupt, raising=False)
-    with pytest.raises(KeyboardInterrupt):
-        extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
-    assert os.listdir(tmp_path) == ["source"]
-
-
 def test_a_configuration_that_says_something_else_is_never_put_in_place(source, tmp_path, monkeypatch):
     monkeypatch.setattr("core.huggingface.configuration.write", lambda *_, **__: None)
     with pytest.raises(RuntimeError, match="does not reproduce"):
@@ -267,9 +256,9 @@ def test_a_configuration_that_says_something_else_is_never_put_in_place(source, 
 
 
 def test_what_cannot_be_extended_is_refused(source, tmp_path):
-    def refused(says, method=rope.OURS, output=tmp_path / "made", start=source, **options):
+    def refused(says, method=rope.OURS, output=tmp_path / "made", start=source):
         with pytest.raises(InputError, match=says) as error:
-            extend_checkpoint(start, output, method, options.pop("factor", 2), **options)
+            extend_checkpoint(start, output, method, 2)
         assert "\n" not in str(error.value)
         assert sorted(os.listdir(tmp_path)) == names
 
@@ -277,8 +266,6 @@ def test_what_cannot_be_extended_is_refused(source, tmp_path):
     refused("exists already", output=source.parent)
     refused("lies within", output=source / "made")
     refused("holds no config.json", start=tmp_path / "nothing")
-    refused("above 1", factor=1)
-    refused("no option", what=3)
     refused("export it", method=next(name for name, method in rope.METHODS.items() if method.start))
     stated = read(source)
     (source / "config.json").write_text(json.dumps({key: stated[key] for key in stated if not key.startswith("max_")}))

@@ -9,7 +9,6 @@ import torch
 from core.errors import InputError
 from core.extend import extend
 from core.rope import RopeGeometry
-from eval.position_loss import position_losses
 from experiments import base_models
 from experiments.base_models.model import Model
 from experiments.beyond import blocks, loss_by_position
@@ -67,37 +66,11 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
     assert record["model"]["sha256"].keys() == {"model.safetensors"}
 
 
-def test_a_book_that_was_scored_is_not_scored_again_with_others(toy, tmp_path, call, monkeypatch):
-    one, results = ["--text", tmp_path / "one.txt"], ["--results", tmp_path / "results"]
-    assert call("loss_by_position", "--model", "toy", "--method", "pi", *one, *results)[0] == 0
-    scored = []
-    monkeypatch.setattr(
-        loss_by_position,
-        "position_losses",
-        lambda model, tokens: scored.append(tokens) or position_losses(model, tokens),
-    )
-    assert call("loss_by_position", "--model", "toy", "--method", "pi", *toy)[0] == 0
-    assert len(scored) == 1
-    written = records(tmp_path / "results")
-    assert written["pi_s=2_books=1"]["blocks"]["one"] == written["pi_s=2_books=2"]["blocks"]["one"]
-
-
-def test_a_text_too_short_is_refused(toy, tmp_path, call):
-    (tmp_path / "one.txt").write_text("hello")
-    status, _, err = call("loss_by_position", "--model", "toy", "--method", "pi", *toy)
-    assert status == 2 and "'one' has 5 tokens; scoring 2048 positions needs a longer text" in err
-    assert not (tmp_path / "results").exists()
-
-
 @pytest.mark.parametrize(
     ("context_length", "length", "block", "bucket"),
     [
         (1024, 2048, 128, 128),  # the committed records'
-        (1024, 4096, 128, 128),
         (8192, 16384, 128, 1024),
-        (8192, 10240, 128, 1024),
-        (1536, 3072, 128, 128),
-        (256, 512, 128, 128),
         (128, 256, 64, 64),
         (1000, 2000, 125, 125),
         (1024, 1152, 64, 128),

@@ -42,14 +42,6 @@ def test_the_model_is_laid_out_as_llama2_on_the_hub(made):
         assert tokenizer.decode(ids, skip_special_tokens=True) == text
 
 
-def test_it_is_made_once_and_another_is_not_replaced(made):
-    written = {file.name: file.stat().st_mtime_ns for file in made.iterdir()}
-    rehearsal.make(small("llama2-7b"), made, layers=2)
-    assert {file.name: file.stat().st_mtime_ns for file in made.iterdir()} == written
-    with pytest.raises(InputError, match="another model"):
-        rehearsal.make(base_models.get("llama2-7b-rehearsal"), made, layers=2)
-
-
 @pytest.mark.parametrize("name", ["llama2-7b", "llama2-13b"])
 def test_the_commands_are_the_suites_own(name, tmp_path):
     """The same experiments on the same models, with other sizes; in brief one model of each kind."""
@@ -101,14 +93,3 @@ def test_a_fine_tune_that_begins_anew_after_a_kill_is_found(tmp_path, monkeypatc
     chain = Chain("run", [["experiments.finetune", "--output", str(tmp_path / "run")]], trains=1)
     with pytest.raises(InputError, match="did not go on from .*checkpoint-1"):
         rehearse.resume(chain, tmp_path / "logs")
-
-
-def test_a_fine_tune_that_fails_says_where(tmp_path):
-    chain = Chain("run", [["experiments.nonesuch", "--output", str(tmp_path / "run")]], trains=1)
-    with pytest.raises(InputError, match=r"nonesuch.*run\.log"):
-        rehearse.resume(chain, tmp_path / "logs")
-
-
-def test_a_model_without_a_rehearsal_is_refused(call):
-    status, out, err = call("rehearse", "--model", "tiny")
-    assert (status, out) == (2, "") and "llama2-7b" in err and err.count("\n") == 1

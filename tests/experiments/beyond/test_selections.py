@@ -82,9 +82,3 @@ def test_the_correlation_is_that_of_the_ranks(record):
         moved = ranks([row["disturbance"][convention] for row in record["scores"]])
         assert found["mean"] == pytest.approx(np.corrcoef(moved, losses)[0, 1])
         assert -1 <= found["low"] <= found["mean"] <= found["high"] <= 1 and found["n"] == len(losses)
-
-
-def test_bad_steps_and_lengths_are_refused(call, tmp_path):
-    for options, said in ((["--every", 3], "even --every"), (["--factor", 1.01], "choose another factor")):
-        status, _, err = call("selections", "--model", "smoke", *options, "--results", tmp_path)
-        assert status == 2 and said in err and err.count("\n") == 1

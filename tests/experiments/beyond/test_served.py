@@ -107,20 +107,14 @@ def test_a_gguf_file_is_what_llama_cpp_serves(serve, tmp_path):
     assert describe(str(file)) == "GGUF"  # which does not say what it is made of
 
 
-def wrong_version(name):
-    return answers(name).replace(ENGINES[name].version, "0.0.1")
-
-
 @pytest.mark.parametrize(
     ("body", "fragment"),
     [
         ("print('a traceback'); sys.exit('no such operator')", "no such operator"),
-        ("import os; os.kill(os.getpid(), 9)", "vllm"),
         ("", "vllm"),
         (answers("vllm", last="float('nan')"), "vllm"),
-        (wrong_version("vllm"), "0.0.1"),
     ],
-    ids=["fails", "is killed", "says nothing", "no number", "another version"],
+    ids=["fails", "says nothing", "no number"],
 )
 def test_a_failing_engine_is_one_sentence(serve, tmp_path, body, fragment):
     install(tmp_path / "engines", "vllm", body)
@@ -159,7 +153,3 @@ def test_this_transformers_computes_the_same_from_an_export(serve, monkeypatch):
     assert status == 0 and "vllm is not installed" in out and record["engine"]["name"] == "transformers"
     assert record["scores"]["apart_from"]["transformers"]["largest"] < 1e-4
     assert record["scores"]["apart_from"]["unextended"]["largest"] > 1e-3
-
-
-def test_every_lock_pins_the_package_that_counts():
-    assert all(engine.version[0].isdigit() for engine in ENGINES.values())

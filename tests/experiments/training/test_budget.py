@@ -75,11 +75,6 @@ def test_memory_at_the_papers_scale():
     assert sum(alone[name] for name in ("weights", "gradients", "optimizer")) == pytest.approx(16 * 6.738415616)
 
 
-def test_the_update_counts_where_it_takes_more_than_a_pass():
-    parts = budget.memory(SEVEN, budget.Plan(64, 1, PAPERS))
-    assert parts["update"] == pytest.approx(8 * 6.738415616 / 8) and "loss" not in parts
-
-
 @pytest.mark.parametrize(("gpus", "length"), [(1, 2048), (8, 2048), (8, 16384), (64, 8192)])
 def test_the_device_batch_is_the_largest_that_fits_and_divides(gpus, length):
     settings = budget.fitted(SEVEN, PAPERS, length, gpus, 80)

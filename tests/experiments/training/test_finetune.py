@@ -83,13 +83,8 @@ def test_what_a_finished_run_leaves(finetuned, tmp_path, base, books):
     file.unlink()
     status, out, _ = finetuned("--method", "dprope", "--n-hat", 6, "--seed", 5)
     assert status == 0 and "done already" in out and json.loads(file.read_text())["losses"] == found["losses"]
-    for change, said in (
-        (["--method", "yarn"], 'a run with method "dprope", not "yarn"'),
-        (["--method", "dprope", "--learning-rate", "1e-3"], 'options {"n_hat": 6}, not {}'),
-        (["--method", "dprope", "--n-hat", 6, "--learning-rate", "1e-3"], "learning_rate 0.01, not 0.001"),
-    ):
-        status, _, err = finetuned("--seed", 5, *change)
-        assert status == 2 and said in err and len(err.splitlines()) == 1
+    status, _, err = finetuned("--seed", 5, "--method", "dprope")
+    assert status == 2 and 'options {"n_hat": 6}, not {}' in err and len(err.splitlines()) == 1
     assert facts(folder) == found
 
 
@@ -200,21 +195,10 @@ def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(finetuned
     assert all(parameter.isfinite().all() for parameter in saved.parameters())
 
 
-def test_a_gradient_that_is_not_finite_stops_too(finetuned, tmp_path, monkeypatch):
+def test_a_gradient_that_is_not_finite_stops_too(finetuned, monkeypatch):
     monkeypatch.setattr("torch.nn.utils.clip_grad_norm_", lambda *_, **__: torch.tensor(float("inf")))
     status, _, err = finetuned()
     assert status == 2 and "the gradient's norm is inf at step 1; no checkpoint had been written" in err
-
-
-def test_bfloat16_is_asked_for_and_stated(finetuned, tmp_path):
-    """Whatever processor there is: without it a CPU trains in float32, as the plain loop does."""
-    for dtype in ("float32", "bfloat16"):
-        places = ["--output", tmp_path / dtype, "--results", tmp_path / f"results-{dtype}"]
-        assert finetuned("--steps", 3, "--dtype", dtype, *places)[0] == 0
-    wide, narrow = (facts(tmp_path / dtype) for dtype in ("float32", "bfloat16"))
-    assert (wide["dtype"], narrow["dtype"]) == ("float32", "bfloat16") and wide["identity"] != narrow["identity"]
-    gaps = np.abs(np.array(narrow["losses"]) / wide["losses"] - 1)
-    assert 0 < gaps[0] < 1e-2 and gaps.max() < 5e-2
 
 
 @pytest.mark.parametrize(
@@ -231,9 +215,3 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(finetuned, tmp_path, chang
     status, _, err = finetuned(*change)
     assert status == 2 and said in err and len(err.strip().splitlines()) == 1
     assert not (tmp_path / "out").exists() and not (tmp_path / "out.unfinished").exists()
-
-
-def test_the_smoke_model_needs_nothing_else(finetuned, tmp_path):
-    places = ["--output", str(tmp_path / "out"), "--results", str(tmp_path / "results")]
-    assert finetuned(arguments=["--model", "smoke", "--method", "yarn", "--factor", "4", *places])[0] == 0
-    assert facts(tmp_path / "out")["length"] == 256

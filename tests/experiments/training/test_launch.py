@@ -48,30 +48,6 @@ def test_how_many_will_train(program, environment, expected, monkeypatch):
     assert launch.expected(MODULE) == expected
 
 
-def test_a_program_may_want_another_number(monkeypatch):
-    as_program(MODULE, monkeypatch)
-    assert [launch.expected(MODULE, count) for count in (0, 1, 3)] == [1, 1, 3]
-    monkeypatch.setenv("LOCAL_RANK", "0")
-    assert launch.expected(MODULE, 3) == 1
-
-
-@pytest.mark.parametrize("program", ["pytest.__main__", "pytest", "xdist.remote", None])
-def test_on_a_host_with_gpus_tests_stay_tests(program, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
-    as_program(program, monkeypatch)
-    monkeypatch.setattr("torch.distributed.run.run", lambda *_: pytest.fail("started others"))
-    assert launch.start(MODULE) is None and launch.start(MODULE, 2) is None
-
-
-def test_nothing_that_merely_imports_it_is_started_again():
-    assert launch.start(MODULE) is None
-
-
-def test_what_runs_another_program_says_which(monkeypatch):
-    monkeypatch.setattr(launch, "program", MODULE)
-    assert launch.expected(MODULE) == 2
-
-
 @pytest.mark.parametrize("statuses, status", [((0, 0), 0), ((0, 2), 2)])
 def test_it_ends_as_the_processes_do(statuses, status, monkeypatch, capfd):
     as_program(MODULE, monkeypatch)
@@ -82,14 +58,6 @@ def test_it_ends_as_the_processes_do(statuses, status, monkeypatch, capfd):
     out, err = capfd.readouterr()
     assert sorted(out.splitlines()) == [f"process {rank} of 2: {sys.argv[1:]}" for rank in (0, 1)] or status
     assert not err
-
-
-@pytest.mark.parametrize(
-    "codes, status, said", [({2, 1, -15}, 2, 0), ({3, -15}, 3, 0), ({-9, -15}, 137, 1), ({-15}, 143, 0)]
-)
-def test_which_status_stands_for_all(codes, status, said, capsys):
-    assert launch._status(codes) == status
-    assert len(capsys.readouterr().err.splitlines()) == said
 
 
 def refused():

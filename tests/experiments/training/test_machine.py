@@ -1,16 +1,13 @@
 """Fine-tuning on the machine at hand: how many processes, sequences at a time, and what it says of them."""
 
 import json
-import sys
 import types
 from importlib import metadata
 
-import pytest
 import torch
 
 from core.errors import InputError
 from experiments import finetune
-from experiments.training import launch
 
 
 def facts(folder):
@@ -49,30 +46,3 @@ def test_on_a_host_with_gpus_the_device_batch_is_what_fits(finetuned, tmp_path, 
         for arguments in (without, [*without, "--device-batch", "2"], [*without, "--dtype", "float32"]):
             assert finetuned(arguments=arguments)[0] == 2
     assert asked == [1, 2, 1, 4, 2, 1]  # a batch of 4; in float32 the usual 1
-
-
-def test_tokens_are_made_before_the_processes_that_would_wait_for_them(finetuned, tmp_path, monkeypatch):
-    order = []
-    monkeypatch.setattr(launch, "expected", lambda module: 8 if module == finetune.PROGRAM else 1)
-    monkeypatch.setattr(finetune, "pack", lambda *_: order.append("pack"))
-
-    def start(module):
-        order.append("start")
-        sys.exit(0)
-
-    monkeypatch.setattr(launch, "start", start)
-    assert finetuned("--batch", 16)[0] == 0
-    assert order == ["pack", "start"]
-
-
-def test_in_a_process_that_runs_another_program_it_trains_alone_whatever_gpus_there_are(
-    finetuned, tmp_path, monkeypatch
-):
-    """And whatever a platform sets, which is no launcher."""
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
-    monkeypatch.setenv("WORLD_SIZE", "1")
-    monkeypatch.setenv("RANK", "0")
-    monkeypatch.setattr("torch.distributed.run.run", lambda *_: pytest.fail("started others"))
-    status, _, err = finetuned("--steps", 1)
-    assert status == 0, err
-    assert facts(tmp_path / "out")["ran_on"]["processes"] == 1

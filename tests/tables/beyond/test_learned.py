@@ -51,11 +51,3 @@ def test_a_record_needs_a_factor_for_each_pair(made):
     made.records["learned/from=yarn_s=2_seed=1.json"]["factors"].pop()
     with pytest.raises(InputError, match="from=yarn_s=2_seed=1 has 31 factors for 32 pairs"):
         learned.build(made.results())
-
-
-def test_losses_that_were_not_learned_are_no_bound(made):
-    made.everything("yarn")
-    made.learned("yarn")
-    made.records = {file: record for file, record in made.records.items() if "factors" not in file}
-    with pytest.raises(InputError, match="method factors"):
-        learned.build(made.results())

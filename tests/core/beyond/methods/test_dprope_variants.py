@@ -85,12 +85,8 @@ def test_covered_interpolates_what_has_not_turned_once(geometry):
 @pytest.mark.parametrize(
     ("method", "options", "says"),
     [
-        ("dprope-candidates", {"candidates": ()}, "at least one"),
         ("dprope-candidates", {"candidates": ("clex",)}, "more than its name"),
-        ("dprope-candidates", {"candidates": ("none",)}, "unknown method"),
-        ("dprope-candidates", {"candidates": "pi"}, "a list"),
         ("dprope-significant", {"level": 0}, "probability between 0 and 1"),
-        ("dprope-covered", {"covered_length": 0}, "covered length"),
         ("dprope-covered", {"covered_length": 4097}, "covered length"),
     ],
 )

@@ -9,7 +9,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from core.errors import InputError
 from core.extend import extend
-from core.rope import RopeGeometry, scale
+from core.rope import scale
 from tests.core.geometries import LLAMA2, SMOLLM2, factors, geometries, official
 from tests.models import random_model
 
@@ -100,11 +100,6 @@ def test_under_resonance_angles_repeat(geometry):
 def test_bad_options_are_refused(method, options, says):
     with pytest.raises(InputError, match=says):
         scale(LLAMA2, method, 2, **options)
-
-
-def test_a_single_pair_is_refused():
-    with pytest.raises(InputError, match="two pairs"):
-        scale(RopeGeometry(2, 1e4, 512), "ntk", 2)
 
 
 def test_the_stock_type_of_transformers_says_it_all_where_there_is_one():
