@@ -63,9 +63,6 @@ class LeftOut:
     file: str
     reason: str
 
-    def __str__(self) -> str:
-        return f"{self.experiment}/{self.file}.json ({self.reason})"
-
 
 @dataclass(frozen=True)
 class Comparison:

@@ -94,16 +94,11 @@ def comparable(results: Results) -> bool:
     return results.model.geometry == published.GEOMETRY
 
 
-def deviation(settings: list[Disturbed]) -> float:
-    """The largest relative deviation from the paper of the released convention in float32."""
-    return max(
-        (
-            abs(row.moved[factor][FLOAT32].average / value - 1)
-            for row in settings
-            for factor, value in row.published.items()
-        ),
-        default=0.0,
-    )
+def deviations(settings: list[Disturbed], way: Way) -> list[float]:
+    """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
+    return [
+        abs(row.moved[factor][way].average / value - 1) for row in settings for factor, value in row.published.items()
+    ]
 
 
 def _name(results: Results, record: dict) -> str:

@@ -130,11 +130,6 @@ class Decision:
         """The interval at the decision's level; it contains an edge of the region exactly if UNDECIDED."""
         return self.estimate.interval(self.level)
 
-    @property
-    def holds_effect(self) -> bool | None:
-        """Whether the interval contains the paper's own effect; None if there is none."""
-        return None if self.effect is None else self.interval.low <= self.effect <= self.interval.high
-
 
 def decide(family: Sequence[tuple[Estimate, Region, float | None]]) -> list[Decision]:
     """The decisions on a family of statements (estimate, region, the paper's effect), corrected by Holm."""

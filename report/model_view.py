@@ -131,7 +131,7 @@ class View:
 
     def deviations(self, precision: str, convention: str) -> list[float]:
         """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
-        return [abs(ours / printed - 1) for _, _, printed, ours in self.published(precision, convention)]
+        return disturbance.deviations(disturbance.rows(self.results), (precision, convention))
 
     def record(self, experiment: str, file: str | None = None) -> dict:
         """The only record of an experiment, or that of a file's name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis import disturbance
-from analysis.disturbance import WAYS, Disturbed
+from analysis.disturbance import FLOAT32, WAYS, Disturbed
 from analysis.results import NotMeasured, Results
 from analysis.settings import extended_length, tokens
 from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, number, sentence_case
@@ -30,7 +30,7 @@ def build(results: Results) -> Table:
     )
     caption = _caption(results, factors)
     if beside:
-        largest = number(100 * disturbance.deviation(rows), 2)
+        largest = number(100 * max(disturbance.deviations(rows, FLOAT32), default=0.0), 2)
         caption += f" Largest deviation of the released convention in float32 from the paper: {largest} %."
     return Table("disturbance", caption, (Block("", header, made, groups),), "Table 3")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from analysis import metrics
-from analysis.comparison import ablation, compared, in_comparison
+from analysis.comparison import LeftOut, ablation, compared, in_comparison
 from core.errors import InputError
 from tests.analysis.made import score
 
@@ -13,7 +13,7 @@ def test_records_whose_stated_fields_agree_are_compared_and_others_named(made):
         made.add("ruler", method, {}, samples=samples, comparable=["samples"], file=method)
     found = compared(made.results(), "ruler", trained=False)
     assert [row.setting.method for row in found.rows] == ["pi", "yarn"]
-    assert [str(record) for record in found.left_out] == ["ruler/ntk.json (samples 1)"]
+    assert list(found.left_out) == [LeftOut("ruler", "ntk", "samples 1")]
 
 
 def test_a_field_that_a_record_does_not_name_leaves_nothing_out(made):
