@@ -47,8 +47,13 @@ class Row:
         return over_seeds([metrics(run) for run in self.runs])
 
     def by_seed(self, metrics: Metrics, metric: str) -> dict[int | None, Score]:
-        """One metric of each run."""
-        return {_seed(run): stated(metrics(run), metric, run) for run in self.runs}
+        """One metric of each run; InputError if one has no score of that name."""
+        scores = {}
+        for run in self.runs:
+            scores[_seed(run)] = metrics(run).get(metric)
+            if scores[_seed(run)] is None:
+                raise InputError(f"the record {run.get('file')} has no score {metric!r}; measure it again.")
+        return scores
 
 
 def _seed(run: dict) -> int | None:
@@ -215,10 +220,3 @@ def _short(value: object, other: object) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return "not stated" if value is None else str(value)
-
-
-def stated(scores: Scores, metric: str, run: dict) -> Score:
-    """One of a record's scores; InputError if it has none of that name."""
-    if scores.get(metric) is None:
-        raise InputError(f"the record {run.get('file')} has no score {metric!r}; measure it again.")
-    return scores[metric]
