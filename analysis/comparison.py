@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from analysis.results import Model, Results
-from analysis.scores import Score, Scores, difference, over_seeds
+from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
 from core import rope
 from core.errors import InputError
@@ -40,6 +38,10 @@ class Row:
         """The seeds of the fine-tunes."""
         return tuple(run["training"]["seed"] for run in self.runs if "training" in run)
 
+    def of_seeds(self, seeds: set[int]) -> Row:
+        """The row with the runs of some seeds only."""
+        return Row(self.setting, tuple(run for run in self.runs if _seed(run) in seeds))
+
     def scores(self, metrics: Metrics) -> Scores:
         """The scores over all seeds."""
         return over_seeds([metrics(run) for run in self.runs])
@@ -51,11 +53,6 @@ class Row:
 
 def _seed(run: dict) -> int | None:
     return run["training"]["seed"] if "training" in run else None
-
-
-def gap(ours: Row, other: Row, metrics: Metrics, metric: str) -> Score:
-    """The difference of two rows in a metric, paired by seed if there are several."""
-    return difference(ours.by_seed(metrics, metric), other.by_seed(metrics, metric))
 
 
 @dataclass(frozen=True)
@@ -104,6 +101,7 @@ def compared(
     trained: bool,
     of: Callable[[dict], bool] = lambda record: True,
     twins: bool = True,
+    factor: float | None = None,
 ) -> Comparison:
     """The records that agree in the fields that they list under "comparable"; of several such sets, the largest.
 
@@ -111,10 +109,12 @@ def compared(
         trained: take the records of fine-tuned models, or those without training.
         of: which records to consider.
         twins: whether copies of a record for other settings with the same pairs count as rows.
+        factor: s; None for any.
     """
     sets: dict[str, list[dict]] = {}
     for record in results.records(experiment):
-        if ("training" in record) == trained and of(record) and (twins or "same_selection_as" not in record):
+        same = ("training" in record) == trained and factor in (None, record["factor"])
+        if same and of(record) and (twins or "same_selection_as" not in record):
             sets.setdefault(_key(record), []).append(record)
     if not sets:
         return Comparison(())
@@ -149,23 +149,10 @@ def in_comparison(model: Model) -> Callable[[Row], bool]:
     return listed
 
 
-@dataclass(frozen=True)
-class Ablation:
-    """DPRoPE's rows by the value of one option, in ascending order, with all other options equal."""
+def ablation(results: Results, experiment: str, option: str, trained: bool, default: object = None) -> dict[Any, Row]:
+    """DPRoPE's rows by the value of one option, ascending, with all else equal; empty if not of at least two values.
 
-    option: str
-    rows: dict[Any, Row]
-
-    @property
-    def first(self) -> Row:
-        """One of the rows, for what all have in common."""
-        return next(iter(self.rows.values()))
-
-
-def ablation(results: Results, experiment: str, option: str, trained: bool, default: object = None) -> Ablation | None:
-    """DPRoPE's ablation of one option, with at least two values; None if there is none.
-
-    If several combinations of other options and factor have one, it is the one with the most values.
+    If several combinations of other options and factor have such rows, it is the one with the most values.
 
     Args:
         default: the option's value if a record does not state it.
@@ -179,33 +166,25 @@ def ablation(results: Results, experiment: str, option: str, trained: bool, defa
             families.setdefault((others, setting.factor), {})[value] = row
     family = max(families.values(), key=len, default={})
     if len(family) < 2:
-        return None
+        return {}
     # Keep the seeds that all values have: for another table, one value may have been trained with more.
     seeds = set.intersection(*(set(row.seeds) for row in family.values()))
-    return Ablation(option, {value: _of_seeds(family[value], seeds) for value in sorted(family)})
+    return {value: family[value].of_seeds(seeds) if seeds else family[value] for value in sorted(family)}
 
 
-def ablations(results: Results, experiment: str, option: str, default: object = None) -> Iterator[tuple[str, Ablation]]:
-    """The ablations that there are, as (state, ablation): without training, then fine-tuned."""
+def ablations(
+    results: Results, experiment: str, option: str, default: object = None
+) -> Iterator[tuple[str, dict[Any, Row]]]:
+    """The ablations that there are, as (state, rows by value): without training, then fine-tuned."""
     for trained, state in STATES:
         if varied := ablation(results, experiment, option, trained, default):
             yield state, varied
-
-
-def reference(rows: Comparison, factor: float | None = None) -> Row | None:
-    """The row of the rival from which differences are taken, or None."""
-    return rows.find(rope.RIVAL, {}, factor)
 
 
 def factors(results: Results, *experiments: str) -> list[float]:
     """The scaling factors of the records."""
     values = {float(r["factor"]) for name in experiments for r in results.records(name) if r["method"]}
     return sorted(values)
-
-
-def _of_seeds(row: Row, seeds: set[int]) -> Row:
-    runs = tuple(run for run in row.runs if not seeds or run["training"]["seed"] in seeds)
-    return Row(row.setting, runs)
 
 
 def agree(record: dict, other: dict) -> bool:
@@ -225,10 +204,8 @@ def _differs(record: dict, other: dict) -> str:
     differing = {name: pair for name, pair in values.items() if pair[0] != pair[1]}
     if len(differing) > 1 and "samples" in record.get("data", ()):
         differing.pop("data", None)  # the samples were made by the other settings
-    return (
-        ", ".join(f"{name} {_short(*pair)}" for name, pair in differing.items())
-        or "it does not say what it may be compared with"
-    )
+    reasons = ", ".join(f"{name} {_short(*pair)}" for name, pair in differing.items())
+    return reasons or "it does not say what it may be compared with"
 
 
 def _short(value: object, other: object) -> str:
@@ -236,19 +213,11 @@ def _short(value: object, other: object) -> str:
     if isinstance(value, dict):
         others = other if isinstance(other, dict) else {}
         differing = [key for key, entry in value.items() if entry != others.get(key)]
-        return (
-            f"of {', '.join(differing)}"
-            if differing
-            else f"without {', '.join(key for key in others if key not in value)}"
-        )
+        lacking = [key for key in others if key not in value]
+        return f"of {', '.join(differing)}" if differing else f"without {', '.join(lacking)}"
     if isinstance(value, list):
         return " ".join(map(str, value))
     return "not stated" if value is None else str(value)
-
-
-def mean_of(row: Row, metrics: Metrics, metric: str) -> float:
-    """The mean of a metric over the runs."""
-    return float(np.mean([stated(metrics(run), metric, run).mean for run in row.runs]))
 
 
 def stated(scores: Scores, metric: str, run: dict) -> Score:

@@ -13,8 +13,7 @@ from analysis.settings import Setting
 from core import disturbance as kl
 from core import rope
 from core.angles import angle_distribution
-from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
+from core.geometry import RopeGeometry
 
 Way = tuple[str, str]  # how the disturbance is counted: a precision and a convention
 FLOAT32, FLOAT64, EQUATION = ("float32", "released"), ("float64", "released"), ("float64", "equation")
@@ -115,7 +114,7 @@ def _name(results: Results, record: dict) -> str:
 
 
 def averaged(results: Results, setting: Setting) -> float | None:
-    """A setting's disturbance averaged over pairs, in nats (released convention): recorded, else computed.
+    """A setting's disturbance averaged over pairs, in nats (released convention, b = 360): recorded, else computed.
 
     None for a learned method, whose RoPE model follows the input, and for a method that is not registered.
     """
@@ -124,19 +123,10 @@ def averaged(results: Results, setting: Setting) -> float | None:
     for record in results.records("disturbance"):
         if Setting.of(record) == setting and (row := counted(record, FLOAT64)):
             return row["average"]
-    method = rope.METHODS.get(setting.method)
-    if method is None or method.start:
+    geometry, factor = results.model.geometry, setting.factor
+    scaling = setting.scaling(geometry)
+    if scaling is None:
         return None
-    geometry = results.model.geometry
-    try:
-        scaling = rope.scale(geometry, setting.method, setting.factor, **dict(setting.options))
-    except InputError:  # the record is from another version with other options
-        return None
-    return _computed(geometry, scaling, setting.factor)
-
-
-def _computed(geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> float:
-    """The averaged disturbance of any scaling, in nats (released convention, b = 360)."""
     interpolation, extrapolation = _strategies(geometry, factor)
     divided = np.where(scaling.interpolated, geometry.inv_freq / factor, geometry.inv_freq)
     if np.allclose(divided, scaling.inv_freq, rtol=1e-12):

@@ -59,13 +59,13 @@ def passkeys_of_all_lengths(record: dict) -> Scores:
 
 def passkeys_within(record: dict, longest: float = math.inf) -> Score:
     """The per cent of passkeys found in texts of at most `longest` tokens."""
-    lines = [line for line in record["scores"]["by_length"] if line["length"] <= longest]
-    found, asked = _keys(lines), sum(line["n"] for line in lines)
+    found, asked = _keys([line for line in record["scores"]["by_length"] if line["length"] <= longest])
     return Score.of(accuracy_interval(np.arange(asked) < found), 100)
 
 
-def _keys(lines: list[dict]) -> int:
-    return round(sum(line["mean"] * line["n"] for line in lines))
+def _keys(lines: list[dict]) -> tuple[int, int]:
+    """(found, asked)."""
+    return round(sum(line["mean"] * line["n"] for line in lines)), sum(line["n"] for line in lines)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def passkeys_by_length(row: Row) -> dict[str, Passkeys]:
         of_length = [line for line in lines if name in (ALL, tokens(line["length"]))]
         # An interval over seeds may exceed 100 %.
         share = replace(share, high=min(share.high, 100.0))
-        counts[name] = Passkeys(_keys(of_length), sum(line["n"] for line in of_length), share)
+        counts[name] = Passkeys(*_keys(of_length), share)
     return counts
 
 

@@ -6,10 +6,11 @@ averages do not agree with them. An effect on several models is the mean over th
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +68,10 @@ def blocks(name: str) -> list[Published]:
     by_model: dict[str, dict[str, dict[str, Score]]] = {}
     for line in _lines(name):
         if "model" in line:
-            model, row = line["model"], _name(line["method"], line.get("factor"))
+            method, factor = line["method"], line.get("factor")
+            title = rope.METHODS[method].title if method in rope.METHODS else method
+            model = line["model"]
+            row = with_factor(title[:1].upper() + title[1:], method, float(factor) if factor else None)
             value, metric = next((key, of) for key, of in _METRICS.items() if key in line)
         else:
             model, row, value, metric = "LLaMA2-13B", next(iter(line.values())), "score", "metric"
@@ -102,31 +106,35 @@ def advantage(name: str, rival: str, factor: float, metric: str) -> float | None
     """
     if metric not in _AVERAGES:
         return None
-    scores = [_by_model(_rows(name, method, factor), "metric", "score") for method in (rope.OURS, rival)]
-    both = [(ours, scores[1][model]) for model, ours in scores[0].items() if model in scores[1]]
-    return _mean([_average(ours, metric) - _average(other, metric) for ours, other in both])
+    return _difference(name, rival, factor, lambda scores: _average(scores, metric))
 
 
 def perplexity_advantage(rival: str, factor: float) -> float | None:
     """DPRoPE's loss at L' minus a rival's in nats per token, from the paper's perplexities; None if it lacks them."""
     length = tokens(round(_LENGTH * factor))
-    values = [_by_model(_rows("perplexity", method), "context_length", "perplexity") for method in (rope.OURS, rival)]
-    both = [(ours.get(length), values[1].get(model, {}).get(length)) for model, ours in values[0].items()]
-    return _mean([math.log(ours / other) for ours, other in both if ours and other])
+    return _difference("perplexity", rival, factor, lambda scores: math.log(scores[length]))
 
 
 def kept_advantage(factor: float) -> float | None:
     """The per cent of its RULER score at L that DPRoPE keeps at L', minus the same of the unextended model."""
     near, far = tokens(_LENGTH), tokens(round(_LENGTH * factor))
-    kept = [
-        {
-            model: 100 * scores[far] / scores[near]
-            for model, scores in _by_model(_rows("ruler", method, factor), "metric", "score").items()
-            if {near, far} <= scores.keys()
-        }
-        for method in (rope.OURS, rope.ORIGINAL)
-    ]
-    return _mean([ours - kept[1][model] for model, ours in kept[0].items() if model in kept[1]])
+    return _difference("ruler", rope.ORIGINAL, factor, lambda scores: 100 * scores[far] / scores[near])
+
+
+def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str, float]], float]) -> float | None:
+    """The mean over models of DPRoPE's value minus a rival's; None if no model has both.
+
+    Args:
+        value: computes it from a model's scores; KeyError if one is not there.
+    """
+    column = "perplexity" if name == "perplexity" else "score"
+    both: list[dict[str, float]] = [{}, {}]
+    for method, values in zip((rope.OURS, rival), both):
+        for model, rows in _rows(name, method, factor).groupby("model"):
+            with contextlib.suppress(KeyError):
+                values[model] = value(dict(zip(rows[_METRICS[column]], rows[column])))
+    ours, others = both
+    return _mean([ours[model] - others[model] for model in ours if model in others])
 
 
 def rank_correlation(factor: float) -> float | None:
@@ -160,18 +168,14 @@ def time_resolution() -> float:
     return 0.5 * 10.0 ** -max(digits)
 
 
-def _rows(name: str, method: str, factor: float | None = None) -> pd.DataFrame:
+def _rows(name: str, method: str, factor: float) -> pd.DataFrame:
     """The rows of a method at a factor; a method that is learned once for all factors has them at every factor."""
     frame = table(name)
     frame = frame[frame["method"] == method]
     known = rope.METHODS.get(method)
-    if factor is None or method == rope.ORIGINAL or (known and known.start):
+    if "factor" not in frame or method == rope.ORIGINAL or (known and known.start):
         return frame
     return frame[frame["factor"] == factor]
-
-
-def _by_model(rows: pd.DataFrame, name: str, value: str) -> dict[str, dict[str, float]]:
-    return {model: dict(zip(lines[name], lines[value])) for model, lines in rows.groupby("model")}
 
 
 def _average(scores: dict[str, float], metric: str) -> float:
@@ -211,8 +215,3 @@ def _fits(column: str, value: str | None) -> bool:
 
 def _file(name: str) -> Path:
     return RESULTS / "paper" / f"{name}.csv"
-
-
-def _name(method: str, factor: str | None) -> str:
-    title = rope.METHODS[method].title if method in rope.METHODS else method
-    return with_factor(title[:1].upper() + title[1:], method, float(factor) if factor else None)

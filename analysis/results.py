@@ -33,7 +33,7 @@ class Model:
     name: str
     title: str
     geometry: RopeGeometry
-    n_hat: dict[float, int] = field(default_factory=dict)
+    n_hat: dict[float, int] = field(default_factory=dict, hash=False)
     ablated: tuple[str, ...] = ()
 
     @property

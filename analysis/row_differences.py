@@ -33,15 +33,15 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
     Args:
         among: rows to take the error over seeds from, if these two have one seed.
     """
-    our_row, other_row = _same_seeds(ours, other)
+    shared = set(ours.seeds) & set(other.seeds)
+    our_row, other_row = (row.of_seeds(shared) if len(shared) > 1 else row for row in (ours, other))
     scores = [row.by_seed(metrics, metric) for row in (our_row, other_row)]
     gap, paired = difference(*scores), _paired(our_row, other_row, experiment, metric)
     estimate = Estimate.of(paired) if paired else Estimate(gap.mean)
-    seeds = scores[0].keys() & scores[1].keys()
-    if len(seeds) > 1:
-        spread = float(np.std([scores[0][seed].mean - scores[1][seed].mean for seed in seeds], ddof=1))
-        over_seeds, k = spread / math.sqrt(len(seeds)), len(seeds)
-        return replace(estimate, mean=gap.mean, over_seeds=over_seeds, seeds=k, freedom=k - 1)
+    k = len(shared)
+    if k > 1:
+        spread = float(np.std([scores[0][seed].mean - scores[1][seed].mean for seed in shared], ddof=1))
+        return replace(estimate, mean=gap.mean, over_seeds=spread / math.sqrt(k), seeds=k, freedom=k - 1)
     if not paired:
         estimate = Estimate.of(gap)
     spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
@@ -64,19 +64,6 @@ def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str)
     rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
     freedom = (len(rows) - 1) * (len(seeds) - 1)
     return math.sqrt(2 * float((rest**2).sum()) / freedom), freedom
-
-
-def _same_seeds(ours: Row, other: Row) -> tuple[Row, Row]:
-    """The two rows with the seeds that both have, if these are several; else the rows as they are."""
-    shared = set(ours.seeds) & set(other.seeds)
-    if len(shared) < 2:
-        return ours, other
-    return _of_seeds(ours, shared), _of_seeds(other, shared)
-
-
-def _of_seeds(row: Row, seeds: set[int]) -> Row:
-    runs = {run["training"]["seed"]: run for run in row.runs}
-    return Row(row.setting, tuple(runs[seed] for seed in sorted(seeds)))
 
 
 def _paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from analysis.results import Results
 from core import rope
+from core.errors import InputError
+from core.geometry import RopeGeometry
 
 STATES = ((False, "without training"), (True, "fine-tuned"))
 SYMBOLS = {"n_hat": "n̂", "intervals": "b", "threshold": "t"}
@@ -32,6 +34,16 @@ class Setting:
     def option(self, name: str, default: Any = None) -> Any:
         """An option's value if it was given, else `default`."""
         return dict(self.options).get(name, default)
+
+    def scaling(self, geometry: RopeGeometry) -> rope.RopeScaling | None:
+        """The scaled RoPE; None if it follows the input, or if this version has no such method or options."""
+        method = rope.METHODS.get(self.method)
+        if method is None or method.start:
+            return None
+        try:
+            return rope.scale(geometry, self.method, self.factor, **dict(self.options))
+        except InputError:  # also if a file of the method is not here
+            return None
 
     def plain(self, *options: str) -> bool:
         """Whether no options except these were given; options that name a file do not count."""

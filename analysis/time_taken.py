@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -22,7 +23,8 @@ def took(results: Results, *experiments: str) -> str:
     """
     spent = {"": 0.0, " on GPUs": 0.0}
     for run in (run for name in experiments for run in results.records(name)):
-        spent[" on GPUs" if _gpus(run) else ""] += _spent(run)
+        time = _of(run)
+        spent[" on GPUs" if time.gpu_seconds else ""] += time.seconds
     return " and ".join(words(time) + where for where, time in spent.items() if time) or words(0)
 
 
@@ -43,17 +45,16 @@ class Compute:
     gpu_seconds: float = 0.0
 
     def __add__(self, other: Compute) -> Compute:
-        return Compute(
-            self.records + other.records,
-            self.seconds + other.seconds,
-            self.cpu_seconds + other.cpu_seconds,
-            self.gpu_seconds + other.gpu_seconds,
-        )
+        return Compute(*map(operator.add, astuple(self), astuple(other)))
 
 
 def compute(folder: Path = RESULTS) -> dict[str, Compute]:
     """The time of all records under `folder`, by model, including repeated runs in subfolders."""
-    return {name: _sum(Path(folder) / name) for name in models(folder)}
+    files = {name: sorted((Path(folder) / name).glob("*/**/*.json")) for name in models(folder)}
+    return {
+        name: sum((_of(record_types.read(file, file.parent.name)) for file in own), Compute())
+        for name, own in files.items()
+    }
 
 
 def commands(file: Path = RESULTS / "commands.csv") -> dict[str, str]:
@@ -82,21 +83,8 @@ def words(duration: float) -> str:
     return f"{duration / 60:.0f} min" if duration < 5400 else f"{duration / 3600:.1f} h"
 
 
-def _sum(model: Path) -> Compute:
-    runs = (record_types.read(file, file.parent.name) for file in sorted(model.glob("*/**/*.json")))
-    return sum(map(_of, runs), Compute())
-
-
 def _of(run: dict) -> Compute:
-    spent = _spent(run)
-    processors = re.match(r"(\d+) × ", run.get("environment", {}).get("device", ""))  # a GPU's device is only its name
-    on_cpu = int(processors[1]) * spent if processors else 0.0
-    return Compute(1, spent, on_cpu, spent * _gpus(run))
-
-
-def _gpus(run: dict) -> int:
-    return run.get("environment", {}).get("gpus", 0)
-
-
-def _spent(run: dict) -> float:
-    return 0.0 if "same_selection_as" in run else float(run.get("seconds", 0.0))
+    environment = run.get("environment", {})
+    spent = 0.0 if "same_selection_as" in run else float(run.get("seconds", 0.0))
+    processors = re.match(r"(\d+) × ", environment.get("device", ""))  # a GPU's device is only its name
+    return Compute(1, spent, int(processors[1]) * spent if processors else 0.0, spent * environment.get("gpus", 0))

@@ -31,8 +31,8 @@ def build(results: Results) -> Figure:
             f"no ablation over n̂ by longbench_e under {results.folder / results.model.name}; "
             f"`make ablations MODEL={results.model.name}` measures one."
         )
-    state, ablation = found[-1]
-    rows = sorted(ablation.rows.items(), reverse=True)
+    state, varied = found[-1]
+    rows = sorted(varied.items(), reverse=True)
     moved = [1e3 * disturbance.averaged(results, row.setting) for _, row in rows]
     found = [row.scores(metrics.longbench_e) for _, row in rows]
     if any(AVERAGE not in scores for scores in found):
@@ -55,7 +55,7 @@ def build(results: Results) -> Figure:
     axes.set_xticks(places, [str(n_hat) for n_hat, _ in rows])
     axes.set_xlabel("n̂, dimensions interpolated")
     axes.set_ylabel("score, mean over tasks")
-    first = ablation.first
+    first = rows[0][1]
     kind = f", {first.first['benchmark']}" if "benchmark" in first.first else ""
     axes.set_title(f"{results.model.title}{kind},\n{state}, s = {first.setting.factor:g}", loc="left", fontsize=7)
     axes.set_ylim(0)

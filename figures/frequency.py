@@ -7,6 +7,7 @@ under each strategy. Where the bars of a group have the same height, the strateg
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
 
 from analysis.results import Results
@@ -20,7 +21,10 @@ def build(results: Results) -> Figure:
     record, scores = histograms.load(results, PAIRS)
     figure, rows = plt.subplots(len(scores), 1, figsize=(style.COLUMN, 3.2), sharex=True, squeeze=False)
     for axes, score in zip(rows[:, 0], scores):
-        histograms.bars(axes, score, SHOWN)
+        for offset, (name, colour) in zip((-0.3, 0, 0.3), histograms.COLOURS.items()):
+            heights = histograms.frequency(score, name)[:SHOWN]
+            label = name.replace("pretrained", "pre-trained")
+            axes.bar(np.arange(len(heights)) + offset, heights, width=0.3, color=colour, label=label)
         axes.set_title(f"pair {score['pair']}", loc="left")
         axes.set_ylabel("frequency (%)")
         axes.grid(axis="x", visible=False)

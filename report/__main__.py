@@ -9,7 +9,6 @@ another folder is report/index.html beside that folder.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from analysis import results
 from analysis.results import root
@@ -28,14 +27,10 @@ def main() -> None:
     folder = results.place(None, arguments.results)
     if not results.models(folder):
         raise InputError(f"no records under {folder}; measure something, or give --results.")
-    output = arguments.output or default_output(folder)
+    place = ROOT / "build" if folder.resolve() == RESULTS else root(folder)
+    output = arguments.output or place / "report"
     file = files.write(output / "index.html", html.build(folder))
     print(os.path.relpath(file))
-
-
-def default_output(folder: Path) -> Path:
-    """Where the report on the records of a folder belongs."""
-    return ROOT / "build" / "report" if folder.resolve() == RESULTS else root(folder) / "report"
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ produce counts as agreement.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,8 +35,11 @@ _TITLES = {
     "ruler": "RULER table",
     "perplexity": "perplexity table",
 }
-_BLOCK = {"longbench_e": ["model"], "open_llm": ["model"], "ruler": ["model"], "perplexity": ["model"]}
-_LOWER_IS_BETTER = {"perplexity", "disturbance"}
+_KEYS = ("model", "method", "factor", "n_hat", "intervals")  # the columns that say what was run
+_MODELS = ("LLaMA2-7B", "LLaMA2-13B")
+# What the paper compares: methods with a fixed RoPE model, and all that are not its own.
+_SCALED = (rope.UNIT, rope.RIVAL, rope.OURS)
+_RIVALS = tuple(name for name, method in rope.METHODS.items() if method.published and name != rope.OURS)
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,9 @@ def findings() -> list[Finding]:
     """Every check, in the paper's order; InputError where a published number that one needs is gone."""
     try:
         return [*averages(), *bold_entries(), *repeated_rows(), *claims()]
+    except InputError:
+        raise
     except (LookupError, ValueError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(
             f"results/paper lacks numbers that the paper prints ({error}); take it from the repository again."
         ) from error
@@ -71,20 +75,21 @@ def findings() -> list[Finding]:
 def averages() -> Iterator[Finding]:
     """Each printed average against the mean of its row."""
     sets = (
-        ("longbench_e", ["model", "method", "factor"], "Avg.", ["0-4k", "4-8k", "8k+"]),
-        ("longbench_e", ["model", "method", "factor"], "Avg.>4k", ["4-8k", "8k+"]),
-        ("open_llm", ["model", "method", "factor"], "Avg.", ["TruthfulQA", "HellaSwag", "MMLU", "ARC-c"]),
-        ("ruler", ["model", "method", "factor"], "Avg.", ["4k", "8k", "16k"]),
-        ("n_hat_longbench_e", ["n_hat"], "Avg.", ["0-4k", "4-8k", "8k+"]),
-        ("intervals_longbench_e", ["intervals"], "Avg.", ["0-4k", "4-8k", "8k+"]),
+        ("longbench_e", "Avg.", ["0-4k", "4-8k", "8k+"]),
+        ("longbench_e", "Avg.>4k", ["4-8k", "8k+"]),
+        ("open_llm", "Avg.", ["TruthfulQA", "HellaSwag", "MMLU", "ARC-c"]),
+        ("ruler", "Avg.", ["4k", "8k", "16k"]),
+        ("n_hat_longbench_e", "Avg.", ["0-4k", "4-8k", "8k+"]),
+        ("intervals_longbench_e", "Avg.", ["0-4k", "4-8k", "8k+"]),
     )
-    for table, keys, average, parts in sets:
-        for row in _wide(table, keys).itertuples():
-            values = dict(zip(row._fields, row))
-            scores = values["metrics"]
+    for table, average, parts in sets:
+        frame = published.table(table)
+        keys = [key for key in _KEYS if key in frame]
+        for run, rows in frame.groupby(keys, dropna=False, sort=False):
+            scores = dict(zip(rows["metric"], rows["score"]))
             derived = sum(scores[part] for part in parts) / len(parts)
-            run = {key: values[key] for key in keys if pd.notna(values[key])}
-            name = ", ".join(f"{key} = {x:g}" if isinstance(x, (int, float)) else x for key, x in run.items())
+            known = {key: x for key, x in zip(keys, run) if pd.notna(x)}
+            name = ", ".join(x if isinstance(x, str) else f"{key} = {x:g}" for key, x in known.items())
             yield Finding(
                 _TITLES[table],
                 f"{average} of {name}",
@@ -96,31 +101,20 @@ def averages() -> Iterator[Finding]:
 
 def bold_entries() -> Iterator[Finding]:
     """Whether what is printed in bold is the best of its column."""
-    columns = {"perplexity": "perplexity", "disturbance": "disturbance_e3"}
-    tables = (
-        "longbench_e",
-        "open_llm",
-        "disturbance",
-        "n_hat_longbench_e",
-        "n_hat_open_llm",
-        "intervals_longbench_e",
-        "intervals_open_llm",
-        "ruler",
-        "perplexity",
-    )
-    for table in tables:
+    columns = {"perplexity": "perplexity", "disturbance": "disturbance_e3"}  # where less is better
+    for table, title in _TITLES.items():
         frame = published.table(table)
         score = columns.get(table, "score")
-        column = "metric" if "metric" in frame else "context_length"
-        for key, group in frame.groupby([*_BLOCK.get(table, []), column], sort=False):
-            best = group[score].min() if table in _LOWER_IS_BETTER else group[score].max()
-            marked = group.loc[group["bold"] == 1, score].tolist()
+        by = [name for name in ("model", "metric" if "metric" in frame else "context_length") if name in frame]
+        for key, group in frame.groupby(by, sort=False):
+            best = group[group[score] == (group[score].min() if table in columns else group[score].max())][score]
+            marked = group[group["bold"] == 1][score]
             yield Finding(
-                _TITLES[table],
+                title,
                 f"best of {', '.join(map(str, key))} in bold",
                 ", ".join(f"{x:.2f}" for x in marked) or "none",
-                ", ".join(f"{x:.2f}" for x in group.loc[group[score] == best, score]),
-                marked == group.loc[group[score] == best, score].tolist(),
+                ", ".join(f"{x:.2f}" for x in best),
+                marked.tolist() == best.tolist(),
             )
 
 
@@ -132,9 +126,8 @@ def repeated_rows() -> Iterator[Finding]:
         ("intervals_longbench_e", "longbench_e", "intervals", 360),
         ("intervals_open_llm", "open_llm", "intervals", 360),
     ):
-        frame = published.table(table)
-        for row in frame[frame[key] == default].itertuples():
-            elsewhere = _score(main, "LLaMA2-13B", rope.OURS, 2, row.metric)
+        for row in _rows(table, **{key: default}).itertuples():
+            elsewhere = _score(main, row.metric, model="LLaMA2-13B", method=rope.OURS, factor=2)
             yield Finding(
                 _TITLES[table],
                 f"{row.metric} of {key} = {default} repeats the {_TITLES[main]}",
@@ -170,13 +163,11 @@ def claims() -> Iterator[Finding]:
         ", ".join(f"over {rope.METHODS[method].title} {value:.2f} %" for method, value in gain.items()),
     )
 
-    change = {
-        (model, method, factor): _score("open_llm", model, method, factor, "Avg.")
-        - _score("open_llm", model, rope.ORIGINAL, None, "Avg.")
-        for model in ("LLaMA2-7B", "LLaMA2-13B")
-        for method in _SCALED
-        for factor in (2, 4)
-    }
+    change = {}
+    for model, method, factor in itertools.product(_MODELS, _SCALED, (2, 4)):
+        before = _score("open_llm", "Avg.", model=model, method=rope.ORIGINAL)
+        after = _score("open_llm", "Avg.", model=model, method=method, factor=factor)
+        change[model, method, factor] = after - before
     ours = [value for (_, method, _), value in change.items() if method == rope.OURS]
     yield near("abstract", "Open LLM average, ours, worst change", -0.12, min(ours))
     yield near("abstract", "Open LLM average, ours, best change", +0.22, max(ours))
@@ -204,20 +195,19 @@ def claims() -> Iterator[Finding]:
         ", ".join(f"{value:+.2f}" for value in gains_13b),
     )
 
-    for model in ("LLaMA2-7B", "LLaMA2-13B"):
-        for factor in (2, 4):
-            scores = {m: _score("longbench_e", model, m, factor, "Avg.") for m in _SCALED}
-            yield true(
-                "section 4.2",
-                f"ours has the best LongBench-E average, {model}, s={factor}",
-                max(scores, key=scores.get) == rope.OURS,
-                ", ".join(f"{m} {v:.2f}" for m, v in scores.items()),
-            )
+    for model, factor in itertools.product(_MODELS, (2, 4)):
+        scores = {m: _score("longbench_e", "Avg.", model=model, method=m, factor=factor) for m in _SCALED}
+        yield true(
+            "section 4.2",
+            f"ours has the best LongBench-E average, {model}, s={factor}",
+            max(scores, key=scores.get) == rope.OURS,
+            ", ".join(f"{m} {v:.2f}" for m, v in scores.items()),
+        )
     for model, other in (("LLaMA2-7B", rope.UNIT), ("LLaMA2-13B", rope.RIVAL)):
-        drop = {
-            method: _score("longbench_e", model, method, 4, "8k+") - _score("longbench_e", model, method, 4, "4-8k")
-            for method in (rope.OURS, other)
-        }
+        drop = {}
+        for method in (rope.OURS, other):
+            far, near_by = (_score("longbench_e", m, model=model, method=method, factor=4) for m in ("8k+", "4-8k"))
+            drop[method] = far - near_by
         yield true(
             "section 4.2",
             f"{model}, s=4: ours keeps its level from 4-8k to 8k+ (loses less than half as much), {other} does not",
@@ -225,7 +215,7 @@ def claims() -> Iterator[Finding]:
             f"ours {drop[rope.OURS]:+.2f}, {other} {drop[other]:+.2f}",
         )
 
-    n_hat = _series("n_hat_longbench_e", "n_hat", "Avg.")
+    n_hat = _rows("n_hat_longbench_e", metric="Avg.").set_index("n_hat")["score"]
     top = n_hat.loc[[80, 88, 96]]
     yield true(
         "section 5.2",
@@ -240,14 +230,14 @@ def claims() -> Iterator[Finding]:
         falling.is_monotonic_increasing,
         ", ".join(f"{x:.2f}" for x in falling),
     )
-    intervals = _series("intervals_longbench_e", "intervals", "Avg.")
-    spread = intervals.loc[[90, 180, 360]].max() - intervals.loc[[90, 180, 360]].min()
-    drop = intervals.loc[[90, 180, 360]].min() - intervals.loc[720]
+    intervals = _rows("intervals_longbench_e", metric="Avg.").set_index("intervals")["score"]
+    fine = intervals.loc[[90, 180, 360]]
+    spread, loss = fine.max() - fine.min(), fine.min() - intervals.loc[720]
     yield true(
         "section 5.3",
         "b = 720 loses more than b = 90 … 360 differ",
-        drop > spread,
-        f"loses {drop:.2f}, range {spread:.2f}",
+        loss > spread,
+        f"loses {loss:.2f}, range {spread:.2f}",
     )
     means = published.table("intervals_open_llm").groupby("intervals")["score"].mean()
     spread = float(means.max() - means.min())
@@ -255,7 +245,7 @@ def claims() -> Iterator[Finding]:
         "section 5.3", "b does not influence Open LLM (mean of four tasks)", spread < 0.22, f"range {spread:.2f}"
     )
 
-    for model in ("LLaMA2-7B", "LLaMA2-13B"):
+    for model in _MODELS:
         short, far = (_longest("ruler", model, metric) for metric in ("4k", "Avg."))
         yield true(
             "section B.2",
@@ -264,48 +254,27 @@ def claims() -> Iterator[Finding]:
             ", ".join(f"{m} {v:.2f}" for m, v in far.items()),
         )
     for row in published.table("perplexity").drop_duplicates("model").itertuples():
-        label = row.printed_label
-        yield Finding(
-            _TITLES["perplexity"],
-            f"label of the {row.model} rows",
-            label,
-            row.model.removeprefix("LLaMA2-"),
-            label == row.model.removeprefix("LLaMA2-"),
-        )
-
-
-# What the paper compares: methods with a fixed RoPE model, and all that are not its own.
-_SCALED = (rope.UNIT, rope.RIVAL, rope.OURS)
-_RIVALS = tuple(name for name, method in rope.METHODS.items() if method.published and name != rope.OURS)
+        label, size = row.printed_label, row.model.removeprefix("LLaMA2-")
+        yield Finding(_TITLES["perplexity"], f"label of the {row.model} rows", label, size, label == size)
 
 
 def _longest(table: str, model: str, metric: str) -> dict[str, float]:
     """A metric of a model by method, at the largest factor that is printed of each."""
+    by_method = _rows(table, model=model, metric=metric).groupby("method", sort=False)
+    return {str(method): float(rows.sort_values("factor")["score"].iloc[-1]) for method, rows in by_method}
+
+
+def _score(table: str, metric: str, **run: str | int) -> float:
+    """The one score of a run; ValueError if it is not printed."""
+    return float(_rows(table, metric=metric, **run)["score"].item())
+
+
+def _rows(table: str, **values: str | int) -> pd.DataFrame:
+    """A table's rows with these values, by column."""
     frame = published.table(table)
-    rows = frame[(frame["model"] == model) & (frame["metric"] == metric)]
-    return {
-        str(method): float(own.sort_values("factor")["score"].iloc[-1])
-        for method, own in rows.groupby("method", sort=False)
-    }
-
-
-def _wide(table: str, keys: list[str]) -> pd.DataFrame:
-    """One row per run, its metrics in a dictionary."""
-    frame = published.table(table)
-    grouped = frame.groupby(keys, dropna=False, sort=False)[["metric", "score"]]
-    return grouped.apply(lambda rows: dict(zip(rows["metric"], rows["score"]))).rename("metrics").reset_index()
-
-
-def _score(table: str, model: str, method: str, factor: int | None, metric: str) -> float:
-    frame = published.table(table)
-    same = frame["factor"].isna() if factor is None else frame["factor"] == factor
-    rows = frame[(frame["model"] == model) & (frame["method"] == method) & same & (frame["metric"] == metric)]
-    return float(rows["score"].item())
-
-
-def _series(table: str, key: str, metric: str) -> pd.Series:
-    frame = published.table(table)
-    return frame[frame["metric"] == metric].set_index(key)["score"]
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame
 
 
 def build(checked: list[Finding]) -> Table:

@@ -44,6 +44,11 @@ class Tested:
         return text(self.model.title.split(" (")[0]) if self.model else "–"
 
     @property
+    def every_fact(self) -> list[Fact]:
+        """The facts of all findings."""
+        return [fact for finding in self.findings for fact in finding.facts]
+
+    @property
     def verdict(self) -> str:
         """Of all findings together."""
         return overall([finding.verdict for finding in self.findings]) if self.model else NONE
@@ -51,24 +56,33 @@ class Tested:
     @property
     def share(self) -> str:
         """How many statements have the verdict, as "2 of 6" in one line; empty if all have."""
-        verdicts = [fact.verdict for finding in self.findings for fact in finding.facts if fact.verdict]
+        verdicts = [fact.verdict for fact in self.every_fact if fact.verdict]
         same = verdicts.count(self.verdict)
         return f"{same}\u00a0of\u00a0{len(verdicts)}" if same < len(verdicts) else ""
 
     @property
     def paper(self) -> str:
         """The paper's number; what the paper says if it states none."""
-        return (papers(_telling(self.findings, self.verdict)) if self.model else "") or self.claim.paper
+        return (papers(self.telling) if self.model else "") or self.claim.paper
+
+    @property
+    def telling(self) -> Fact:
+        """Of the facts with the verdict: DPRoPE's own, else that against the strongest rival, else the first."""
+        same = [fact for fact in self.every_fact if fact.verdict == self.verdict]
+        for wanted in (_OURS, _RIVAL):
+            for fact in same:
+                if wanted in (fact.metric, *(quantity.name for quantity in fact.quantities[:-1])):
+                    return fact
+        return same[0]
 
     @property
     def ours(self) -> str:
         """The fact that tells most of what was measured."""
         if not self.model:
             return self.findings[0].about
-        fact = _telling(self.findings, self.verdict)
+        fact = self.telling
         start = f"s = {fact.factor:g}, " if fact.factor is not None else ""
-        undecided = (other for finding in self.findings for other in finding.facts if not other.verdict)
-        beside = [_named(quantity) for other in undecided for quantity in other.quantities]
+        beside = [_named(each) for other in self.every_fact if not other.verdict for each in other.quantities]
         return "; ".join([f"{start}{_headline(fact)}", *beside])
 
     @property
@@ -88,11 +102,11 @@ class Tested:
     def facts(self) -> list[tuple[str, ...]]:
         """A line for each fact: of what, what was measured, its number, the paper's, the verdict, numbers beside it."""
         lines = []
-        for fact in (fact for finding in self.findings for fact in finding.facts):
-            measured, beside = _parts(fact)
-            what = measured.name
-            if what == "difference":
-                what = " minus ".join(quantity.name for quantity in beside)
+        for fact in self.every_fact:
+            own = [quantity for quantity in fact.quantities if quantity.name != "published"]
+            measured, beside = (own[-1], own[:-1]) if fact.decision else (own[0], own[1:])
+            difference = " minus ".join(quantity.name for quantity in beside)
+            what = difference if measured.name == "difference" else measured.name
             numbers = "; ".join(map(_named, beside))
             lines.append((_of(fact), text(what), value(measured), papers(fact), fact.verdict, numbers))
         return lines
@@ -100,7 +114,13 @@ class Tested:
 
 def tested(folder: Path) -> list[list[Tested]]:
     """Every claim in the paper's order, on every model that has a record of it."""
-    return [_by_model(claim, claim.findings(folder)) for claim in claims()]
+    by_claim = []
+    for claim in claims():
+        by_model: dict[str, list[Finding]] = {}
+        for finding in claim.findings(folder):
+            by_model.setdefault(finding.model.name if finding.model else "", []).append(finding)
+        by_claim.append([Tested(claim, own[0].model, tuple(own)) for own in by_model.values()])
+    return by_claim
 
 
 def counts(claims: list[list[Tested]]) -> Counter[str]:
@@ -131,23 +151,6 @@ def value(quantity: Quantity) -> str:
     return " ".join(filter(None, parts))
 
 
-def _by_model(claim: Claim, findings: list[Finding]) -> list[Tested]:
-    by_name: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_name.setdefault(finding.model.name if finding.model else "", []).append(finding)
-    return [Tested(claim, own[0].model, tuple(own)) for own in by_name.values()]
-
-
-def _telling(findings: tuple[Finding, ...], verdict: str) -> Fact:
-    """Of the facts with the verdict: DPRoPE's own, else that against the strongest rival, else the first."""
-    same = [fact for finding in findings for fact in finding.facts if fact.verdict == verdict]
-    for wanted in (_OURS, _RIVAL):
-        for fact in same:
-            if wanted in (fact.metric, *(quantity.name for quantity in fact.quantities[:-1])):
-                return fact
-    return same[0]
-
-
 def _headline(fact: Fact) -> str:
     *others, last = fact.quantities
     if last.name == "difference":
@@ -157,12 +160,6 @@ def _headline(fact: Fact) -> str:
     if fact.metric:
         return f"{text(fact.metric)}: {value(last)}"
     return "; ".join(map(_named, fact.quantities))
-
-
-def _parts(fact: Fact) -> tuple[Quantity, list[Quantity]]:
-    """The number that a fact is about, and the others; the paper's has a column of its own."""
-    own = [quantity for quantity in fact.quantities if quantity.name != "published"]
-    return (own[-1], own[:-1]) if fact.decision else (own[0], own[1:])
 
 
 def _of(fact: Fact) -> str:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis import disturbance, metrics, published, rendering, time_taken
-from analysis.comparison import Comparison, Row, compared, gap
+from analysis.comparison import Comparison, Row, compared
 from analysis.results import NotMeasured, Results, root
-from analysis.scores import Score
+from analysis.scores import Score, difference
 from analysis.settings import tokens
 from core import rope
 from core.errors import InputError
@@ -45,7 +45,7 @@ class View:
 
     def has(self, name: str) -> bool:
         """Whether there is such a table of the model."""
-        return _built(self.results, name) is not None
+        return _build(self.results, name) is not None
 
     def table(self, name: str, caption: bool = True) -> str:
         """A table of what was measured; the paper's own rows of it are left to tables/.
@@ -53,7 +53,7 @@ class View:
         Raises:
             NotMeasured: no record of what it shows.
         """
-        made = _built(self.results, name)
+        made = _build(self.results, name)
         if made is None:
             raise NotMeasured(f"no table {name} of {self.model.name}: there is no record of it.")
         self._shown.add(name)
@@ -96,13 +96,13 @@ class View:
     ) -> Score:
         """The difference of two rows, paired by seed where there are several."""
         pair = [self.row(experiment, name, trained, factor) for name in (ours, other)]
-        return gap(*pair, getattr(metrics, experiment), metric)
+        return difference(*(row.by_seed(getattr(metrics, experiment), metric) for row in pair))
 
     def found(self, name: str, length: int | None = None, trained: bool = False, factor: float | None = None) -> str:
         """Passkeys found of those asked, of all seeds; at one length or at all."""
-        runs = self.row("passkey", name, trained, factor).runs
-        rows = [row for run in runs for row in run["scores"]["by_length"] if length in (None, row["length"])]
-        return f"{round(sum(row['mean'] * row['n'] for row in rows))} of {sum(row['n'] for row in rows)}"
+        by_length = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))
+        keys = by_length[tokens(length) if length else metrics.ALL]
+        return f"{keys.found} of {keys.asked}"
 
     def keys(self, name: str, trained: bool = False) -> dict[tuple[int, float], float]:
         """Passkeys found, 0…1, by length in tokens and depth."""
@@ -195,9 +195,9 @@ def named(measured: Results) -> list[str]:
 
 
 @functools.lru_cache(maxsize=512)
-def _build(folder: Path, model: str, name: str) -> Table | None:
+def _build(measured: Results, name: str) -> Table | None:
     try:
-        made = command.build(name, Results.of(model, folder))
+        made = command.build(name, measured)
     except NotMeasured:
         return None
     return replace(made, blocks=tuple(block for block in made.blocks if block.title not in _published(name)))
@@ -208,10 +208,6 @@ def _published(name: str) -> set[str]:
     """The titles of the paper's blocks, of a table that has some of its own beside the measured ones."""
     whole = (RESULTS / "paper" / f"{name}.csv").is_file() and "model" in published.table(name)
     return {block.title for block in benchmark_table.published_blocks(name)} if whole else set()
-
-
-def _built(measured: Results, name: str) -> Table | None:
-    return _build(measured.folder, measured.model.name, name)
 
 
 def find(rows: Comparison, experiment: str, name: str, factor: float | None) -> Row:

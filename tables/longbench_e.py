@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis import metrics
 from analysis.results import Results
-from tables.kit.benchmark_table import INTERVALS, Part, benchmark
+from tables.kit.benchmark_table import INTERVALS, benchmark
 from tables.kit.table import Table
 
 CAPTION = (
@@ -15,8 +15,7 @@ CAPTION = (
 
 def build(results: Results) -> Table:
     """From the records of experiments.longbench_e."""
-    parts = (Part(extent=extent),)
-    return benchmark(results, "longbench_e", CAPTION, metrics.longbench_e, paper="Table 1", parts=parts)
+    return benchmark(results, "longbench_e", CAPTION, metrics.longbench_e, "Table 1", extent)
 
 
 def extent(record: dict) -> str:

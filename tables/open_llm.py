@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis import metrics
 from analysis.results import Results
-from tables.kit.benchmark_table import INTERVALS, Part, benchmark
+from tables.kit.benchmark_table import INTERVALS, benchmark
 from tables.kit.table import Table
 
 CAPTION = (
@@ -16,8 +16,7 @@ CAPTION = (
 
 def build(results: Results) -> Table:
     """From the records of experiments.open_llm."""
-    parts = (Part(extent=extent),)
-    return benchmark(results, "open_llm", CAPTION, metrics.open_llm, paper="Table 2", parts=parts)
+    return benchmark(results, "open_llm", CAPTION, metrics.open_llm, "Table 2", extent)
 
 
 def extent(record: dict) -> str:

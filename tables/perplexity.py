@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis import metrics
 from analysis.results import Results
-from tables.kit.benchmark_table import INTERVALS, Part, benchmark
+from tables.kit.benchmark_table import INTERVALS, benchmark
 from tables.kit.table import Table
 
 CAPTION = (
@@ -16,11 +16,8 @@ CAPTION = (
 
 def build(results: Results) -> Table:
     """From the records of experiments.perplexity: first beginnings of texts, then whole ones."""
-    parts = (
-        Part(lambda record: record["tokens"] is not None, extent),
-        Part(lambda record: record["tokens"] is None, extent),
-    )
-    return benchmark(results, "perplexity", CAPTION, metrics.perplexity, "Table 10", parts, digits=2, best=min)
+    parts = (lambda record: record["tokens"] is not None, lambda record: record["tokens"] is None)
+    return benchmark(results, "perplexity", CAPTION, metrics.perplexity, "Table 10", extent, parts, digits=2, best=min)
 
 
 def extent(record: dict) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis import metrics
 from analysis.results import Results
-from tables.kit.benchmark_table import Part, benchmark
+from tables.kit.benchmark_table import benchmark
 from tables.kit.table import Table
 
 CAPTION = (
@@ -16,7 +16,7 @@ CAPTION = (
 
 def build(results: Results) -> Table:
     """From the records of experiments.ruler."""
-    return benchmark(results, "ruler", CAPTION, metrics.ruler, paper="Table 8", parts=(Part(extent=extent),))
+    return benchmark(results, "ruler", CAPTION, metrics.ruler, "Table 8", extent)
 
 
 def extent(record: dict) -> str:

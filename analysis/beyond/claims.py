@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from analysis import published
@@ -13,13 +13,10 @@ from analysis.results import Results
 from analysis.scores import Score
 
 
-def selections_order_loss(results: Results) -> Iterator[Finding]:
+def selections_order_loss(results: Results) -> Finding | None:
     """The central claim over dozens of selections of pairs, by both conventions of the disturbance."""
-    orders = [
-        (run, convention, Score.of(order))
-        for run in results.records("selections")
-        for convention, order in run["spearman"].items()
-    ]
+    runs = results.records("selections")
+    orders = [(run, convention, Score.of(order)) for run in runs for convention, order in run["spearman"].items()]
     decisions = decide(
         [(Estimate.of(order), ABOVE, published.rank_correlation(float(run["factor"]))) for run, _, order in orders]
     )
@@ -32,10 +29,8 @@ def selections_order_loss(results: Results) -> Iterator[Finding]:
             decided(f"Spearman's ρ over {order.n} selections", decision),
         )
         facts.append(Fact(quantities, float(run["factor"]), convention, decision))
-    if facts:
-        runs = len(results.records("selections"))
-        about = "disturbance and loss beyond L, without training"
-        yield concluded(results.model, facts, about, conventions=len(facts) // runs, factors=runs)
+    about, conventions = "disturbance and loss beyond L, without training", len(facts) // max(len(runs), 1)
+    return concluded(results.model, facts, about, conventions=conventions, factors=len(runs))
 
 
 SELECTIONS = Claim(

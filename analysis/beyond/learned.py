@@ -9,12 +9,10 @@ import numpy as np
 from analysis.beyond import loss_by_position
 from analysis.comparison import Comparison, Row, in_comparison
 from analysis.results import Results
-from analysis.scores import Score
 from analysis.settings import Setting
 from core import rope
 from core.beyond.methods.given_factors import learned_from, learned_name
 from core.errors import InputError
-from eval.intervals import mean_interval
 
 
 @dataclass(frozen=True)
@@ -64,70 +62,37 @@ def groups(results: Results) -> list[Learned]:
         if len(run["factors"]) != pairs:
             raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
         records.setdefault((float(run["factor"]), run["method"]), []).append(run)
-    known = [*rope.METHODS]
-
-    def order(key: tuple[float, str]) -> tuple:
-        return key[0], known.index(key[1]) if key[1] in known else len(known), key[1]
-
-    return [Learned(key[1], key[0], tuple(records[key])) for key in sorted(records, key=order)]
+    order = sorted(records, key=lambda key: (key[0], Setting(key[1]).order, key[1]))
+    return [Learned(method, factor, tuple(records[factor, method])) for factor, method in order]
 
 
-@dataclass(frozen=True)
-class Scored:
-    """Every untrained setting on one text; learned factors have one row for all their seeds.
+def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None:
+    """Every untrained setting on one text by name, and the learned factors with the least loss over all positions.
 
-    Attributes:
-        rows: the rows by name: one per method, and one per start of learned factors with a record per seed.
-        bound: the name of the learned factors with the least loss over all positions; None if none was scored.
-        first: one record, for what all have in common.
+    Learned factors have one row for each start, with a record per seed. None if none were scored at this factor.
     """
-
-    rows: dict[str, Row]
-    bound: str | None
-    first: dict
-
-
-def scored(results: Results, factor: float) -> Scored | None:
-    """The settings of the records of experiments.beyond.loss_by_position; None if there are none at this factor."""
-    comparison = loss_by_position.untrained(results, factor)
-    rows, learned = {}, {}
-    for row in comparison.rows:
+    rows: dict[str, Row] = {}
+    runs: dict[str, list[dict]] = {}
+    for row in loss_by_position.untrained(results, factor).rows:
         if start := start_of(row.setting):
-            learned.setdefault(start[0], []).extend(row.runs)
+            runs.setdefault(start[0], []).extend(row.runs)
         elif in_comparison(results.model)(row):
             rows[row.setting.name] = row
-    if not comparison:
+    if not runs:
         return None
     together = {
-        learned_name(method): Row(Setting("factors", (("from", method),), factor), tuple(runs))
-        for method, runs in learned.items()
+        learned_name(method): Row(Setting("factors", (("from", method),), factor), tuple(of_method))
+        for method, of_method in runs.items()
     }
-    bound = min(together, key=lambda name: _loss(together[name]), default=None)
-    return Scored(rows | together, bound, comparison.first)
-
-
-def level(row: Row, beyond: bool = True) -> Score:
-    """The loss within or beyond L, as each block's mean over seeds, with a bootstrap interval over blocks."""
-    edge = row.first["ranges"][1]["start"] // row.first["block"]
-    losses = loss_by_position.blocks(*row.runs).mean(axis=0)
-    return Score.of(mean_interval((losses[:, edge:] if beyond else losses[:, :edge]).ravel()))
-
-
-def _loss(row: Row) -> float:
-    """The mean loss over all positions and seeds."""
-    return float(loss_by_position.blocks(*row.runs).mean())
+    bound = min(together.values(), key=lambda row: loss_by_position.blocks(*row.runs).mean())
+    return rows | together, bound
 
 
 def inverse(results: Results, setting: Setting) -> np.ndarray | None:
     """λ_i = θ_i/θ̂_i [pairs] of a setting; None if more than the geometry decides it."""
-    method = rope.METHODS.get(setting.method)
-    if method is None or not method.ready:
-        return None
-    try:
-        scaling = rope.scale(results.model.geometry, setting.method, setting.factor, **dict(setting.options))
-    except InputError:  # the record is from another version, or its file is not here
-        return None
-    return results.model.geometry.inv_freq / scaling.inv_freq
+    geometry, method = results.model.geometry, rope.METHODS.get(setting.method)
+    scaling = setting.scaling(geometry) if method and method.ready else None
+    return None if scaling is None else geometry.inv_freq / scaling.inv_freq
 
 
 def compared(results: Results, factor: float) -> Comparison:

@@ -21,30 +21,25 @@ def untrained(results: Results, factor: float) -> Comparison:
 
     If several sets of books were scored at this factor, it is the set with the most settings.
     """
-    return compared(results, "loss_by_position", False, lambda run: float(run["factor"]) == factor, twins=False)
+    return compared(results, "loss_by_position", False, twins=False, factor=factor)
 
 
 def fine_tuned(results: Results, like: Comparison) -> Comparison:
     """The fine-tuned models on the same text and at the same factor as another comparison."""
     if not like:
         return Comparison(())
-    wanted = {name: like.first[name] for name in ("data", "length", "factor")}
-    return compared(
-        results,
-        "loss_by_position",
-        True,
-        lambda run: all(run[name] == value for name, value in wanted.items()),
-        twins=False,
-    )
+
+    def same_text(run: dict) -> bool:
+        return all(run[name] == like.first[name] for name in ("data", "length"))
+
+    return compared(results, "loss_by_position", True, same_text, twins=False, factor=like.first["factor"])
 
 
 def parts(results: Results, factor: float) -> list[Comparison]:
     """The comparisons at a factor that have rows: without training, then fine-tuned."""
     without = untrained(results, factor)
-    if without:
-        return [rows for rows in (without, fine_tuned(results, without)) if rows]
-    tuned = compared(results, "loss_by_position", True, lambda run: float(run["factor"]) == factor, twins=False)
-    return [tuned] if tuned else []
+    any_text = compared(results, "loss_by_position", True, twins=False, factor=factor)
+    return [rows for rows in (without, fine_tuned(results, without) if without else any_text) if rows]
 
 
 def ranges(run: dict) -> Scores:
@@ -60,16 +55,7 @@ def buckets(run: dict) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 
 def beyond(record: dict) -> Scores:
     """The mean loss over all positions beyond L."""
-    first = record["ranges"][1]["start"] // record["block"]
-    return {"beyond": Score.of(mean_interval(blocks(record)[0, :, first:].ravel()))}
-
-
-def paired(run: dict, reference: dict, beyond: bool = True) -> Score:
-    """Loss minus the reference's on the same tokens, beyond L or within it, with a bootstrap interval over blocks."""
-    edge = run["ranges"][1]["start"] // run["block"]
-    losses = blocks(run, reference)
-    gaps = losses[0] - losses[1]
-    return Score.of(mean_interval((gaps[:, edge:] if beyond else gaps[:, :edge]).ravel()))
+    return {"beyond": _mean(record, blocks(record)[0], beyond=True)}
 
 
 def blocks(*runs: dict) -> np.ndarray:
@@ -77,11 +63,18 @@ def blocks(*runs: dict) -> np.ndarray:
     return stacked([[run["blocks"][title] for title in runs[0]["blocks"]] for run in runs])
 
 
+def level(row: Row, beyond: bool = True) -> Score:
+    """The loss beyond L or within it, as each block's mean over seeds, with a bootstrap interval over blocks."""
+    return _mean(row.first, blocks(*row.runs).mean(axis=0), beyond)
+
+
 def gap(row: Row, reference: Row, beyond: bool = True) -> Score:
-    """:func:`paired` for rows; with several seeds, each block's loss is the mean over seeds."""
-    return paired(_over_seeds(row), _over_seeds(reference), beyond)
+    """:func:`level` minus the reference's, paired by block."""
+    losses, others = (blocks(row.first, *each.runs)[1:].mean(axis=0) for each in (row, reference))
+    return _mean(row.first, losses - others, beyond)
 
 
-def _over_seeds(row: Row) -> dict:
-    means = blocks(*row.runs).mean(axis=0)
-    return row.first | {"blocks": dict(zip(row.first["blocks"], means))}
+def _mean(run: dict, losses: np.ndarray, beyond: bool) -> Score:
+    """The mean over losses [texts, blocks] beyond L or within it."""
+    edge = run["ranges"][1]["start"] // run["block"]
+    return Score.of(mean_interval((losses[:, edge:] if beyond else losses[:, :edge]).ravel()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from analysis import metrics
 from analysis.beyond import loss_by_position
-from analysis.comparison import Ablation, Metrics, ablation
+from analysis.comparison import Metrics, ablation
 from analysis.results import Results
 from analysis.scores import Score
 from analysis.settings import extended_length, tokens
@@ -40,22 +40,15 @@ def columns(results: Results) -> tuple[float | None, list[Column]]:
         ("open_llm", "Open LLM", metrics.open_llm, "Avg.", 1, False),
     ]
     by_experiment = {experiment: ablation(results, experiment, "n_hat", trained=False) for experiment, *_ in wanted}
-    counts = Counter()
-    for varied in filter(None, by_experiment.values()):
-        counts[varied.first.setting.factor] += len(varied.rows)
+    counts = Counter(row.setting.factor for rows in by_experiment.values() for row in rows.values())
     if not counts:
         return None, []
     factor = counts.most_common(1)[0][0]
     longest = tokens(extended_length(results, factor))
     shown = []
     for experiment, title, of, metric, digits, least in wanted:
-        varied = by_experiment[experiment]
         named = title if metric else f"{title}, {longest}"
-        scores = _scores(varied, of, metric or longest) if varied and varied.first.setting.factor == factor else {}
-        shown.append(Column(named, digits, least, scores))
+        rows = by_experiment[experiment].items()
+        scores = {value: row.scores(of).get(metric or longest) for value, row in rows if row.setting.factor == factor}
+        shown.append(Column(named, digits, least, {value: score for value, score in scores.items() if score}))
     return factor, shown
-
-
-def _scores(varied: Ablation, of: Metrics, metric: str) -> dict[int, Score]:
-    by_value = {value: row.scores(of) for value, row in varied.rows.items()}
-    return {value: scores[metric] for value, scores in by_value.items() if metric in scores}

@@ -10,8 +10,6 @@ from pathlib import Path
 from analysis.results import Results
 from analysis.scores import Score
 from analysis.settings import Setting
-from core import rope
-from core.errors import InputError
 
 SOURCES = Path(__file__).with_name("serving_sources.csv")
 # Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose rounding changes every
@@ -77,7 +75,7 @@ def served(results: Results) -> list[Served]:
 def _served(results: Results, record: dict) -> Served:
     scores, setting = record["scores"], Setting.of(record)
     weights = record["engine"].get("gguf") or record["answer"]["served"]
-    apart = scores["apart_from"]
+    apart, scaling = scores["apart_from"], setting.scaling(results.model.geometry)
     return Served(
         engine=record["engine"]["name"],
         version=record["engine"]["version"],
@@ -87,7 +85,7 @@ def _served(results: Results, record: dict) -> Served:
         mean=apart["transformers"]["mean"],
         largest=apart["transformers"]["largest"],
         verdict=_verdict(apart, record["answer"]["served"] in _EXACT_WEIGHTS),
-        tempered=_tempered(results, setting),
+        tempered=scaling is not None and scaling.attention_factor != 1,
         length=record["tokens"],
         scored=record["scored"],
         trained="training" in record,
@@ -99,17 +97,6 @@ def _verdict(apart: dict[str, dict], exact: bool) -> str:
     nearer = min(("transformers", "unextended"), key=lambda name: apart[name]["mean"])
     near = apart[nearer]["mean"] <= EXACT if exact else abs(apart[nearer]["of_means"]) <= QUANTISED
     return {"transformers": RIGHT, "unextended": DROPPED}[nearer] if near else WRONG
-
-
-def _tempered(results: Results, setting: Setting) -> bool:
-    """Whether a method has an attention factor other than 1; False for a learned or unknown method."""
-    if setting.method not in rope.METHODS or rope.METHODS[setting.method].start:
-        return False
-    try:
-        scaling = rope.scale(results.model.geometry, setting.method, setting.factor, **dict(setting.options))
-    except InputError:  # the record is from another version with other options
-        return False
-    return scaling.attention_factor != 1
 
 
 def sources() -> list[Engine]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import numpy as np
 
@@ -19,29 +18,20 @@ from eval.intervals import mean_interval, mean_of_means
 PERPLEXITY = "Perplexity"
 
 
+@functools.lru_cache(maxsize=64)  # a table and its page need the same
 def differences(results: Results, factor: float, trained: bool) -> dict[Setting, Scores]:
     """Each setting's scores minus the unextended model's; equal selections of pairs appear once.
 
     Perplexity is in per cent, at the positions below L; the Open LLM benchmarks are in points. Only settings whose
     benchmark scores are recorded by document are listed. Several seeds are averaged.
     """
-    return _differences(results.folder, results.model.name, factor, trained)
-
-
-@functools.lru_cache(maxsize=64)  # a table and its page need the same
-def _differences(folder: Path, model: str, factor: float, trained: bool) -> dict[Setting, Scores]:
-    results = Results.of(model, folder)
     changes: dict[Setting, dict] = {}
     for experiment, change in (("loss_by_position", _perplexity), ("open_llm", _benchmarks)):
-
-        def at_factor(run: dict) -> bool:
-            return float(run["factor"]) == factor
-
-        untrained = compared(results, experiment, False, at_factor)
+        untrained = compared(results, experiment, False, factor=factor)
         original = untrained.find(rope.ORIGINAL)
         if original is None:
             continue
-        for row in compared(results, experiment, True, at_factor).rows if trained else untrained.rows:
+        for row in compared(results, experiment, True, factor=factor).rows if trained else untrained.rows:
             same = all(row.first.get(key) == original.first.get(key) for key in ("data", "length", "shots"))
             if same and row.setting.method != rope.ORIGINAL and "same_selection_as" not in row.first:
                 changes.setdefault(row.setting, {}).update(change(row, original.first))
@@ -52,7 +42,7 @@ def left_out(results: Results, factor: float, trained: bool) -> list[LeftOut]:
     """The records that are not comparable with the rest."""
     records = []
     for experiment in ("loss_by_position", "open_llm"):
-        records += compared(results, experiment, trained, lambda run: float(run["factor"]) == factor).left_out
+        records += compared(results, experiment, trained, factor=factor).left_out
     return records
 
 

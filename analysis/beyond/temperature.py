@@ -7,7 +7,7 @@ from dataclasses import replace
 from analysis import metrics
 from analysis.comparison import LeftOut, Row, compared
 from analysis.results import Results
-from analysis.scores import Score, Scores
+from analysis.scores import Scores
 from analysis.settings import Setting, extended_length, tokens
 
 OPTION = "attention_factor"
@@ -23,18 +23,13 @@ def rows(results: Results, trained: bool) -> tuple[dict[float, dict[Setting, Sco
         measured[experiment] = {row.setting: row for row in comparison.rows}
         left_out += comparison.left_out
     every = {setting for rows_of in measured.values() for setting in rows_of}
-    pairs = {setting: _without(setting) for setting in every if setting.option(OPTION) is not None}
-    shown = sorted(
-        {each for pair in pairs.items() for each in pair if each in every}, key=lambda setting: setting.order
-    )
+    tempered = {setting for setting in every if setting.option(OPTION) is not None}
+    plain = {replace(each, options=tuple(entry for entry in each.options if entry[0] != OPTION)) for each in tempered}
+    shown = sorted(tempered | (plain & every), key=lambda setting: setting.order)
     by_factor: dict[float, dict[Setting, Scores]] = {}
     for setting in shown:
         by_factor.setdefault(setting.factor, {})[setting] = _scores(results, setting, measured)
     return by_factor, left_out
-
-
-def _without(setting: Setting) -> Setting:
-    return replace(setting, options=tuple(entry for entry in setting.options if entry[0] != OPTION))
 
 
 def _scores(results: Results, setting: Setting, measured: dict[str, dict[Setting, Row]]) -> Scores:
@@ -45,8 +40,7 @@ def _scores(results: Results, setting: Setting, measured: dict[str, dict[Setting
             scores = measured[experiment][setting].scores(of)
             by_name |= {f"{title}, {end}": scores[end] for end in ends if end in scores}
     # An interval over seeds may exceed 100 %.
-    return {name: _at_most(score, 100.0) if name.startswith("passkeys") else score for name, score in by_name.items()}
-
-
-def _at_most(score: Score, most: float) -> Score:
-    return replace(score, high=min(score.high, most))
+    return {
+        name: replace(score, high=min(score.high, 100.0)) if name.startswith("passkeys") else score
+        for name, score in by_name.items()
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -35,7 +36,7 @@ def lines(results: Results) -> list[Line]:
     by_name: dict[str, Line] = {}
     others = [name for name in results.experiments() if name not in _OF and not hasattr(metrics, name)]
     for experiment in [*_OF, *others]:
-        of = _OF.get(experiment, _generic(experiment))
+        of = _OF.get(experiment, functools.partial(_generic, experiment))
         plain = [run for run in results.records(experiment) if run.get("method", "several") in (None, rope.ORIGINAL)]
         for run in sorted(plain, key=lambda run: (run["method"] is not None, run["factor"])):
             if "training" not in run:
@@ -52,7 +53,7 @@ def _open_llm(run: dict) -> Iterator[Line]:
 
 
 def _longbench_e(run: dict) -> Iterator[Line]:
-    start = f"{run['benchmark']}, " if "benchmark" in run else "LongBench-E, "
+    start = run.get("benchmark", "LongBench-E") + ", "
     tasks = len(run["scores"]["tasks"])
     for name, score in metrics.longbench_e(run).items():
         if not name.startswith("Avg."):
@@ -78,12 +79,9 @@ def _passkey(run: dict) -> Iterator[Line]:
         yield Line(f"Passkeys, {tokens(row['length'])}", f"{row['n']} prompts", Score.of(row, 100), 0)
 
 
-def _generic(experiment: str) -> Callable[[dict], Iterator[Line]]:
-    def of(run: dict) -> Iterator[Line]:
-        for name, score in metrics.generic(run).items():
-            yield Line(f"{experiment}, {name}", "" if score.n is None else f"{score.n} samples", score)
-
-    return of
+def _generic(experiment: str, run: dict) -> Iterator[Line]:
+    for name, score in metrics.generic(run).items():
+        yield Line(f"{experiment}, {name}", "" if score.n is None else f"{score.n} samples", score)
 
 
 _OF: dict[str, Callable[[dict], Iterator[Line]]] = {

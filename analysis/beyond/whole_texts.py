@@ -17,11 +17,7 @@ def runs(results: Results, trained: bool, factor: float | None = None) -> Compar
     Args:
         factor: only records at this scaling factor; None for all.
     """
-
-    def wanted(run: dict) -> bool:
-        return _by_position(run) and factor in (None, float(run["factor"]))
-
-    return compared(results, "perplexity", trained, wanted, twins=False)
+    return compared(results, "perplexity", trained, _by_position, twins=False, factor=factor)
 
 
 def measured_factors(results: Results) -> list[float]:

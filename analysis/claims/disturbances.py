@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from analysis import disturbance, published
 from analysis.claims.finding import EXACT, Fact, Finding, Quantity, concluded, decided
-from analysis.comparison import Comparison, compared, factors, in_comparison
+from analysis.comparison import compared, factors, in_comparison
 from analysis.hypothesis_tests import ABOVE, CONTRADICTED, REPRODUCED, Estimate, decide
 from analysis.metrics import perplexity
 from analysis.results import Results
@@ -21,10 +21,10 @@ from core import rope
 _ROUNDING = 0.005  # relative; the published disturbances have three to four digits
 
 
-def published_numbers(results: Results) -> Iterator[Finding]:
+def published_numbers(results: Results) -> Finding | None:
     """The paper's disturbances against those recomputed in float32, for a model of the paper's geometry."""
     if not disturbance.comparable(results):
-        return
+        return None
     numbers, facts, worst = published.disturbance(), [], 0.0
     for factor, method, average in _averages(results, disturbance.FLOAT32):
         value = numbers.get((method, factor))
@@ -37,10 +37,10 @@ def published_numbers(results: Results) -> Iterator[Finding]:
         facts.append(Fact(both, factor, rope.METHODS[method].title, stated=met))
     if facts:
         facts.append(Fact((Quantity("largest deviation", Score(100 * worst), unit="%"),)))
-        yield concluded(results.model, facts, "averaged disturbances in 10⁻³ nat")
+    return concluded(results.model, facts, "averaged disturbances in 10⁻³ nat")
 
 
-def least(results: Results) -> Iterator[Finding]:
+def least(results: Results) -> Finding | None:
     """DPRoPE's disturbance at t = 0 against the least of the paper's rivals; nothing here is random."""
     by_factor: dict[float, dict[str, float]] = {}
     for factor, method, average in _averages(results, disturbance.FLOAT64):
@@ -57,8 +57,7 @@ def least(results: Results) -> Iterator[Finding]:
             Quantity(Setting(method, (), factor).name, Score(averages[method])) for method in (rope.OURS, rival)
         )
         facts.append(Fact(quantities, factor, stated=met if averages[rope.OURS] <= averages[rival] else CONTRADICTED))
-    if facts:
-        yield concluded(results.model, facts, "averaged disturbances in 10⁻³ nat")
+    return concluded(results.model, facts, "averaged disturbances in 10⁻³ nat")
 
 
 def _averages(results: Results, way: disturbance.Way) -> Iterator[tuple[float, str, float]]:
@@ -70,32 +69,29 @@ def _averages(results: Results, way: disturbance.Way) -> Iterator[tuple[float, s
                 yield factor, record["method"], 1e3 * row["average"]
 
 
-def order_loss(results: Results) -> Iterator[Finding]:
+def order_loss(results: Results) -> Finding | None:
     """The central claim, without training: whether settings with less disturbance have less perplexity at L'."""
     orders = []
     for factor in factors(results, "perplexity"):
         length = tokens(extended_length(results, factor))
-        rows = _untrained(results, factor).only(in_comparison(results.model)).rows
-        scored = [(row, score) for row in rows if (score := perplexity(row.first).get(length))]
+        comparison = compared(results, "perplexity", False, twins=False, factor=factor)
+        scored = [
+            (row, score)
+            for row in comparison.only(in_comparison(results.model)).rows
+            if (score := perplexity(row.first).get(length))
+        ]
         moved = [(disturbance.averaged(results, row.setting), score.mean) for row, score in scored]
         pairs = [(average, score) for average, score in moved if average is not None]
         if len(pairs) < 4 or any(len(set(values)) == 1 for values in zip(*pairs)):  # too little to order
             continue
         best, score = min(scored, key=lambda each: each[1].mean)
         orders.append((factor, correlation(pairs), Quantity(f"least perplexity ({best.setting.name})", score)))
-    if not orders:
-        return
     decisions = decide([(rho, ABOVE, published.rank_correlation(factor)) for factor, rho, _ in orders])
     facts = []
     for (factor, rho, perplexities), decision in zip(orders, decisions):
         quantities = (perplexities, decided(f"Spearman's ρ over {rho.samples} settings", decision))
         facts.append(Fact(quantities, factor, decision=decision))
-    yield concluded(results.model, facts, "disturbance and perplexity at L', without training", factors=len(facts))
-
-
-def _untrained(results: Results, factor: float) -> Comparison:
-    """The untrained settings of the records of experiments.perplexity, each selection of pairs once."""
-    return compared(results, "perplexity", False, lambda record: float(record["factor"]) == factor, twins=False)
+    return concluded(results.model, facts, "disturbance and perplexity at L', without training", factors=len(facts))
 
 
 def correlation(pairs: list[tuple[float, float]]) -> Estimate:

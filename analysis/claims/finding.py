@@ -8,7 +8,7 @@ is, reproduced if all are, and undecided otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from analysis.comparison import Comparison, Row, compared
@@ -87,19 +87,20 @@ class Finding:
     margin: Quantity | None = None
 
 
-Test = Callable[[Results], Iterator[Finding]]  # the findings on a model, or none if nothing was measured
+Test = Callable[[Results], Finding | None]  # the finding on a model; None if nothing was measured
 
 
 def concluded(
     model: Model, facts: Sequence[Fact], about: str = "", margin: Quantity | None = None, **family: int
-) -> Finding:
-    """The finding of some facts.
+) -> Finding | None:
+    """The finding of some facts; None if there are none.
 
     Args:
         family: how many rivals, factors, … are decided together.
     """
-    counts = tuple((count, name if count > 1 else name.removesuffix("s")) for name, count in family.items())
-    several = tuple(entry for entry in counts if entry[0] > 1)
+    if not facts:
+        return None
+    several = tuple((count, name) for name, count in family.items() if count > 1)
     verdict = overall([fact.verdict for fact in facts if fact.verdict])
     return Finding(model, verdict, tuple(facts), about, several, margin)
 
@@ -112,21 +113,19 @@ def overall(verdicts: Sequence[str]) -> str:
     return EXACT
 
 
-def papers_own(results: Results, rows: Comparison, factor: float) -> Row | None:
-    """DPRoPE as the paper uses it: at the model's n̂, or at t = 0 if that was not measured."""
-    n_hat = results.model.n_hat.get(factor)
-    return rows.find(rope.OURS, {"n_hat": n_hat}, factor) or rows.find(rope.OURS, {}, factor)
+def papers_own(results: Results, rows: Comparison) -> dict[float, Row]:
+    """DPRoPE as the paper uses it, by factor: at the model's n̂, or at t = 0 if that was not measured."""
+    own = {}
+    for factor in sorted({row.setting.factor for row in rows.rows if row.setting.method == rope.OURS}):
+        n_hat = results.model.n_hat.get(factor)
+        own[factor] = rows.find(rope.OURS, {"n_hat": n_hat}, factor) or rows.find(rope.OURS, {}, factor)
+    return {factor: row for factor, row in own.items() if row}
 
 
 def measured(results: Results, experiment: str) -> list[tuple[str, Comparison]]:
     """The states that have records, with their rows: fine-tuned first, then without training."""
     by_state = ((state, compared(results, experiment, trained)) for trained, state in reversed(STATES))
     return [(state, rows) for state, rows in by_state if rows]
-
-
-def factors(rows: Comparison) -> list[float]:
-    """The scaling factors of DPRoPE's rows."""
-    return sorted({row.setting.factor for row in rows.rows if row.setting.method == rope.OURS})
 
 
 def decided(name: str, decision: Decision, digits: int = 2, unit: str = "") -> Quantity:

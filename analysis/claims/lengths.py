@@ -15,7 +15,6 @@ from analysis.claims.finding import (
     called,
     concluded,
     decided,
-    factors,
     measured,
     papers_own,
 )
@@ -23,7 +22,7 @@ from analysis.comparison import Metrics, Row, agree, compared
 from analysis.hypothesis_tests import ABOVE, Estimate, Region, decide
 from analysis.metrics import passkeys_within
 from analysis.results import Results
-from analysis.scores import Score, Scores
+from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import extended_length, tokens
 from core import rope
 
@@ -39,7 +38,7 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
         metrics: the scores by length in tokens.
     """
 
-    def test(results: Results) -> Iterator[Finding]:
+    def test(results: Results) -> Finding | None:
         measured_rows, family = [], []
         for factor, original, ours in _pairs(results, experiment):
             ends = [tokens(extended_length(results, times)) for times in (1, factor)]
@@ -58,19 +57,17 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
         for (factor, row, ends, by_length), name, decision in zip(measured_rows, names, decide(family)):
             at = [Quantity(f"{called(row)} at {end}", by_length[end], 1, unit) for end in ends]
             facts.append(Fact((*at, decided(name, decision, 0, "%")), factor, experiment, decision))
-        if facts:
-            yield concluded(results.model, facts, statements=2, factors=len(facts) // 2)
+        return concluded(results.model, facts, statements=2, factors=len(facts) // 2)
 
     return test
 
 
 def _pairs(results: Results, experiment: str) -> Iterator[tuple[float, Row, Row]]:
     """At each factor, the unextended model and DPRoPE, fine-tuned if there are such records."""
-    originals = compared(results, experiment, False).only(lambda row: row.setting.method == rope.ORIGINAL).rows
+    originals = [row for row in compared(results, experiment, False).rows if row.setting.method == rope.ORIGINAL]
     for _, rows in measured(results, experiment)[:1]:
-        for factor in factors(rows):
-            ours = papers_own(results, rows, factor)
-            same = [row for row in originals if ours and agree(row.first, ours.first)]
+        for factor, ours in papers_own(results, rows).items():
+            same = [row for row in originals if agree(row.first, ours.first)]
             if same:
                 yield factor, same[0], ours
 
@@ -91,24 +88,18 @@ def minus(ours: Estimate, other: Estimate) -> Estimate:
     return Estimate(ours.mean - other.mean, below, above, ours.samples)
 
 
-def finds_all_passkeys(results: Results) -> Iterator[Finding]:
+def finds_all_passkeys(results: Results) -> Finding | None:
     """No passkey within L' is missed, to the precision of whole per cents."""
     shares: list[tuple[Row, Score]] = []
     for _, rows in measured(results, "passkey")[:1]:
-        for factor in factors(rows):
-            if row := papers_own(results, rows, factor):
-                longest = extended_length(results, factor)
-
-                def at_longest(run: dict, longest: int = longest) -> Scores:
-                    return {"": passkeys_within(run, longest)}
-
-                score = row.scores(at_longest)[""]
-                shares.append((row, replace(score, n=passkeys_within(row.first, longest).n)))
+        for factor, row in papers_own(results, rows).items():
+            longest = extended_length(results, factor)
+            score = over_seeds([{"": passkeys_within(run, longest)} for run in row.runs])[""]
+            shares.append((row, replace(score, n=passkeys_within(row.first, longest).n)))
     region = Region(low=100 - RESOLUTION)
     facts = []
     for (row, score), decision in zip(shares, decide([(Estimate.of(score), region, 100.0) for _, score in shares])):
         interval = replace(decision.interval, high=min(decision.interval.high, 100.0))
         quantity = Quantity(called(row), interval, 0, f"% of {score.n}")
         facts.append(Fact((quantity,), row.setting.factor, "", decision))
-    if facts:
-        yield concluded(results.model, facts, "passkeys found within L'", factors=len(facts))
+    return concluded(results.model, facts, "passkeys found within L'", factors=len(facts))

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.beyond import learned, loss_by_position
-from analysis.comparison import Comparison, Row, in_comparison, reference
+from analysis.comparison import Comparison, Row, in_comparison
 from analysis.results import Results
 from core import rope
 from figures.kit import style
@@ -30,7 +30,8 @@ def build(results: Results) -> Figure:
             state = "fine-tuned" if rows.rows[0].trained else "without training"
             shown[f"{state}, s = {factor:g}"] = rows.only(in_comparison(results.model))
     drawn = style.styles(row.setting for rows in shown.values() for row in rows.rows)
-    others = {title: rest for title, rows in shown.items() if (rest := _others(rows)) and reference(rows)}
+    rivals = {title: rows.find(rope.RIVAL, {}) for title, rows in shown.items()}
+    others = {title: rest for title, rows in shown.items() if (rest := _others(rows)) and rivals[title]}
     parts = [part for part in (shown, others) if part]
     width = style.PAGE if len(shown) > 1 else style.COLUMN
     figure = plt.figure(figsize=(width, 2.8 * len(parts)))
@@ -40,7 +41,7 @@ def build(results: Results) -> Figure:
             if part is shown:
                 _draw(axes, rows.only(_in_paper), drawn)
             else:
-                _draw_differences(axes, rows, reference(shown[title]), drawn)
+                _draw_differences(axes, rows, rivals[title], drawn)
             axes.set_title(title, loc="left")
             positions(axes, results.model.context_length, rows.first["length"])
         panels[0].set_ylabel("loss (nats per token)" if part is shown else f"loss minus {RIVAL}'s")

@@ -9,7 +9,6 @@ from analysis.results import Results
 from core.errors import InputError
 
 COLOURS = {"pretrained": "#999999", "interpolated": "#E69F00", "extrapolated": "#0072B2"}
-LABELS = {name: name.replace("pretrained", "pre-trained") for name in COLOURS}
 
 
 def load(results: Results, wanted: tuple[int, ...]) -> tuple[dict, list[dict]]:
@@ -34,13 +33,6 @@ def frequency(score: dict, name: str) -> np.ndarray:
     """F_k^i in percent of positions."""
     counts = np.array(score[name])
     return 100 * counts / counts.sum()
-
-
-def bars(axes: Axes, score: dict, intervals: int) -> None:
-    """Grouped bars of the first `intervals` intervals, or of as many as there are."""
-    for offset, (name, colour) in zip((-0.3, 0, 0.3), COLOURS.items()):
-        heights = frequency(score, name)[:intervals]
-        axes.bar(np.arange(len(heights)) + offset, heights, width=0.3, color=colour, label=LABELS[name])
 
 
 def steps(axes: Axes, score: dict, intervals: int, names: tuple[str, ...] = ("extrapolated", "interpolated")) -> None:

@@ -31,38 +31,25 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     they leave out takes the next free pair of a colour and a dash.
     """
     free = itertools.cycle(itertools.product(_DASHES, _COLOURS))  # twenty pairs, then again
-    found: dict[Setting, rope.Style] = {}
+    looks: dict[tuple, rope.Style] = {(None, ()): AS_IT_IS}  # by method and options
     with_options: dict[tuple, list[tuple]] = {}
-    for setting in sorted(set(settings), key=lambda one: (*one.order, str(one.method))):
+    ordered = sorted(set(settings), key=lambda one: (*one.order, str(one.method)))
+    for setting in ordered:
         method = rope.METHODS.get(setting.method)
         known = method.styles if method else ()
-        plain = setting.plain()
-        if setting.method is None:
-            found[setting] = AS_IT_IS
-            continue
         # They count within a scaling factor: n̂ differs from one to the next, its style does not.
-        others = with_options.setdefault((setting.method, setting.factor), [])
-        if not plain and known and setting.options not in others:
+        others = with_options.setdefault((setting.method, setting.factor), [()])
+        if not setting.plain() and setting.options not in others:
             others.append(setting.options)
-        place = 0 if plain else 1 + others.index(setting.options) if known else 0
-        same = next((style for other, style in found.items() if _alike(other, setting)), None)
-        if same:
-            found[setting] = same
-        elif place < len(known):
-            found[setting] = known[place]
-        else:
-            dash, colour = next(free)
-            found[setting] = (colour, dash)
-    return found
+        place = 0 if setting.plain() else others.index(setting.options)
+        if (setting.method, setting.options) not in looks:
+            looks[setting.method, setting.options] = known[place] if place < len(known) else next(free)[::-1]
+    return {setting: looks[setting.method, setting.options] for setting in ordered}
 
 
 def line(style: rope.Style) -> dict:
     """A style as matplotlib's arguments."""
     return {"color": style[0], "linestyle": style[1]}
-
-
-def _alike(one: Setting, other: Setting) -> bool:
-    return (one.method, one.options) == (other.method, other.options)
 
 
 def use() -> None:

@@ -76,9 +76,10 @@ class View(model_view.View):
     def to_learned(self, name: str, factor: float) -> Score:
         """A method's loss beyond L without training minus that of the best learned factors, paired by block."""
         scored = learned.scored(self.results, factor)
-        if not (scored and scored.bound):
+        if not scored:
             raise InputError(f"no learned factors of s = {factor:g} were scored; see table_learned.")
-        return loss_by_position.gap(scored.rows[name], scored.rows[scored.bound])
+        rows, bound = scored
+        return loss_by_position.gap(rows[name], bound)
 
     def pairs(self, name: str, factor: float | None = None) -> set[int]:
         """Those that a row without training interpolates."""

@@ -23,11 +23,9 @@ CAPTION = (
 def build(results: Results) -> Table:
     """From the records of learned factors and of loss by position: a block for each factor."""
     groups = learned.groups(results)
-    blocks, notes = [], []
-    for factor in dict.fromkeys(group.factor for group in groups):
-        found = learned.scored(results, factor)
-        if found and found.bound:
-            blocks.append(_block(results, found, factor))
+    scored = {factor: learned.scored(results, factor) for factor in dict.fromkeys(group.factor for group in groups)}
+    blocks = [_block(results, *of_factor, factor) for factor, of_factor in scored.items() if of_factor]
+    notes = []
     for group in groups:
         end = "had stopped falling" if group.converged else "was still falling, so this is no bound"
         steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in group.runs))
@@ -41,23 +39,22 @@ def build(results: Results) -> Table:
     return Table("learned", CAPTION, tuple(blocks), notes=tuple(notes))
 
 
-def _block(results: Results, found: learned.Scored, factor: float) -> Block:
-    bound = found.rows[found.bound]
-    rows = {name: _scores(row, bound) for name, row in found.rows.items()}
-    order = sorted(rows, key=lambda name: rows[name]["beyond L"].mean)
-    metrics = list(rows[order[0]])
+def _block(results: Results, rows: dict[str, Row], bound: Row, factor: float) -> Block:
+    scored = sorted(
+        ((name, _scores(row, bound)) for name, row in rows.items()), key=lambda entry: entry[1]["beyond L"].mean
+    )
+    reference = next(name for name, row in rows.items() if row is bound)
     length = tokens(extended_length(results, factor))
     lengths = f"{tokens(results.model.context_length)} to {length}"
-    title = f"{results.model.title}, s = {factor:g}, {lengths}, Δ to: {found.bound}"
-    scored = [(name, rows[name]) for name in order]
-    return score_block(title, scored, digits=3, best=dict.fromkeys(metrics), signed=metrics[2:])
+    title = f"{results.model.title}, s = {factor:g}, {lengths}, Δ to: {reference}"
+    return score_block(title, scored, digits=3, best=None, signed=(_WITHIN, _BEYOND))
 
 
 def _scores(row: Row, bound: Row) -> Scores:
     same = row is bound
     return {
-        "within L": learned.level(row, beyond=False),
-        "beyond L": learned.level(row),
+        "within L": loss_by_position.level(row, beyond=False),
+        "beyond L": loss_by_position.level(row),
         _WITHIN: None if same else loss_by_position.gap(row, bound, beyond=False),
         _BEYOND: None if same else loss_by_position.gap(row, bound),
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from analysis import disturbance
 from analysis.beyond import loss_by_position
-from analysis.comparison import Comparison, reference
+from analysis.comparison import Comparison
 from analysis.results import Results
 from analysis.scores import Score, Scores
 from analysis.settings import extended_length, tokens
@@ -36,7 +36,7 @@ def build(results: Results) -> Table:
 
 
 def _block(results: Results, found: Comparison, factor: float) -> Block:
-    rival = reference(found)
+    rival = found.find(rope.RIVAL, {})
     rows = []
     for row in found.rows:
         average = disturbance.averaged(results, row.setting)

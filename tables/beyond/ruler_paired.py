@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from analysis.beyond import pairs
 from analysis.beyond.pairs import Paired
-from analysis.comparison import Comparison, compared, factors, reference
+from analysis.comparison import Comparison, compared, factors
 from analysis.results import NotMeasured, Results
 from analysis.settings import STATES
 from core import rope
@@ -43,13 +43,11 @@ def build(results: Results) -> Table:
 
 
 def _rows(results: Results, trained: bool, factor: float) -> Comparison:
-    return compared(
-        results, "ruler", trained, lambda run: run["method"] and float(run["factor"]) == factor, twins=False
-    )
+    return compared(results, "ruler", trained, lambda run: run["method"] is not None, twins=False, factor=factor)
 
 
 def _block(results: Results, rows: Comparison, untrained: Comparison | None, state: str) -> Block | None:
-    rival, made = reference(rows), []
+    rival, made = rows.find(rope.RIVAL, {}), []
     for row in rows.rows:
         found = [None if rival in (None, row) else pairs.ruler(row, rival)]
         if untrained is not None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from analysis import perplexity_windows
 from analysis.beyond import whole_texts
-from analysis.comparison import reference
 from analysis.results import NotMeasured, Results
 from analysis.settings import STATES, tokens
 from core import rope
@@ -31,7 +30,7 @@ def build(results: Results) -> Table:
             found = whole_texts.runs(results, trained, factor)
             left_out += found.left_out
             if found:
-                rival = reference(found)
+                rival = found.find(rope.RIVAL, {})
                 rows = [
                     (row.setting.name, whole_texts.scores(row, rival, results.model.context_length))
                     for row in found.rows

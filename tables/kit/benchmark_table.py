@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from analysis import published
+from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, compared, in_comparison
 from analysis.results import NotMeasured, Results
 from analysis.settings import AS_IT_IS, STATES, SYMBOLS
@@ -13,69 +12,63 @@ from core import rope
 from tables.kit.table import Block, Table, noted, score_block
 
 INTERVALS = "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds (Student's)"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of an experiment's records that has blocks of its own.
-
-    Attributes:
-        of: which records.
-        extent: what of the benchmark they hold, for the block's title.
-    """
-
-    of: Callable[[dict], bool] = lambda record: True
-    extent: Callable[[dict], str] = lambda record: ""
+_COUNTED = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}
+_BENCHMARKS = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}
 
 
 def benchmark(
     results: Results,
     name: str,
     caption: str,
-    metrics: Metrics,
+    of: Metrics,
     paper: str = "",
-    parts: tuple[Part, ...] = (Part(),),
+    extent: Callable[[dict], str] = lambda record: "",
+    parts: tuple[Callable[[dict], bool], ...] = (lambda record: True,),
     digits: int = 1,
-    best: Callable | None = max,
-    shown: Callable[[Row], bool] | None = None,
+    best: Callable = max,
 ) -> Table:
     """An experiment's table: published blocks where the paper has any, then what was measured of the model.
 
     Args:
         name: of the experiment, and of the table.
-        metrics: from a record to scores.
+        of: from a record to scores.
         paper: the paper's table, whose rows are in results/paper/NAME.csv.
-        shown: which rows; by default the model's comparison.
+        extent: what of the benchmark a record holds, for its block's title.
+        parts: which records have blocks of their own.
 
     Raises:
         NotMeasured: the model has no record of it.
     """
     results.require(name)
-    blocks = published_blocks(name, digits) if paper else []
+    blocks = published_blocks(name) if paper else []
     left_out = []
     for part in parts:
         for trained, state in STATES:
-            found = compared(results, name, trained, part.of)
+            found = compared(results, name, trained, part)
             left_out += found.left_out
-            rows = found.only(shown or in_comparison(results.model))
+            rows = found.only(in_comparison(results.model))
             if rows:
-                title = f"{results.model.title}, {kind(rows.first)}measured {state}{part.extent(rows.first)}"
-                blocks.append(score_block(title, named(rows, metrics), digits=digits, best=best))
+                title = f"{results.model.title}, {kind(rows.first)}measured {state}{extent(rows.first)}"
+                scored = [(name, row.scores(of)) for name, row in titled(rows, of)]
+                blocks.append(score_block(title, scored, digits=digits, best=best))
     return noted(Table(name, caption, tuple(blocks), paper), left_out)
 
 
-def ablation(results: Results, experiment: str, option: str, metrics: Metrics, paper: str, caption: str) -> Table:
+def ablation(results: Results, experiment: str, option: str, paper: str) -> Table:
     """DPRoPE's rows by the value of one option, below the paper's; a record that does not state it has the default.
+
+    Args:
+        paper: the paper's table.
 
     Raises:
         NotMeasured: fewer than two values have records.
     """
     name, default = f"{option}_{experiment}", rope.method_options(rope.OURS)[option]
     measured = []
-    for state, found in ablations(results, experiment, option, default):
-        first = found.first
+    for state, varied in ablations(results, experiment, option, default):
+        first = next(iter(varied.values()))
         title = f"{results.model.title}, {kind(first.first)}measured {state}, s = {first.setting.factor:g}"
-        rows = [(str(value), row.scores(metrics)) for value, row in found.rows.items()]
+        rows = [(str(value), row.scores(getattr(metrics, experiment))) for value, row in varied.items()]
         measured.append(score_block(title, rows, first=SYMBOLS[option]))
     if not measured:
         raise NotMeasured(
@@ -86,34 +79,30 @@ def ablation(results: Results, experiment: str, option: str, metrics: Metrics, p
         score_block(f"{block.model}, published, s = 2", block.rows.items(), first=SYMBOLS[option])
         for block in published.blocks(name)
     ]
+    caption = (
+        f"Influence of the number of {_COUNTED[option]} on {_BENCHMARKS[experiment]}. Measured rows have 95 % "
+        "intervals, and of the fine-tuned ones only the seeds that every row has, so they can differ from the "
+        f"main table. {'DPRoPE is that of t = 0. ' if option == 'intervals' else ''}The best is bold."
+    )
     return Table(name, caption, (*above, *measured), paper)
 
 
-def published_blocks(name: str, digits: int = 1) -> list[Block]:
+def published_blocks(name: str) -> list[Block]:
     """The paper's rows; its best in bold as everywhere."""
     best = min if name == "perplexity" else None if name == "time_cost" else max
-    return [
-        score_block(f"{block.model}, published", block.rows.items(), digits=digits, best=best)
-        for block in published.blocks(name)
-    ]
+    return [score_block(f"{block.model}, published", block.rows.items(), best=best) for block in published.blocks(name)]
 
 
-def named(rows: Comparison, metrics: Metrics) -> list[tuple[str, dict]]:
-    """Names with their factor, and scores, see :func:`titled`."""
-    return [(name, row.scores(metrics)) for name, row in titled(rows, metrics)]
-
-
-def titled(rows: Comparison, metrics: Metrics) -> list[tuple[str, Row]]:
+def titled(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
     """Rows by their name with its factor; the unextended model, which no s changes, in one line where it can."""
     plain = [row for row in rows.rows if row.setting.method == rope.ORIGINAL]
-    once = plain and all(row.scores(metrics) == plain[0].scores(metrics) for row in plain)
+    once = plain and all(row.scores(of) == plain[0].scores(of) for row in plain)
     found = []
     for row in rows.rows:
         if once and row in plain[1:]:
             continue
         factor = None if (once and row in plain) or row.setting.name == AS_IT_IS else row.setting.factor
-        name = published.with_factor(row.setting.name, row.setting.method, factor)
-        found.append((name, row))
+        found.append((published.with_factor(row.setting.name, row.setting.method, factor), row))
     return found
 
 

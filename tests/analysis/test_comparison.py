@@ -57,8 +57,8 @@ def test_an_ablation_takes_the_family_with_most_values(made):
     made.add("open_llm", "dprope", {"mmlu": score(91)}, seed=0)
     made.add("open_llm", "pi", {"mmlu": score(92)}, seed=0)
     found = ablation(made.results(), "open_llm", "n_hat", trained=True)
-    assert list(found.rows) == [28, 32, 40] and found.first.setting.factor == 2
-    assert ablation(made.results(), "open_llm", "n_hat", trained=False) is None
+    assert list(found) == [28, 32, 40] and found[28].setting.factor == 2
+    assert ablation(made.results(), "open_llm", "n_hat", trained=False) == {}
 
 
 def test_an_ablation_compares_the_seeds_that_all_values_have(made):
@@ -67,7 +67,7 @@ def test_an_ablation_compares_the_seeds_that_all_values_have(made):
     for seed in (0, 1):  # trained twice for another table
         made.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
     found = ablation(made.results(), "longbench_e", "intervals", trained=True, default=360)
-    assert list(found.rows) == [90, 360, 720] and [row.seeds for row in found.rows.values()] == [(0,)] * 3
+    assert list(found) == [90, 360, 720] and [row.seeds for row in found.values()] == [(0,)] * 3
 
 
 def test_a_copied_record_is_no_further_seed(made):

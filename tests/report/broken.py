@@ -35,7 +35,7 @@ EVERY = WHOLE | {
 def shows(what, folder):
     """Whether a table, a figure or a page can be made of the records of "mine"; a refusal is one sentence."""
     short_text = discovery.module("analysis.beyond.short_text")
-    for kept in (results._read, model_view._build, *([short_text._differences] if short_text else [])):
+    for kept in (results._read, model_view._build, *([short_text.differences] if short_text else [])):
         kept.cache_clear()
     try:
         with warnings.catch_warnings(action="ignore"):

@@ -5,7 +5,7 @@ import pytest
 
 from analysis.beyond import learned
 from analysis.beyond import loss_by_position as losses
-from analysis.comparison import in_comparison, reference
+from analysis.comparison import in_comparison
 from analysis.results import Results
 from core import rope
 from figures.beyond import loss_by_position
@@ -24,7 +24,7 @@ def test_it_draws_one_line_per_method_and_marks_the_training_length():
     for part in parts:
         state = "fine-tuned" if part.rows[0].trained else "without training"
         loss = {row.setting: np.array([bucket["mean"] for bucket in row.first["buckets"]]) for row in part.rows}
-        rival = loss[reference(part).setting]
+        rival = loss[part.find("yarn", {}).setting]
         drawn = shown[f"{state}, s = {float(part.first['factor']):g}"]
         assert drawn.keys() == {setting.name for setting in loss}
         for setting, values in loss.items():
