@@ -121,7 +121,8 @@ class Experiment:
     def finish(self, record: dict, file: Path, seconds: float) -> None:
         """Write a record, and say where."""
         records.state_model(self.results, self.model.folder, self.facts())
-        print(records.write(file, record | {"seconds": round(seconds, 1)}))
+        kernel = {"attention": self.loaded.model.config._attn_implementation} if "loaded" in vars(self) else {}
+        print(records.write(file, record | {"seconds": round(seconds, 1)}, **kernel))
 
     @functools.cached_property
     def context_length(self) -> int:

@@ -135,9 +135,13 @@ def scored_by(program: str) -> str:
     return identity(sources=hashed, experiment=own, packages=versions(*_PACKAGES, *_SCORING))
 
 
-def write(file: Path, record: dict) -> Path:
-    """Write a record together with the environment that it ran in, in one piece."""
-    return files.write_json(file, record | {"environment": environment()})
+def write(file: Path, record: dict, **on_gpu: str) -> Path:
+    """Write a record together with the environment that it ran in, in one piece.
+
+    Args:
+        on_gpu: what else the environment states where it has a GPU.
+    """
+    return files.write_json(file, record | {"environment": environment(**on_gpu)})
 
 
 def check_model(results: Path, model: str, facts: dict) -> dict:
@@ -183,7 +187,7 @@ def benchmark(data: Path | None) -> dict:
     return files.read_json(file, "make the samples again") if data and file.is_file() else {}
 
 
-def environment() -> dict:
+def environment(**on_gpu: str) -> dict:
     """Versions, device and commit of this run, the number of processes if several, and the facts of a GPU."""
     torch = sys.modules.get("torch")  # a run that never imported torch ran on the CPU
     gpu = torch.cuda if torch is not None and torch.cuda.is_available() else None
@@ -197,7 +201,7 @@ def environment() -> dict:
     if count > 1:
         facts["processes"] = count
     if gpu:
-        facts |= {"gpus": count, "cuda": torch.version.cuda}
+        facts |= {"gpus": count, "cuda": torch.version.cuda} | on_gpu
     return facts
 
 
