@@ -91,14 +91,14 @@ def test_killed_and_given_again_it_ends_in_the_same_bits(inputs, whole, tmp_path
         # Killed as soon as it has come some lines further, in the midst of the next.
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not os.waitpid(child, os.WNOHANG)[0]:
-            kept = list((tmp_path / "runs").rglob("*.0.jsonl"))
+            kept = list((tmp_path / "runs").glob("*/learned/*.0.jsonl"))
             if kept and len(kept[0].read_bytes().splitlines()) > lines + 3:
                 os.kill(child, signal.SIGKILL)
                 assert processes.wait(child) == -signal.SIGKILL
                 lines = len(kept[0].read_bytes().splitlines())
                 break
             time.sleep(0.001)
-    (kept,) = (tmp_path / "runs").rglob("*.0.jsonl")
+    (kept,) = (tmp_path / "runs").glob("*/learned/*.0.jsonl")
     assert lines > 5
     with open(kept, "ab") as handle:
         handle.write(b'["step 99", {"lo')  # torn
