@@ -37,7 +37,9 @@ def test_one_version_is_stated():
 
 def test_what_runs_before_a_commit_is_what_make_lint_runs():
     (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
-    made = subprocess.run(["make", "-n", "lint"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    made = subprocess.run(
+        ["make", "-n", "lint", "VENV=.venv"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert local["repo"] == "local"
     assert [hook["entry"] for hook in local["hooks"]] == re.findall(
         r"^\.venv/bin/python -m (?!pip|venv).*$", made, re.MULTILINE
