@@ -21,6 +21,7 @@ import torch
 from transformers import PreTrainedModel
 
 from core.errors import InputError, NonFiniteError, check_choice, check_whole
+from eval.intervals import resampled_interval, resampled_ratio
 from eval.position_loss import CHUNK, position_losses, token_losses
 
 CONVENTIONS = ("token", "window")
@@ -99,3 +100,24 @@ def perplexity(losses: list[np.ndarray], convention: str = "token") -> float:
     if convention == "window":
         return float(np.exp(np.mean([np.mean(loss, dtype=np.float64) for loss in losses])))
     return float(np.exp(np.mean(np.concatenate(losses), dtype=np.float64)))
+
+
+def aggregate(values: dict[str, dict], lengths: list[int]) -> list[dict]:
+    """Perplexity at each length under both conventions, with bootstrap intervals over windows.
+
+    Args:
+        values: {"sum": its loss, "tokens": how many are scored} of each window, by "TITLE/LENGTH/BEGIN".
+        lengths: window lengths in tokens.
+    """
+    rows = []
+    for length in lengths:
+        windows = [value for key, value in values.items() if key.rsplit("/", 2)[1] == str(length)]
+        sums, counts = (np.array([value[name] for value in windows], dtype=np.float64) for name in ("sum", "tokens"))
+        token = np.exp(resampled_ratio(sums, counts))
+        window = np.exp(resampled_ratio(sums / counts, np.ones(len(windows))))
+        rows.append(
+            {"length": length, "windows": len(windows), "tokens": int(counts.sum())}
+            | {"token": resampled_interval(np.exp(sums.sum() / counts.sum()), token, len(windows))}
+            | {"window": resampled_interval(np.exp((sums / counts).mean()), window, len(windows))}
+        )
+    return rows

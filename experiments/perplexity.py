@@ -17,7 +17,6 @@ import numpy as np
 from core.clex import factor_for
 from core.errors import InputError
 from eval import perplexity
-from eval.intervals import resampled_interval, resampled_ratio
 from experiments.kit import command_line, texts
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment
@@ -105,27 +104,11 @@ class Perplexity(Experiment):
                 yield key, value
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:
-        summary = {"scores": scores(values, run["lengths"])}
+        summary = {"scores": perplexity.aggregate(values, run["lengths"])}
         summary["by_window"] = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
         if self.given.by_position:
             summary["by_position"] = {key: value["by_position"] for key, value in values.items()}
         return summary
-
-
-def scores(values: dict[str, dict], lengths: list[int]) -> list[dict]:
-    """Perplexity at each length under both conventions, with bootstrap intervals over windows."""
-    rows = []
-    for length in lengths:
-        windows = [value for key, value in values.items() if key.rsplit("/", 2)[1] == str(length)]
-        sums, counts = (np.array([value[name] for value in windows], dtype=np.float64) for name in ("sum", "tokens"))
-        token = np.exp(resampled_ratio(sums, counts))
-        window = np.exp(resampled_ratio(sums / counts, np.ones(len(windows))))
-        rows.append(
-            {"length": length, "windows": len(windows), "tokens": int(counts.sum())}
-            | {"token": resampled_interval(np.exp(sums.sum() / counts.sum()), token, len(windows))}
-            | {"window": resampled_interval(np.exp((sums / counts).mean()), window, len(windows))}
-        )
-    return rows
 
 
 main = Perplexity.main
