@@ -61,13 +61,13 @@ class Perplexity(Experiment):
         return "" if self.given.tokens else "_whole"  # a record of whole texts stands beside that of an excerpt
 
     def data(self) -> dict:
-        self.library = texts.chosen(self.given)
-        self.refuse_training_text({book.sha256 for book in self.library})
-        return {book.title: book.sha256 for book in self.library}
+        self.books = texts.chosen(self.given)
+        self.refuse_training_text({book.sha256 for book in self.books})
+        return {book.title: book.sha256 for book in self.books}
 
     def samples(self) -> dict[str, tuple]:
         """(title, (begin, end, first scored token)) of each window, the longest first, for processes in turn."""
-        self.ids = {book.title: texts.tokens(self.tokenizer, book.text, self.given.tokens) for book in self.library}
+        self.ids = {book.title: texts.tokens(self.tokenizer, book.text, self.given.tokens) for book in self.books}
         spans = {}
         for length, step in sorted(self.strides.items(), reverse=True):
             for title, ids in self.ids.items():

@@ -38,17 +38,17 @@ class LossByPosition(Experiment):
         return {"length": self.extended_length} | excerpts
 
     def suffix(self) -> str:
-        return f"_books={len(self.library)}" + (f"_excerpts={self.given.excerpts}" if self.given.excerpts > 1 else "")
+        return f"_books={len(self.books)}" + (f"_excerpts={self.given.excerpts}" if self.given.excerpts > 1 else "")
 
     def data(self) -> dict:
-        self.library = texts.chosen(self.given)
-        self.refuse_training_text({book.sha256 for book in self.library})
-        return {book.title: book.sha256 for book in self.library}
+        self.books = texts.chosen(self.given)
+        self.refuse_training_text({book.sha256 for book in self.books})
+        return {book.title: book.sha256 for book in self.books}
 
     def samples(self) -> dict[str, tuple]:
         """(the excerpt's name, its tokens); the first excerpt of a book has the book's own title as its name."""
         length, samples = self.extended_length, {}
-        for book in self.library:
+        for book in self.books:
             ids = texts.book_tokens(self.tokenizer, book, length * self.given.excerpts)
             for number in range(self.given.excerpts):
                 excerpt = f" ({number})" if number else ""
