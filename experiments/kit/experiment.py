@@ -272,7 +272,9 @@ class Experiment:
             self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         with (
             journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
-            tqdm(total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0) as bar,
+            tqdm(
+                total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0 or not self.weights
+            ) as bar,
         ):
             started = time.perf_counter()
             try:
