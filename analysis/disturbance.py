@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from analysis.settings import Setting
 from core import disturbance as kl
 from core import rope
 from core.angles import angle_distribution
+from core.errors import InputError
 from core.geometry import RopeGeometry
 
 Way = tuple[str, str]  # how the disturbance is counted: a precision and a convention
@@ -24,9 +25,19 @@ def by_factor(results: Results) -> dict[float, list[dict]]:
     """The records of registered methods by factor, in the order of the registry.
 
     There may be others, such as the record of a method that was dropped since.
+
+    Raises:
+        InputError: a record is of another geometry than the model's, or of another number of intervals than the rest.
     """
     factors: dict[float, list[dict]] = {}
-    for record in sorted(results.records("disturbance"), key=lambda record: Setting.of(record).order):
+    records, geometry = results.records("disturbance"), asdict(results.model.geometry)
+    for record in sorted(records, key=lambda record: Setting.of(record).order):
+        first = {"geometry": geometry, "intervals": records[0].get("intervals")}
+        if any(record.get(name, value) != value for name, value in first.items()):
+            raise InputError(
+                f"disturbance/{record['file']}.json of {results.model.name} is of another geometry or number of "
+                "intervals than the rest; remove it and measure it again."
+            )
         if record["method"] in rope.METHODS:
             factors.setdefault(float(record["factor"]), []).append(record)
     return dict(sorted(factors.items()))

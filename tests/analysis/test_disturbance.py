@@ -10,6 +10,7 @@ from analysis.settings import Setting
 from core import disturbance as kl
 from core import rope
 from core.angles import angle_distribution
+from core.errors import InputError
 
 SMOLLM2 = Results.of("smollm2")
 
@@ -58,3 +59,16 @@ def test_the_disturbance_of_a_method_registered_here_is_that_of_its_angles(monke
     moved = geometry.inv_freq * 0.75 + geometry.inv_freq / 2 * 0.25
     wanted = kl.disturbance(angle_distribution(moved, 16384), angle_distribution(geometry.inv_freq, 8192)).mean()
     assert disturbance.averaged(SMOLLM2, Setting("half-way", (("share", 0.25),), 2.0)) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    "other", [{"geometry": {"head_dim": 64, "base": 5e5, "context_length": 8192}}, {"intervals": 90}]
+)
+def test_a_record_of_another_geometry_or_histogram_stands_in_no_table(made, other):
+    counted = {"precision": "float64", "convention": "released", "average": 1e-3, "interpolated_dimensions": 2}
+    same = {"geometry": made.facts["geometry"], "intervals": 360}
+    made.add("disturbance", "pi", [counted], 2, {}, **same)
+    assert len(disturbance.rows(made.results())) == 1
+    made.add("disturbance", "yarn", [counted], 2, {}, **same | other)
+    with pytest.raises(InputError, match="yarn"):
+        disturbance.rows(made.results())
