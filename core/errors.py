@@ -4,6 +4,7 @@ The checks below raise :class:`InputError` with the value's `name` in its messag
 """
 
 import math
+import textwrap
 from collections.abc import Iterable
 from numbers import Real
 
@@ -51,3 +52,8 @@ def _is_finite(value: object) -> bool:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
         return False
+
+
+def in_one_line(error: Exception, width: int = 160) -> str:
+    """What an error of a library says, in one line that fits into a sentence."""
+    return textwrap.shorten(str(error), width, placeholder=" …") or type(error).__name__

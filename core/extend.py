@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from transformers import AutoConfig, PreTrainedModel
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
 from . import clex, files, rope
-from .errors import InputError
+from .errors import InputError, in_one_line
 from .huggingface import checkpoint, configuration
 from .huggingface.configuration import text_config
 from .huggingface.embedding import apply_scaling, differences, rope_geometry, rotary_modules
+from .huggingface.rotation import skeleton
 from .rope import scale
 
 _IN_MEMORY = " (extended in memory: load its export instead)"
@@ -37,16 +38,16 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
         the same model, with its rotary embedding and configuration changed.
 
     Raises:
-        InputError: the model has no rotary embedding or one that is scaled already, its configuration states no context
-            length, or an option is wrong.
+        InputError: the model has no rotary embedding that can be extended or one that is scaled already, its
+            configuration states no context length, or an option is wrong; the model is as it was.
     """
     geometry = rope_geometry(model)
     scaling = scale(geometry, method, factor, **options)
-    clex.remove(model)
     if scaling.install:
         scaling.install(model, geometry, factor)
     else:
         apply_scaling(model, geometry, scaling, factor)
+        clex.remove(model)
     model.name_or_path = f"{model.name_or_path.removesuffix(_IN_MEMORY)}{_IN_MEMORY}"
     return model
 
@@ -89,11 +90,10 @@ def extend_checkpoint(
         raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
     files.check_new(directory)
     config = checkpoint.read_config(source)
-    model = extend(checkpoint.skeleton(config), method, factor, **options)
+    model = extend(skeleton(config), method, factor, **options)
     with files.new(directory) as partial:
         checkpoint.copy(source, partial, link, progress)
-        configuration.write(partial, model.config, before=config)
-        _verify(model, partial)
+        _write(model, partial, before=config)
     return directory
 
 
@@ -110,7 +110,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
         tokenizer: saved alongside, its maximum length set to the model's.
 
     Raises:
-        InputError: `directory` exists.
+        InputError: `directory` exists, or no configuration makes the model's class compute what it computes now.
     """
     directory = Path(directory)
     with files.new(directory) as partial:
@@ -119,17 +119,34 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
             if tokenizer is not None:
                 tokenizer.model_max_length = text_config(model.config).max_position_embeddings
                 tokenizer.save_pretrained(partial)
-            configuration.write(partial, model.config)
-            _verify(model, partial)
+            _write(model, partial)
         if clex.is_installed(model):
             clex.save(model, partial)
     model.name_or_path = str(directory)
     return directory
 
 
-def _verify(model: PreTrainedModel, directory: Path) -> None:
-    """Check that the written configuration rebuilds the same embedding, to fail now rather than at the next load."""
-    config = text_config(AutoConfig.from_pretrained(directory, trust_remote_code=False))
-    for _, _, rotary in rotary_modules(model):
-        if names := differences(rotary, type(rotary)(config)):
-            raise RuntimeError(f"the written configuration does not reproduce {type(rotary).__name__}: {names}")
+def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | None = None) -> None:
+    """Write the model's configuration, with the keys of transformers 4 where the class still reads it rightly.
+
+    Args:
+        before: as for :func:`configuration.write`.
+    """
+    stated = (directory / "config.json").read_bytes()
+    for older in (True, False):
+        (directory / "config.json").write_bytes(stated)
+        configuration.write(directory, model.config, before, older)
+        if (wrong := _unlike(model, directory)) is None:
+            return
+    raise InputError(f"a checkpoint cannot say how {type(model).__name__} was extended ({wrong}); give another model.")
+
+
+def _unlike(model: PreTrainedModel, directory: Path) -> str | None:
+    """What the configuration in `directory` makes differently, to fail now rather than at the next load; or None."""
+    try:
+        rebuilt = skeleton(AutoConfig.from_pretrained(directory, trust_remote_code=False), type(model))
+        pairs = zip(rotary_modules(model), rotary_modules(rebuilt), strict=True)
+        names = [name for (*_, one), (*_, other) in pairs for name in differences(one, other)]
+    except Exception as error:  # a class that does not know the keys may raise anything
+        return in_one_line(error)
+    return ", ".join(names) or None

@@ -112,8 +112,6 @@ def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
     clex.remove(model)
     model.requires_grad_(False)
     places, layers = rotary_modules(model), layer_type(text_config(model.config))
-    if not places:
-        raise InputError(f"{type(model).__name__} has no rotary embedding to learn; give a model such as a Llama.")
     learned = [(parent, name, LearnedRotaryEmbedding(stock, factors, layers)) for parent, name, stock in places]
     for parent, name, rotary in learned:
         _check(rotary, layers, next(rotary.stock.buffers()).device)

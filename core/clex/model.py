@@ -59,12 +59,12 @@ def install(
     if len(stock) != 1 or not _is_llama_style(stock[0]):
         raise InputError(f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX needs.")
     rotary = ClexRotaryEmbedding(stock[0], geometry) if weights is None else read(weights, geometry)
-    static = rotary.scaling(factor)
+    apply_scaling(model, geometry, rotary.scaling(factor), factor)
     remove(model)
     ((parent, name, rotary.stock),) = rotary_modules(model)
     setattr(parent, name, rotary.to(model.device).train(model.training))
     rotary.hook = parent.register_forward_pre_hook(rotary.enter, with_kwargs=True)
-    return apply_scaling(model, geometry, static, factor)
+    return model
 
 
 def is_installed(model: nn.Module) -> bool:

@@ -1,21 +1,17 @@
-"""The files of a checkpoint: copying or linking them, and building a weightless model from the configuration."""
+"""The files of a checkpoint: whether they are all there and can be read, copying or linking them."""
 
 from __future__ import annotations
 
-import copy as copies
-import json
 import os
 import shutil
 from pathlib import Path
 
-import torch
+import safetensors
 from tqdm import tqdm
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
+from transformers import AutoConfig, PreTrainedConfig
 
 from .. import clex, files
-from ..errors import InputError
-from .configuration import text_config
-from .embedding import rotary_modules
+from ..errors import InputError, in_one_line
 
 WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
 
@@ -32,7 +28,7 @@ def read_config(source: Path) -> PreTrainedConfig:
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     except Exception as error:  # libraries raise many kinds for a broken one
-        raise InputError(f"cannot read {source}/config.json ({_one_line(error)}); correct it.") from error
+        raise InputError(f"cannot read {source}/config.json ({in_one_line(error)}); correct it.") from error
     # transformers would silently fill in a missing length with the class's default, so look at the file itself.
     length = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
     if not (stated.get("text_config") or stated).get(length):
@@ -42,28 +38,8 @@ def read_config(source: Path) -> PreTrainedConfig:
         )
     if missing := _missing_weights(source):
         raise InputError(f"{source} holds no {missing}; give a complete checkpoint, with its weights.")
+    _check_readable(source)
     return config
-
-
-def skeleton(config: PreTrainedConfig) -> PreTrainedModel:
-    """A model built from a configuration: its rotary embeddings are real, its weights take no memory.
-
-    Raises:
-        InputError: no causal language model can be built from the configuration.
-    """
-    try:
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(copies.deepcopy(config), trust_remote_code=False)
-        for parent, name, rotary in rotary_modules(model):
-            setattr(parent, name, type(rotary)(text_config(model.config)))
-    except InputError:
-        raise
-    except Exception as error:  # a contradictory configuration can make the model's class raise anything
-        raise InputError(
-            f"no causal language model can be built from this {config.model_type!r} configuration "
-            f"({_one_line(error)}); correct it."
-        ) from error
-    return model
 
 
 def copy(source: Path, target: Path, link: bool = False, progress: bool = False) -> None:
@@ -108,14 +84,31 @@ def _missing_weights(source: Path) -> str | None:
     if not any(file.suffix in WEIGHTS and file.name != clex.FILE for file in source.iterdir()):
         return "weights"
     for index in sorted(source.glob("*.index.json"))[:1]:  # the sort puts safetensors before pickled weights
-        try:
-            shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        except (ValueError, KeyError, AttributeError) as error:
-            raise InputError(f"cannot read {index} ({error}); give a complete checkpoint.") from error
-        if absent := sorted(shard for shard in shards if not (source / shard).is_file()):
+        stated = files.read_json(index, "give a complete checkpoint")
+        shards = stated.get("weight_map")
+        if not isinstance(shards, dict):
+            raise InputError(f"{index} has no weight_map; give a complete checkpoint.")
+        if absent := sorted(shard for shard in set(shards.values()) if not (source / shard).is_file()):
             return absent[0]
     return None
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _check_readable(source: Path) -> None:
+    """Open every file of a checkpoint, before hours of copying.
+
+    Raises:
+        InputError: a file cannot be opened, a file of weights is cut short, or a JSON file is none.
+    """
+    for file in sorted(source.iterdir()):
+        if not file.is_file():
+            continue
+        if file.suffix == ".json":
+            files.read_json(file, "give a complete checkpoint", (dict, list))
+        try:
+            if file.suffix == ".safetensors":
+                safetensors.safe_open(file, "pt").keys()
+            with open(file, "rb") as handle:
+                if file.suffix in WEIGHTS and not handle.read(1):
+                    raise InputError(f"{file} is empty; give a complete checkpoint.")
+        except (OSError, safetensors.SafetensorError) as error:
+            raise InputError(f"cannot read {file} ({in_one_line(error)}); give a complete checkpoint.") from error

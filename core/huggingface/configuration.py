@@ -9,6 +9,7 @@ engines know it. Transformers 5 reads ``rope_parameters``; transformers 4 and mo
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 from transformers import PreTrainedConfig
@@ -41,11 +42,17 @@ def layer_type(config: PreTrainedConfig) -> str | None:
     """The layer type to extend where RoPE differs by layer type (Gemma 3), else None.
 
     It is that of the global layers; sliding-window layers need no extension.
+
+    Raises:
+        InputError: the global layers have no RoPE of their own.
     """
-    nested = config.nested_rope_parameter_keys(getattr(config, "rope_parameters", None) or {})
-    if nested and "full_attention" not in nested:
+    parameters = getattr(config, "rope_parameters", None) or {}
+    nested = config.nested_rope_parameter_keys(parameters)
+    if nested and not parameters.get("full_attention"):
+        rotating = ", ".join(key for key in nested if parameters[key])
         raise InputError(
-            f"the model sets RoPE for the layer types {', '.join(nested)}, not for full_attention; give another model."
+            f"a {config.model_type!r} model sets RoPE for its layers of type {rotating}, not for full_attention, "
+            "so there is nothing to extend; give another model."
         )
     return "full_attention" if nested else None
 
@@ -65,34 +72,45 @@ def rope_parameters(config: PreTrainedConfig) -> dict:
     return parameters if layer_type(config) is None else parameters[layer_type(config)]
 
 
-def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> None:
-    """Write a scaling into the text part of a configuration, in place.
+def forms(config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> Iterator[dict]:
+    """The RoPE parameters that may express a scaling, the most widely known first.
+
+    A model's class may ignore a form or fail on it, so :func:`scale_config` is only the first half: look at what the
+    class computes.
 
     Raises:
         InputError: this architecture's configuration cannot express the attention factor.
     """
-    longer = round(geometry.context_length * factor)
-    layers, current = layer_type(config), rope_parameters(config)
-    only_longrope = hasattr(config, "original_max_position_embeddings")  # Phi-3 knows no other type
-    stock = None if only_longrope else scaling.stock
-    if stock and layers and "rope_theta" in stock:
-        stock = None  # transformers 4 has one base for all layers
-    scaled = {"rope_theta": geometry.base, **(stock or longrope(geometry, scaling, longer))}
-    if only_longrope:
-        # Phi-3 reads the original length at the top of the configuration and computes the attention factor from it.
-        for key in ("attention_factor", "short_mscale", "long_mscale"):
-            scaled.pop(key, None)
-        original = scaled["original_max_position_embeddings"]
+    factors = longrope(geometry, scaling, longer)
+    mscales = dict.fromkeys(("short_mscale", "long_mscale"), float(scaling.attention_factor))
+    if hasattr(config, "original_max_position_embeddings"):
+        # Phi-3 knows no other type, reads the original length at the top of the configuration and computes the
+        # attention factor from it.
+        few = {key: factors[key] for key in factors.keys() - {"attention_factor", *mscales}}
+        original = few["original_max_position_embeddings"]
         if not math.isclose(recomputed_attention_factor(longer, original), scaling.attention_factor, rel_tol=1e-3):
             raise InputError(
                 f"a {config.model_type!r} configuration cannot express an attention factor of "
                 f"{scaling.attention_factor:g}; give one of at least 1."
             )
-        config.original_max_position_embeddings = original
-    parameters = {key: value for key, value in current.items() if key not in _SCALING_KEYS} | scaled
+        yield few
+    # transformers 4 has one base for all layers
+    elif scaling.stock and not (layer_type(config) and "rope_theta" in scaling.stock):
+        yield scaling.stock
+    yield factors
+    yield factors | mscales  # PhiMoE reads these
+
+
+def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, form: dict, factor: float) -> None:
+    """Write one of the :func:`forms` of a scaling into the text part of a configuration, in place."""
+    layers, current = layer_type(config), rope_parameters(config)
+    kept = {key: value for key, value in current.items() if key not in _SCALING_KEYS}
+    parameters = kept | {"rope_theta": geometry.base, **form}
     # Configurations are shared with the rotary embedding, so they are changed in place.
     config.rope_parameters = parameters if layers is None else {**config.rope_parameters, layers: parameters}
-    config.max_position_embeddings = longer
+    if hasattr(config, "original_max_position_embeddings") and "original_max_position_embeddings" in form:
+        config.original_max_position_embeddings = form["original_max_position_embeddings"]
+    config.max_position_embeddings = round(geometry.context_length * factor)
     if getattr(config, "head_dim", 0) is None:  # Mixtral's default, which longrope and yarn cannot read
         config.head_dim = config.hidden_size // config.num_attention_heads
     extension = {"context_length": int(geometry.context_length), "rope_theta": geometry.base, "factor": float(factor)}
@@ -144,7 +162,9 @@ def older_keys(config: PreTrainedConfig) -> dict:
     return keys
 
 
-def write(directory: Path, config: PreTrainedConfig, before: PreTrainedConfig | None = None) -> None:
+def write(
+    directory: Path, config: PreTrainedConfig, before: PreTrainedConfig | None = None, older: bool = True
+) -> None:
     """Rewrite the JSON files of a checkpoint to match a configuration, under the keys that every engine reads.
 
     Args:
@@ -152,6 +172,7 @@ def write(directory: Path, config: PreTrainedConfig, before: PreTrainedConfig | 
             class.
         config: the model's configuration.
         before: the configuration that ``config.json`` still holds; None if the file already matches `config`.
+        older: also write the keys of transformers 4.
     """
     text = text_config(config)
     file = directory / "config.json"
@@ -162,15 +183,18 @@ def write(directory: Path, config: PreTrainedConfig, before: PreTrainedConfig | 
         _update(part, {key: value for key, value in new.items() if key not in old or old[key] != value})
     longer = getattr(text, "max_position_embeddings", None)
     if getattr(text, "rope_parameters", None):
-        _update(part, {"rope_parameters": text.rope_parameters} | older_keys(text))
-    if known := getattr(text, EXTENSION, None):
-        _raise(part, [key for key in _LENGTHS if (part.get(key) or 0) >= known["context_length"]], longer)
+        _update(part, {"rope_parameters": text.rope_parameters} | (older_keys(text) if older else {}))
+    known = getattr(text, EXTENSION, None)
+    pretrained = known["context_length"] if known else None  # a shorter length is a limit that somebody chose
+    for key in _LENGTHS:
+        _raise(part, key, pretrained, longer)
     files.write_json(file, stated)
 
-    for name in ("generation_config.json", "tokenizer_config.json"):
-        if (file := directory / name).is_file():
+    lengths = {"generation_config": ("max_length", pretrained), "tokenizer_config": ("model_max_length", 0)}
+    for name, (key, least) in lengths.items():
+        if (file := directory / f"{name}.json").is_file():
             stated = files.read_json(file, "correct it, or remove it")
-            _raise(stated, ("max_length",) if name.startswith("generation") else ("model_max_length",), longer)
+            _raise(stated, key, least, longer)
             _for_transformers_4(stated)
             files.write_json(file, stated)
 
@@ -186,10 +210,10 @@ def _update(stated: dict, changes: dict) -> None:
     stated.update({key: value for key, value in changes.items() if key not in stated or stated[key] != value})
 
 
-def _raise(stated: dict, keys: list[str] | tuple[str, ...], longer: int | None) -> None:
-    for key in keys:
-        if longer and isinstance(stated.get(key), int) and stated[key] < longer:
-            stated[key] = longer
+def _raise(stated: dict, key: str, least: int | None, longer: int | None) -> None:
+    """Raise a length between `least` and `longer` to `longer`."""
+    if least is not None and longer and isinstance(stated.get(key), int) and least <= stated[key] < longer:
+        stated[key] = longer
 
 
 def _for_transformers_4(stated: dict) -> None:

@@ -6,92 +6,134 @@ its own class builds from it, so it computes what a plain ``from_pretrained`` of
 
 from __future__ import annotations
 
+import copy
+import functools
+import warnings
+
 import numpy as np
 import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from ..errors import InputError
+from ..errors import InputError, in_one_line
 from ..geometry import RopeGeometry, RopeScaling
-from .configuration import EXTENSION, layer_type, rope_parameters, scale_config, text_config
+from .configuration import EXTENSION, forms, layer_type, rope_parameters, scale_config, text_config
+from .rotation import layers, skeleton
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     """The geometry a loaded model was pre-trained with, read from its configuration and rotary embedding.
 
     Raises:
-        InputError: the model has no rotary embedding, its RoPE is not plain or is scaled already, or its configuration
-            states no context length.
+        InputError: the model has no rotary embedding to extend, its RoPE is not plain or is scaled already (other than
+            by this project), or its configuration states no context length.
     """
     config = text_config(model.config)
-    rotaries = rotary_modules(model)
-    if not rotaries:
-        raise InputError(
-            f"{type(model).__name__} has no rotary embedding that can be extended; "
-            "the method needs a RoPE model such as Llama, Mistral or Qwen."
-        )
-    inv_freq = getattr(rotaries[0][2], _buffer_name(layer_type(config)))
-    geometry = config_geometry(config, head_dim=2 * inv_freq.numel())
-    # Buffers may have been cast to bfloat16 (8 bits of mantissa); a larger difference means another scaling.
-    tolerance = 1e-5 if inv_freq.dtype == torch.float32 else 2**-7
-    plain = rope_parameters(config).get("rope_type") == "default" and not hasattr(config, EXTENSION)
-    if plain and not np.allclose(inv_freq.double().cpu().numpy(), geometry.inv_freq, rtol=tolerance, atol=0):
-        raise InputError(
-            f"{type(model).__name__}'s inverse frequencies are not base^(-2i/d); only plain RoPE can be extended."
-        )
-    return geometry
-
-
-def config_geometry(config: PreTrainedConfig, head_dim: int | None = None) -> RopeGeometry:
-    """The pre-training geometry that a configuration states (no weights needed).
-
-    Args:
-        config: a model's configuration.
-        head_dim: d, if known from the model itself; None to derive it from the configuration.
-
-    Raises:
-        InputError: the configuration is not that of a RoPE model, its RoPE is scaled already (other than by this
-            project), or it states no context length.
-    """
-    config = text_config(config)
     parameters = rope_parameters(config)
-    rope_type = parameters.get("rope_type", "default")
     extension = getattr(config, EXTENSION, None)  # the model was extended by this project: start from its geometry
+    rope_type = parameters.get("rope_type", "default")
     if rope_type != "default" and not extension:
         raise InputError(
             f"this model's RoPE is scaled already (rope_type {rope_type!r}); "
             "start from the checkpoint that was pre-trained without scaling."
+            if rope_type in ROPE_INIT_FUNCTIONS and rope_type != "proportional"
+            else f"a {config.model_type!r} model has RoPE of its own type {rope_type!r}, whose inverse frequencies are "
+            "not base^(-2i/d); only plain RoPE can be extended."
         )
     stated = extension or {**parameters, "context_length": getattr(config, "max_position_embeddings", None)}
     if not stated["context_length"]:
         raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
+    inv_freq = rotary_modules(model)[0][2].get_buffer(_buffer_name(layer_type(config)))
     try:
-        if head_dim is None:
-            per_head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-            head_dim = int(per_head * parameters.get("partial_rotary_factor", 1.0))
-        return RopeGeometry(head_dim, float(stated["rope_theta"]), stated["context_length"])
+        geometry = RopeGeometry(2 * inv_freq.numel(), float(stated["rope_theta"]), stated["context_length"])
     except InputError:
         raise
-    except (TypeError, ValueError, KeyError, ArithmeticError) as error:
+    except (TypeError, ValueError, KeyError) as error:
         raise InputError(
-            f"the configuration does not describe a RoPE model ({error}); correct its config.json."
+            f"the configuration does not describe a RoPE model ({in_one_line(error)}); correct its config.json."
         ) from error
+    # Buffers may have been cast to bfloat16 (8 bits of mantissa); a larger difference means another scaling.
+    tolerance = 1e-5 if inv_freq.dtype == torch.float32 else 2**-7
+    plain = rope_type == "default" and not extension
+    if plain and not np.allclose(inv_freq.double().cpu().numpy(), geometry.inv_freq, rtol=tolerance, atol=0):
+        raise InputError(
+            f"{type(model).__name__} rotates by other inverse frequencies than base^(-2i/d) with the base "
+            f"{geometry.base:g} of its configuration; only plain RoPE can be extended."
+        )
+    return geometry
+
+
+def config_geometry(config: PreTrainedConfig) -> RopeGeometry:
+    """The pre-training geometry that a configuration states; no weights are needed.
+
+    Raises:
+        InputError: as :func:`rope_geometry`, or no language model can be built from the configuration.
+    """
+    rope_parameters(text_config(config))  # refused before a model is built
+    return rope_geometry(skeleton(config))
 
 
 def apply_scaling(
     model: PreTrainedModel, geometry: RopeGeometry, scaling: RopeScaling, factor: float
 ) -> PreTrainedModel:
-    """Give the model the inverse frequencies and attention factor of `scaling`, in place."""
-    config = text_config(model.config)
-    scale_config(config, geometry, scaling, factor)
-    for parent, name, rotary in rotary_modules(model):
-        rebuilt = type(rotary)(config)
-        _check(rebuilt, layer_type(config), scaling)
+    """Give the model the inverse frequencies and attention factor of `scaling`, in place.
+
+    Raises:
+        InputError: the model's class cannot express the scaling; nothing is changed then.
+    """
+    config, places = text_config(model.config), rotary_modules(model)
+    kind, before = layer_type(config), copy.deepcopy(vars(config))
+    longer = round(geometry.context_length * factor)
+    try:
+        for form in forms(config, geometry, scaling, longer):
+            scale_config(config, geometry, form, factor)
+            if rebuilt := _rebuilt(config, places, scaling, longer):
+                break
+        else:
+            raise InputError(
+                f"a {config.model_type!r} model's rotary embedding cannot express this scaling; "
+                "give another method, or another model."
+            )
+    except BaseException:
+        vars(config).clear()
+        vars(config).update(before)
+        raise
+    for (parent, name, rotary), scaled in zip(places, rebuilt):
         # Declared plain, so that no pass chooses between two equal lists of factors and all run the same operators.
-        layers = layer_type(config)
-        rebuilt.rope_type = "default" if layers is None else {**rebuilt.rope_type, layers: "default"}
-        setattr(parent, name, _keep_float32(rebuilt).to(next(rotary.buffers()).device))
+        scaled.rope_type = "default" if kind is None else {**scaled.rope_type, kind: "default"}
+        setattr(parent, name, _kept(scaled).to(next(rotary.buffers()).device))
     return model
+
+
+def _rebuilt(config: PreTrainedConfig, places: list, scaling: RopeScaling, longer: int) -> list[nn.Module]:
+    """What the embeddings' classes make of a configuration; empty unless all compute what the method decided."""
+    try:
+        made = [type(rotary)(config) for _, _, rotary in places]
+        right = all(_computes(rotary, layer_type(config), scaling, longer) for rotary in made)
+    except Exception:  # a class that does not know the form may raise anything
+        return []
+    return made if right else []
+
+
+def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer: int) -> bool:
+    """Whether an embedding returns a·cos(m·θ̂_i), for near and far positions m, in any of the orders in use."""
+    inv_freq = rotary.get_buffer(_buffer_name(kind)).double().numpy()
+    positions = torch.tensor([[0, 1, longer - 1]])
+    result = rotary(torch.zeros(1, 1), positions, *([] if kind is None else [kind]))
+    cos = result[0] if isinstance(result, tuple) else torch.view_as_real(result)[..., 0]
+    expected = scaling.attention_factor * np.cos(np.outer(positions[0], inv_freq))
+    pairs = len(inv_freq)
+    return (
+        np.allclose(inv_freq, scaling.inv_freq, rtol=1e-5, atol=0)
+        and any(
+            np.allclose(
+                order.numpy(), expected, rtol=1e-3, atol=1e-2
+            )  # an angle of 10^5 has an error of 10^-2 in float32
+            for order in (cos[..., :pairs], cos[..., ::2])
+            if order.shape[-1] == pairs
+        )
+    )
 
 
 def differences(rotary: nn.Module, other: nn.Module) -> list[str]:
@@ -106,36 +148,58 @@ def differences(rotary: nn.Module, other: nn.Module) -> list[str]:
 
 
 def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
-    """(parent, attribute, rotary embedding) for every stock rotary embedding in the model."""
-    if not getattr(text_config(model.config), "rope_parameters", None):
-        return []
-    buffer = _buffer_name(layer_type(text_config(model.config)))
-    return [
-        (parent, name, child)
-        for parent in model.modules()
-        for name, child in parent.named_children()
-        if isinstance(getattr(child, buffer, None), torch.Tensor) and hasattr(child, "rope_type")
-    ]
+    """(parent, attribute, rotary embedding) for every stock rotary embedding to extend, at least one.
 
+    These are those of the layers in which tokens may be further apart than L. A warning says if other layers share
+    them.
 
-def _check(rotary: nn.Module, layers: str | None, scaling: RopeScaling) -> None:
-    """Raise RuntimeError unless an embedding built from a configuration computes what the method decided."""
-    inv_freq = getattr(rotary, _buffer_name(layers)).double().cpu().numpy()
-    attention_factor = getattr(rotary, "attention_scaling" if layers is None else f"{layers}_attention_scaling")
-    close = np.allclose(inv_freq, scaling.inv_freq, rtol=1e-5, atol=0)
-    if not close or not np.isclose(attention_factor, scaling.attention_factor, rtol=1e-3):
-        raise RuntimeError(f"the configuration makes another embedding of {type(rotary).__name__} than was decided")
+    Raises:
+        InputError: there are none; the message says why.
+    """
+    config, name = text_config(model.config), type(model).__name__
+    wanted, found = layer_type(config), layers(model)
+    length = getattr(config, EXTENSION, {}).get("context_length") or config.max_position_embeddings or 0
+    rotating = [layer for layer in found if layer.rotations]
+    far = [layer for layer in rotating if layer.window is None or layer.window > length]
+    near = [layer for layer in rotating if layer not in far]
+    if not rotating:
+        raise InputError(
+            f"{name} has no rotary embedding that can be extended: none of its layers rotates by one; "
+            "the method needs a RoPE model such as Llama, Mistral or Qwen."
+        )
+    window = max((layer.window for layer in near), default=0)
+    if not far and any(layer.attends and layer.window is None for layer in found):
+        raise InputError(
+            f"{name} rotates only in layers that see {window} tokens, so no rotated pair gets beyond pre-training; "
+            "leave its RoPE as it is and raise max_position_embeddings in config.json."
+        )
+    used = {(path, kind) for layer in far or near for path, kind in layer.rotations if kind == wanted}
+    if not used:
+        raise InputError(f"no layer of {name} rotates by RoPE of the type {wanted}; give another model.")
+    if any(used & layer.rotations for layer in near):
+        which = "some" if far else "all"
+        warnings.warn(
+            f"{which} layers of {name} see {window} tokens and are scaled though they need not be.", stacklevel=2
+        )
+    places = []
+    for path in sorted({path for path, _ in used}):
+        parent, _, attribute = path.rpartition(".")
+        holder, rotary = model.get_submodule(parent), model.get_submodule(path)
+        # CLEX's embedding, and a learned one, hold the stock one that they replace
+        places.append((rotary, "stock", rotary.stock) if hasattr(rotary, "stock") else (holder, attribute, rotary))
+    return places
 
 
 def _buffer_name(layer_type: str | None) -> str:
     return "inv_freq" if layer_type is None else f"{layer_type}_inv_freq"
 
 
-class _Float32Buffers(nn.Module):
-    """A mixin for rotary embeddings: buffers follow the module's device but never its dtype.
+class _Kept(nn.Module):
+    """A mixin for rotary embeddings: they keep their frequencies, in float32, whatever is done to the model.
 
     In bfloat16 the angle of the fastest pair is off by radians after a few hundred positions. ``.to(dtype)``,
-    ``.half()`` and DeepSpeed's engine would all cast the buffers through ``nn.Module._apply``.
+    ``.half()`` and DeepSpeed's engine would all cast the buffers through ``nn.Module._apply``. Initialising the model's
+    weights anew would compute plain frequencies.
     """
 
     def _apply(self, fn, recurse=True):
@@ -145,10 +209,26 @@ class _Float32Buffers(nn.Module):
             self._buffers[name] = buffer.to(self._buffers[name].device)
         return self
 
+    def compute_default_rope_parameters(self, *_, layer_type: str | None = None, **__) -> tuple[torch.Tensor, float]:
+        factor = "attention_scaling" if layer_type is None else f"{layer_type}_attention_scaling"
+        return self.get_buffer(_buffer_name(layer_type)).clone(), getattr(self, factor)
 
-def _keep_float32(rotary: nn.Module) -> nn.Module:
-    cls = type(rotary)
-    if not issubclass(cls, _Float32Buffers):
-        # Keep name and module: transformers recognises rotary embeddings by their class's name.
-        rotary.__class__ = type(cls.__name__, (_Float32Buffers, cls), {"__module__": cls.__module__})
+    def __reduce_ex__(self, protocol):
+        return _new, (type(self).__bases__[1],), vars(self)
+
+
+@functools.cache
+def _keeping(cls: type[nn.Module]) -> type[nn.Module]:
+    # Keep name and module: transformers recognises rotary embeddings by their class's name.
+    return type(cls.__name__, (_Kept, cls), {"__module__": cls.__module__})
+
+
+def _new(cls: type[nn.Module]) -> nn.Module:
+    """An empty module for copying and unpickling."""
+    return _keeping(cls).__new__(_keeping(cls))
+
+
+def _kept(rotary: nn.Module) -> nn.Module:
+    if not isinstance(rotary, _Kept):
+        rotary.__class__ = _keeping(type(rotary))
     return rotary

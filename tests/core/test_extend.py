@@ -136,7 +136,7 @@ def test_only_the_global_layers_of_a_mixed_model_change():
 
 def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
     model = extend(random_model(), "pi", 2)
-    monkeypatch.setattr("core.extend._verify", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    monkeypatch.setattr("core.extend._unlike", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         export(model, tmp_path / "extended")
     assert list(tmp_path.iterdir()) == []

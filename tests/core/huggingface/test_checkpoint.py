@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
@@ -45,14 +46,14 @@ def saved(directory, architecture="LlamaConfig", **overrides):
 
 @pytest.fixture
 def source(tmp_path):
-    """Two shards, of bytes that no reader would take, and what else lies in a checkpoint."""
+    """Two shards, with tensors that fit no model, and what else lies in a checkpoint."""
     directory = tmp_path / "source"
     directory.mkdir()
     random_model().config.save_pretrained(directory)
     byte_tokenizer().save_pretrained(directory)
     shards = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
-    for i, shard in enumerate(shards):
-        (directory / shard).write_bytes(bytes([i, 255]) * 5000)
+    for name, shard in zip("ab", shards):
+        save_file({name: torch.arange(5000)}, directory / shard)
     weights = {"metadata": {}, "weight_map": dict(zip(("a", "b"), shards))}
     (directory / "model.safetensors.index.json").write_text(json.dumps(weights))
     (directory / "LICENSE").write_text("do as you please")
@@ -195,7 +196,7 @@ def by_old_keys(stated):
 def test_either_generation_of_keys_says_the_scaling(tmp_path, architecture, method):
     source = tmp_path / "source"
     random_model(architecture, **ARCHITECTURES[architecture]).config.save_pretrained(source)
-    (source / "pytorch_model.bin").touch()  # pickled weights are copied like any others
+    (source / "pytorch_model.bin").write_bytes(b"weights")  # pickled weights are copied like any others
     expected = scale(config_geometry(AutoConfig.from_pretrained(source)), method, 2)
     stated = read(extend_checkpoint(source, tmp_path / "made", method, 2))
     close = {"rtol": 1e-3} if architecture == "Phi3Config" else {"rtol": 1e-6}  # whose attention factor is recomputed
@@ -227,7 +228,7 @@ def test_the_stock_type_is_written_where_it_says_it_all(source, tmp_path):
 def test_readers_that_choose_the_attention_factor_themselves_choose_ours(tmp_path, attention_factor):
     source = tmp_path / "source"
     random_model(max_position_embeddings=8192).config.save_pretrained(source)
-    (source / "model.safetensors").touch()
+    (source / "pytorch_model.bin").write_bytes(b"weights")
     made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2, attention_factor=attention_factor)
     stated = read(made)["rope_scaling"]
     original = stated["original_max_position_embeddings"]
@@ -250,7 +251,7 @@ def test_extending_again_starts_from_pre_training(source, tmp_path):
 
 def test_a_configuration_that_says_something_else_is_never_put_in_place(source, tmp_path, monkeypatch):
     monkeypatch.setattr("core.huggingface.configuration.write", lambda *_, **__: None)
-    with pytest.raises(RuntimeError, match="does not reproduce"):
+    with pytest.raises(InputError, match="cannot say how"):
         extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
     assert os.listdir(tmp_path) == ["source"]
 

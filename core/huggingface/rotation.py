@@ -1,0 +1,179 @@
+"""Which layers of a model rotate, by which rotary embedding and over what distance: found by running the model.
+
+A model's class decides in its forward pass which layers rotate: some families rotate only layers that see a window of
+tokens, some keep a second rotary embedding for images, some build one that they never use. No key of the configuration
+says so for all of them. So a copy of the model without weights runs once, and what each layer takes from which rotary
+embedding is noted.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+
+import torch
+import transformers
+from torch import nn
+from torch.overrides import TorchFunctionMode
+from transformers import AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
+
+from ..errors import InputError, in_one_line
+from .configuration import text_config
+
+
+@dataclass
+class Layer:
+    """A decoder layer.
+
+    Attributes:
+        window: how many tokens it sees; None if all.
+        attends: whether it compares tokens with each other; a state-space or a linear layer does not.
+        rotations: (the name of a rotary embedding in the model, the layer type it is called with or None) for each
+            rotation that the layer applies.
+        ran: whether the model came to it.
+        failed: whether it could not be run to its end.
+    """
+
+    window: int | None
+    attends: bool
+    rotations: set[tuple[str, str | None]] = field(default_factory=set)
+    ran: bool = False
+    failed: bool = False
+
+
+def skeleton(config: PreTrainedConfig, cls: type[PreTrainedModel] | None = None) -> PreTrainedModel:
+    """A model built from a configuration, with weights that take no memory.
+
+    Args:
+        config: is copied.
+        cls: the model's class; by default the one that the configuration names, else that of its causal language model.
+
+    Raises:
+        InputError: no language model can be built from the configuration.
+    """
+    config = copy.deepcopy(config)
+    named = getattr(transformers, next(iter(config.architectures or ()), ""), None)
+    cls = cls or (named if isinstance(named, type) and issubclass(named, PreTrainedModel) else None)
+    try:
+        with torch.device("meta"):
+            model = cls(config) if cls else AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+        for name in {name for layer in layers(model) for name, _ in layer.rotations}:
+            rotary = model.get_submodule(name)
+            model.set_submodule(name, type(rotary)(rotary.config))  # with real frequencies
+    except InputError:
+        raise
+    except Exception as error:  # a contradictory configuration can make the model's class raise anything
+        raise InputError(
+            f"no causal language model can be built from this {config.model_type!r} configuration "
+            f"({in_one_line(error)}); give the checkpoint of a language model."
+        ) from error
+    return model.eval()
+
+
+def layers(model: PreTrainedModel) -> list[Layer]:
+    """The decoder layers of a model's language model, in order; none if the model has no rotary embedding at all.
+
+    Raises:
+        InputError: the model cannot be run on tokens alone.
+    """
+    with torch.device("meta"):
+        twin = type(model)(copy.deepcopy(model.config)).eval().bfloat16()  # the dtype that most operators know
+    embeddings = {
+        name: module
+        for name, module in twin.named_modules()
+        if any(buffer.endswith("inv_freq") for buffer, _ in module.named_buffers(recurse=False))
+    }
+    if not embeddings:
+        return []
+    uses, found = _Uses(), []
+    for name, module in embeddings.items():
+        module.register_forward_hook(uses.notes(name), with_kwargs=True)
+    for index, module in _decoder_layers(twin):
+        found.append(_layer(text_config(twin.config), index))
+        module.forward = uses.within(found[-1], module.forward)
+    try:
+        with torch.no_grad(), uses:
+            twin(input_ids=torch.zeros(1, 4, dtype=torch.long, device="meta"), use_cache=False)
+    except Exception as error:
+        if not uses.made:
+            raise InputError(
+                f"how {type(model).__name__} rotates cannot be found out ({in_one_line(error)}); "
+                "give a language model that reads tokens."
+            ) from error
+    seen = [layer for layer in found if layer.ran]
+    if not any(layer.rotations for layer in seen):  # each failed before it rotated
+        for layer in seen:
+            layer.rotations |= set(uses.made.values()) if layer.failed else set()
+    return seen
+
+
+def _decoder_layers(model: nn.Module) -> list[tuple[int, nn.Module]]:
+    """(index, layer) of every member of the model's outermost lists of layers that know their index."""
+    found, inner = [], set()
+    for module in model.modules():
+        if isinstance(module, nn.ModuleList) and module not in inner:
+            inner |= set(module.modules())
+            members = list(enumerate(module))
+            found += [(i, layer) for i, layer in members if any(hasattr(part, "layer_idx") for part in layer.modules())]
+    return found
+
+
+def _layer(config: PreTrainedConfig, index: int) -> Layer:
+    """What the configuration says about a layer."""
+    types = getattr(config, "layer_types", None)
+    kind = types[index] if types and index < len(types) else None
+    window = None
+    if kind == "chunked_attention":
+        window = getattr(config, "attention_chunk_size", None)
+    elif kind == "sliding_attention" or (kind is None and getattr(config, "use_sliding_window", True)):
+        window = getattr(config, "sliding_window", None)
+    return Layer(window, attends=kind is None or (kind.endswith("attention") and kind != "linear_attention"))
+
+
+class _Uses(TorchFunctionMode):
+    """While it is active, notes which layer computes with what a rotary embedding returned.
+
+    A layer may fail on tensors without values, as experts do that look at which tokens they get; attention comes first.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[int, tuple[str, str | None]] = {}
+        self.kept: list[torch.Tensor] = []  # so that no other tensor gets the same id
+        self.layer: Layer | None = None
+
+    def notes(self, name: str):
+        """A hook for a rotary embedding of this name."""
+
+        def hook(module, arguments, named, output) -> None:
+            layer_type = named.get("layer_type") or next((each for each in arguments if isinstance(each, str)), None)
+            for tensor in output if isinstance(output, tuple | list) else (output,):
+                self.made[id(tensor)] = name, layer_type
+                self.kept.append(tensor)
+
+        return hook
+
+    def within(self, layer: Layer, forward):
+        """The forward pass of a layer, which returns its input if it fails."""
+
+        def run(hidden_states, *arguments, **named):
+            self.layer, layer.ran = layer, True
+            try:
+                return forward(hidden_states, *arguments, **named)
+            except Exception:
+                layer.failed = True
+                return hidden_states
+            finally:
+                self.layer = None
+
+        return run
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func in (torch.Tensor.__bool__, torch.Tensor.item):  # a mask's check of its values
+            return False
+        if self.layer is not None:
+            for argument in (*args, *(kwargs or {}).values()):
+                for part in argument if isinstance(argument, tuple | list) else (argument,):
+                    if id(part) in self.made:
+                        self.layer.rotations.add(self.made[id(part)])
+        return func(*args, **(kwargs or {}))
