@@ -109,7 +109,7 @@ def apply_scaling(
 def _rebuilt(config: PreTrainedConfig, places: list, scaling: RopeScaling, longer: int) -> list[nn.Module]:
     """What the embeddings' classes make of a configuration; empty unless all compute what the method decided."""
     try:
-        made = [type(rotary)(config) for _, _, rotary in places]
+        made = [_stock(rotary)(config) for _, _, rotary in places]
         right = all(_computes(rotary, layer_type(config), scaling, longer) for rotary in made)
     except Exception:  # a class that does not know the form may raise anything
         return []
@@ -214,7 +214,7 @@ class _Kept(nn.Module):
         return self.get_buffer(_buffer_name(layer_type)).clone(), getattr(self, factor)
 
     def __reduce_ex__(self, protocol):
-        return _new, (type(self).__bases__[1],), vars(self)
+        return _new, (_stock(self),), vars(self)
 
 
 @functools.cache
@@ -226,6 +226,11 @@ def _keeping(cls: type[nn.Module]) -> type[nn.Module]:
 def _new(cls: type[nn.Module]) -> nn.Module:
     """An empty module for copying and unpickling."""
     return _keeping(cls).__new__(_keeping(cls))
+
+
+def _stock(rotary: nn.Module) -> type[nn.Module]:
+    """The class of transformers."""
+    return type(rotary).__bases__[1] if isinstance(rotary, _Kept) else type(rotary)
 
 
 def _kept(rotary: nn.Module) -> nn.Module:

@@ -283,7 +283,7 @@ def test_what_cannot_be_extended_is_refused(source, tmp_path):
     refused("holds no weights")
     random_model("GPT2Config", n_embd=64, n_layer=2, n_head=4).save_pretrained(tmp_path / "gpt2")
     names = ["gpt2", "source"]
-    refused("no rotary embedding", start=tmp_path / "gpt2")
+    refused("no RoPE parameters", start=tmp_path / "gpt2")
 
 
 def test_an_attention_factor_that_phi3_cannot_say_is_refused_and_leaves_the_model_alone(tmp_path):
