@@ -151,7 +151,7 @@ def _additions(
             keys["rope.freq_base"] = float(stock["rope_theta"])
         keys |= {f"rope.scaling.yarn_{name}": stock[name] for name in ("beta_fast", "beta_slow") if name in stock}
     else:
-        takes = "no factor for each pair" if architecture in TAKES_KEYS else "no scaling that came out right"
+        takes = "no factor for each pair" if architecture in TAKES_KEYS else "no scaling that is known to be right"
         raise InputError(
             f"llama.cpp takes {takes} for the architecture {architecture!r}; take one that does "
             f"({', '.join(TAKES_ANY + TAKES_LISTS)}), or serve the checkpoint by another engine."

@@ -215,10 +215,8 @@ def test_either_generation_of_keys_says_the_scaling(tmp_path, architecture, meth
     ],
 )
 def test_what_transformers_4_reads_of_some_architectures(tmp_path, architecture, method, key, wanted):
-    source = tmp_path / "source"
-    random_model(architecture).config.save_pretrained(source)
-    (source / "model.safetensors").touch()
-    assert read(extend_checkpoint(source, tmp_path / "made", method, 2))[key] == wanted
+    random_model(architecture).save_pretrained(tmp_path / "source")
+    assert read(extend_checkpoint(tmp_path / "source", tmp_path / "made", method, 2))[key] == wanted
 
 
 def test_the_stock_type_is_written_where_it_says_it_all(source, tmp_path):
