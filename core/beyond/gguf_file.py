@@ -24,11 +24,13 @@ from ..geometry import RopeGeometry, RopeScaling
 
 FREQS = "rope_freqs.weight"
 # Which architecture takes which scaling; tried on a small random model of each with llama-cpp-python 0.3.36.
-TAKES_ANY = ("llama", "granite", "arcee", "exaone4")  # by rope_freqs.weight; "llama" includes Mistral and Mixtral
+TAKES_ANY = ("llama", "granite", "granitemoe", "arcee", "exaone4")  # by rope_freqs.weight; "llama" has Mistral, too
 TAKES_LISTS = ("phi3",)  # by rope_factors_long.weight and rope_factors_short.weight
-# These take only a common divisor, another base or YaRN; given a tensor of factors, they do not load.
-TAKES_KEYS = ("qwen2", "qwen2moe", "qwen3", "stablelm", "olmo", "olmo2", "gemma", "gemma2", "starcoder2", "command-r",
-              "smollm3", "seed_oss", "glm4", "phi2", "gptneox")  # fmt: skip
+# These take only a common divisor, another base or YaRN; given a tensor of factors, they do not load. Left out is
+# deepseek2, whose divisor and YaRN change the scale of the attention, too.
+TAKES_KEYS = ("qwen2", "qwen2moe", "qwen3", "qwen3moe", "stablelm", "olmo", "olmo2", "olmoe", "gemma", "gemma2",
+              "starcoder2", "command-r", "smollm3", "seed_oss", "glm4", "glm4moe", "chatglm", "phi2", "gptneox",
+              "falcon", "nemotron", "ernie4_5", "hunyuan-dense")  # fmt: skip
 
 
 def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: str, factor: float, **options) -> Path:
@@ -49,7 +51,13 @@ def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: st
     reader = _read(Path(source))
     geometry = _geometry(reader, source)
     scaling = rope.scale(geometry, method, factor, **options)
-    keys, tensors = _additions(_architecture(reader), geometry, scaling, factor)
+    name = _architecture(reader)
+    if _value(reader, f"{name}.attention.sliding_window"):
+        if name == "exaone4":
+            raise InputError(f"{source} has RoPE in its windowed layers alone, and they see no longer context.")
+        if name == "olmo2" and "rope_theta" in (scaling.stock or {}):  # llama.cpp has one base for all its layers
+            raise InputError(f"llama.cpp would change the base of {source}'s windowed layers, too; take pi or yarn.")
+    keys, tensors = _additions(name, geometry, scaling, factor)
     with files.new(Path(output)) as partial:
         _write(reader, partial, keys, tensors)
     return Path(output)
@@ -143,7 +151,7 @@ def _additions(
             keys["rope.freq_base"] = float(stock["rope_theta"])
         keys |= {f"rope.scaling.yarn_{name}": stock[name] for name in ("beta_fast", "beta_slow") if name in stock}
     else:
-        takes = "no factor for each pair" if architecture in TAKES_KEYS else "no scaling that was tried"
+        takes = "no factor for each pair" if architecture in TAKES_KEYS else "no scaling that is known to be right"
         raise InputError(
             f"llama.cpp takes {takes} for the architecture {architecture!r}; take one that does "
             f"({', '.join(TAKES_ANY + TAKES_LISTS)}), or serve the checkpoint by another engine."

@@ -28,7 +28,7 @@ _SCALING_KEYS = {
     *("short_factor", "long_factor", "short_mscale", "long_mscale"),
 }
 # Architectures for which transformers 4 has other names for rope_theta and partial_rotary_factor.
-_OLDER_NAMES = {"gpt_neox": ("rotary_emb_base", "rotary_pct")}
+_OLDER_NAMES = dict.fromkeys(("gpt_neox", "gpt_neox_japanese"), ("rotary_emb_base", "rotary_pct"))
 # Other names for the context length; vLLM takes the smallest of them.
 _LENGTHS = ("max_length", "model_max_length", "max_sequence_length", "max_seq_length", "max_seq_len", "seq_length")
 
@@ -154,6 +154,8 @@ def older_keys(config: PreTrainedConfig) -> dict:
         keys[share] = rotated
     if hasattr(config, "original_max_position_embeddings") and "short_factor" in parameters:  # Phi-3 takes no more
         parameters = {"type": "longrope"} | {key: parameters[key] for key in ("short_factor", "long_factor")}
+    if config.model_type in ("olmo", "olmo2") and parameters["rope_type"] == "linear":  # which take no other key
+        parameters = {"type": "linear", "factor": parameters["factor"]}
     keys["rope_scaling"] = None if parameters == {"rope_type": "default"} else parameters
     if layer_type(config):
         windows = config.rope_parameters.get("sliding_attention") or {}

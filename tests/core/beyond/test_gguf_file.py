@@ -100,6 +100,14 @@ def test_a_file_that_something_else_scaled_is_refused(tmp_path, scaled):
     assert [file.name for file in tmp_path.iterdir()] == ["a.gguf"]
 
 
+@pytest.mark.parametrize(("architecture", "method"), [("exaone4", rope.OURS), ("olmo2", "ntk")])
+def test_layers_that_llama_cpp_would_scale_wrongly_are_refused(tmp_path, architecture, method):
+    source = write(tmp_path / "a.gguf", architecture, more={"attention.sliding_window": 64.0})
+    with pytest.raises(InputError, match="windowed layers"):
+        extend_gguf(source, tmp_path / "b.gguf", method, 2)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.gguf"]
+
+
 @pytest.mark.parametrize("architecture", [*TAKES_KEYS, "unheard-of"])
 def test_an_architecture_that_cannot_be_told_is_refused(tmp_path, architecture):
     with pytest.raises(InputError, match=architecture):
@@ -107,13 +115,14 @@ def test_an_architecture_that_cannot_be_told_is_refused(tmp_path, architecture):
     assert [file.name for file in tmp_path.iterdir()] == ["a.gguf"]
 
 
-def test_methods_that_llama_cpp_knows_are_said_by_its_own_keys(tmp_path):
-    source = write(tmp_path / "a.gguf", TAKES_KEYS[0])
+@pytest.mark.parametrize("architecture", ["qwen2", "qwen3moe", "nemotron"])
+def test_methods_that_llama_cpp_knows_are_said_by_its_own_keys(tmp_path, architecture):
+    source = write(tmp_path / "a.gguf", architecture)
 
     def said(method, **options):
         made, tensors = contents(extend_gguf(source, tmp_path / f"{method}.gguf", method, 2, **options))
         assert tensors == contents(source)[1]
-        name = f"{TAKES_KEYS[0]}.rope."
+        name = f"{architecture}.rope."
         return {key.removeprefix(name): value for key, (_, value) in made.items() if key.startswith(name)}
 
     unit = said(rope.UNIT)

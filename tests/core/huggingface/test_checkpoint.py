@@ -206,6 +206,19 @@ def test_either_generation_of_keys_says_the_scaling(tmp_path, architecture, meth
     assert stated["max_position_embeddings"] == 256
 
 
+@pytest.mark.parametrize(
+    ("architecture", "method", "key", "wanted"),
+    [
+        ("OlmoConfig", rope.UNIT, "rope_scaling", {"type": "linear", "factor": 2.0}),  # its validator takes two keys
+        ("Olmo2Config", rope.UNIT, "rope_scaling", {"type": "linear", "factor": 2.0}),
+        ("GPTNeoXJapaneseConfig", "ntk", "rotary_emb_base", pytest.approx(10000 * 2 ** (16 / 14))),
+    ],
+)
+def test_what_transformers_4_reads_of_some_architectures(tmp_path, architecture, method, key, wanted):
+    random_model(architecture).save_pretrained(tmp_path / "source")
+    assert read(extend_checkpoint(tmp_path / "source", tmp_path / "made", method, 2))[key] == wanted
+
+
 def test_the_stock_type_is_written_where_it_says_it_all(source, tmp_path):
     types = {
         (rope.RIVAL, ()): "yarn",
