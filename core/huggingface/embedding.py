@@ -44,23 +44,27 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     stated = extension or {**parameters, "context_length": getattr(config, "max_position_embeddings", None)}
     if not stated["context_length"]:
         raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
-    inv_freq = rotary_modules(model)[0][2].get_buffer(_buffer_name(layer_type(config)))
+    buffers = [rotary.get_buffer(_buffer_name(layer_type(config))) for _, _, rotary in rotary_modules(model)]
     try:
-        geometry = RopeGeometry(2 * inv_freq.numel(), float(stated["rope_theta"]), stated["context_length"])
+        geometry = RopeGeometry(2 * buffers[0].numel(), float(stated["rope_theta"]), stated["context_length"])
     except InputError:
         raise
     except (TypeError, ValueError, KeyError) as error:
         raise InputError(
             f"the configuration does not describe a RoPE model ({in_one_line(error)}); correct its config.json."
         ) from error
-    # Buffers may have been cast to bfloat16 (8 bits of mantissa); a larger difference means another scaling.
-    tolerance = 1e-5 if inv_freq.dtype == torch.float32 else 2**-7
-    plain = rope_type == "default" and not extension
-    if plain and not np.allclose(inv_freq.double().cpu().numpy(), geometry.inv_freq, rtol=tolerance, atol=0):
-        raise InputError(
-            f"{type(model).__name__} rotates by other inverse frequencies than base^(-2i/d) with the base "
-            f"{geometry.base:g} of its configuration; only plain RoPE can be extended."
-        )
+    if extension:
+        return geometry
+    bases = {getattr(getattr(config, part, None), "rope_theta", geometry.base) for part in config.sub_configs}
+    for inv_freq in buffers:
+        # Buffers may have been cast to bfloat16 (8 bits of mantissa); a larger difference means another scaling.
+        tolerance = 1e-5 if inv_freq.dtype == torch.float32 else 2**-7
+        found = inv_freq.double().cpu().numpy()
+        if bases - {geometry.base} or not np.allclose(found, geometry.inv_freq, rtol=tolerance, atol=0):
+            raise InputError(
+                f"{type(model).__name__} rotates by other inverse frequencies than base^(-2i/d) with the base "
+                f"{geometry.base:g}, or its configuration states several bases; only plain RoPE can be extended."
+            )
     return geometry
 
 
@@ -167,7 +171,7 @@ def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
             f"{name} has no rotary embedding that can be extended: none of its layers rotates by one; "
             "the method needs a RoPE model such as Llama, Mistral or Qwen."
         )
-    window = max((layer.window for layer in near), default=0)
+    window = max((layer.window or 0 for layer in near), default=0)
     if not far and any(layer.attends and layer.window is None for layer in found):
         raise InputError(
             f"{name} rotates only in layers that see {window} tokens, so no rotated pair gets beyond pre-training; "
@@ -218,22 +222,22 @@ class _Kept(nn.Module):
 
 
 @functools.cache
-def _keeping(cls: type[nn.Module]) -> type[nn.Module]:
+def _keeping(cls: type) -> type:
     # Keep name and module: transformers recognises rotary embeddings by their class's name.
     return type(cls.__name__, (_Kept, cls), {"__module__": cls.__module__})
 
 
-def _new(cls: type[nn.Module]) -> nn.Module:
+def _new(cls: type) -> nn.Module:
     """An empty module for copying and unpickling."""
-    return _keeping(cls).__new__(_keeping(cls))
+    return object.__new__(_keeping(cls))
 
 
-def _stock(rotary: nn.Module) -> type[nn.Module]:
+def _stock(rotary: nn.Module) -> type:
     """The class of transformers."""
     return type(rotary).__bases__[1] if isinstance(rotary, _Kept) else type(rotary)
 
 
 def _kept(rotary: nn.Module) -> nn.Module:
     if not isinstance(rotary, _Kept):
-        rotary.__class__ = _keeping(type(rotary))
+        rotary.__class__ = _keeping(_stock(rotary))
     return rotary

@@ -9,6 +9,7 @@ embedding is noted.
 from __future__ import annotations
 
 import copy
+import weakref
 from dataclasses import dataclass, field
 
 import torch
@@ -45,18 +46,15 @@ def skeleton(config: PreTrainedConfig, cls: type[PreTrainedModel] | None = None)
     """A model built from a configuration, with weights that take no memory.
 
     Args:
-        config: is copied.
-        cls: the model's class; by default the one that the configuration names, else that of its causal language model.
+        cls: the model's class; by default the one that the configuration names, else its causal language model's.
 
     Raises:
         InputError: no language model can be built from the configuration.
     """
-    config = copy.deepcopy(config)
     named = getattr(transformers, next(iter(config.architectures or ()), ""), None)
     cls = cls or (named if isinstance(named, type) and issubclass(named, PreTrainedModel) else None)
     try:
-        with torch.device("meta"):
-            model = cls(config) if cls else AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+        model = _weightless(cls or AutoModelForCausalLM._model_mapping[type(config)], config)
         for name in {name for layer in layers(model) for name, _ in layer.rotations}:
             rotary = model.get_submodule(name)
             model.set_submodule(name, type(rotary)(rotary.config))  # with real frequencies
@@ -67,7 +65,18 @@ def skeleton(config: PreTrainedConfig, cls: type[PreTrainedModel] | None = None)
             f"no causal language model can be built from this {config.model_type!r} configuration "
             f"({in_one_line(error)}); give the checkpoint of a language model."
         ) from error
-    return model.eval()
+    return model
+
+
+def _weightless(cls: type[PreTrainedModel], config: PreTrainedConfig) -> PreTrainedModel:
+    config = copy.deepcopy(config)
+    if isinstance(config.dtype, str):  # as it stands in a file
+        config.dtype = getattr(torch, config.dtype)
+    with torch.device("meta"):
+        return cls(config).eval()
+
+
+_KNOWN: weakref.WeakKeyDictionary[PreTrainedModel, list[Layer]] = weakref.WeakKeyDictionary()
 
 
 def layers(model: PreTrainedModel) -> list[Layer]:
@@ -76,8 +85,13 @@ def layers(model: PreTrainedModel) -> list[Layer]:
     Raises:
         InputError: the model cannot be run on tokens alone.
     """
-    with torch.device("meta"):
-        twin = type(model)(copy.deepcopy(model.config)).eval().bfloat16()  # the dtype that most operators know
+    if model not in _KNOWN:
+        _KNOWN[model] = _found(model)
+    return _KNOWN[model]
+
+
+def _found(model: PreTrainedModel) -> list[Layer]:
+    twin = _weightless(type(model), model.config).bfloat16()  # the dtype that most operators know
     embeddings = {
         name: module
         for name, module in twin.named_modules()
