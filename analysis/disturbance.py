@@ -30,7 +30,7 @@ def by_factor(results: Results) -> dict[float, list[dict]]:
         InputError: a record is of another geometry than the model's, or of another number of intervals than the rest.
     """
     factors: dict[float, list[dict]] = {}
-    records, geometry = results.records("disturbance"), asdict(results.model.geometry)
+    records, geometry = results.records("disturbance"), results.model.geometry and asdict(results.model.geometry)
     for record in sorted(records, key=lambda record: Setting.of(record).order):
         first = {"geometry": geometry, "intervals": records[0].get("intervals")}
         if any(record.get(name, value) != value for name, value in first.items()):

@@ -31,7 +31,7 @@ class Passkey(Generation):
 
     def settings(self) -> dict:
         longest, count = self.context_length * self.factor, self.given.depths
-        lengths = self.given.lengths or [round(longest * share / 4) for share in range(1, 6)]
+        lengths = self.given.lengths or self.default_lengths(*(longest * share / 4 for share in range(1, 6)))
         return {"lengths": lengths, "depths": [i / max(count - 1, 1) for i in range(count)], "keys": self.given.keys}
 
     def samples(self) -> dict[str, dict]:

@@ -33,7 +33,7 @@ class Ruler(Generation):
         for task in self.given.tasks:
             if task not in ruler.TASKS:
                 raise InputError(f"unknown task {task!r}; choose among {', '.join(ruler.TASKS)}.")
-        lengths = self.given.lengths or [self.context_length * times for times in (1, 2, 4)]
+        lengths = self.given.lengths or self.default_lengths(*(self.context_length * times for times in (1, 2, 4)))
         return {"lengths": lengths, "tasks": self.given.tasks, "samples": self.given.samples, "seed": self.given.seed}
 
     def samples(self) -> dict[str, dict]:

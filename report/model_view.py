@@ -162,7 +162,8 @@ def environment(view: View) -> dict[str, object]:
     """The names that a model's template has, besides the filters."""
     public = {name: getattr(view, name) for name in dir(view) if name[0] != "_"}
     geometry = view.model.geometry
-    return public | {"L": geometry.context_length, "d": geometry.head_dim, "base": geometry.base}
+    known = {"d": geometry.head_dim, "base": geometry.base} if geometry else {"d": None, "base": None}
+    return public | {"L": view.model.context_length} | known
 
 
 def holds(condition: bool, sentence: str) -> str:

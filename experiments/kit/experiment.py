@@ -69,6 +69,10 @@ class Experiment:
         """What the record says of the values of all samples: "scores", and whatever else is kept."""
         raise NotImplementedError
 
+    def check(self, run: dict, keys: list[str]) -> None:
+        """Refuse samples that the model cannot read; no weights are loaded yet."""
+        self.refuse_beyond(max(run.get("lengths") or [run.get("length", 0)]))
+
     def suffix(self) -> str:
         """The end of the record's name, where records of several settings of one method are kept."""
         return ""
@@ -127,12 +131,17 @@ class Experiment:
     @functools.cached_property
     def context_length(self) -> int:
         """L, in tokens."""
-        return self.model.geometry.context_length
+        return self.model.context_length
 
     @property
     def extended_length(self) -> int:
         """L' = s·L, in tokens."""
         return round(self.context_length * self.factor)
+
+    def default_lengths(self, *lengths: float) -> list[int]:
+        """Lengths in tokens; of a model that no method can extend, those of them within L."""
+        most = float("inf") if self.model.extends else self.context_length
+        return list(dict.fromkeys(round(length) for length in lengths if length <= most))
 
     @functools.cached_property
     def content(self) -> dict:
@@ -175,6 +184,15 @@ class Experiment:
         for method, options in settings:  # refuse a wrong method or option before the long work
             scale(self.model.geometry, method, self.factor, **options)
         return settings
+
+    def refuse_beyond(self, tokens: int) -> None:
+        """Raise InputError if the model cannot read so many tokens."""
+        most = load_model.most_tokens(self.model.name)
+        if most and tokens > most:
+            raise InputError(
+                f"{self.model.name} has no RoPE and reads at most {most:,} tokens, not {tokens:,}; give a shorter "
+                "length or window."
+            )
 
     def refuse_training_text(self, hashes: set[str]) -> None:
         """Raise InputError if the checkpoint, or a method's factors, learned from a text that is to be scored.
@@ -269,6 +287,10 @@ class Experiment:
         begun = {self.together(key) for key in keys if key not in done}
         todo = processes.divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
         if todo and self.weights:
+            self.check(run, todo)
+            if process == 0 and "loaded" not in vars(self):
+                tasks = f" of {len(self.given.tasks)} tasks" if hasattr(self.given, "tasks") else ""
+                print(f"{len(keys):,} samples{tasks} made", file=sys.stderr)
             self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         with (
             journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
@@ -320,10 +342,15 @@ class Generation(Experiment):
         """The value of a sample: its score, and whatever the summary needs."""
         raise NotImplementedError
 
+    def check(self, run: dict, keys: list[str]) -> None:
+        """Makes the requests."""
+        extends = run["method"] is not None and not self.model.training
+        stated = text_config(load_model.check_config(self.model.name)).max_position_embeddings
+        context_length = self.extended_length if extends else stated
+        self.requests = [self.request(key, self.content[key], context_length) for key in keys]
+        self.refuse_beyond(max(len(request.prompt) + request.max_new_tokens for request in self.requests))
+
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        model = self.extended(run).model
-        context_length = text_config(model.config).max_position_embeddings
-        requests = [self.request(key, self.content[key], context_length) for key in keys]
-        for key, tokens in generate(model, requests):
+        for key, tokens in generate(self.extended(run).model, self.requests):
             prediction = self.tokenizer.decode(tokens, skip_special_tokens=True)
             yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}
