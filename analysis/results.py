@@ -25,7 +25,7 @@ class Model:
     Attributes:
         name: the name of its folder under results/.
         title: its name in tables and figures.
-        geometry: d, base and L; None if no method can extend the model.
+        plain: d, base and L of pre-training; None if no method can extend the model.
         context_length: L in tokens.
         n_hat: n̂ by scaling factor, where it is set by hand.
         ablated: the options that the suite's ablations vary; values other than the model's own go to their tables.
@@ -33,10 +33,17 @@ class Model:
 
     name: str
     title: str
-    geometry: RopeGeometry | None
+    plain: RopeGeometry | None
     context_length: int
     n_hat: dict[float, int] = field(default_factory=dict, hash=False)
     ablated: tuple[str, ...] = ()
+
+    @property
+    def geometry(self) -> RopeGeometry:
+        """d, base and L; NotMeasured if no method can extend the model."""
+        if self.plain is None:
+            raise NotMeasured(f"{self.name} has no plain RoPE, so nothing of its geometry is known.")
+        return self.plain
 
 
 @dataclass(frozen=True)

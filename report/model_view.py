@@ -161,8 +161,8 @@ class View:
 def environment(view: View) -> dict[str, object]:
     """The names that a model's template has, besides the filters."""
     public = {name: getattr(view, name) for name in dir(view) if name[0] != "_"}
-    geometry = view.model.geometry
-    known = {"d": geometry.head_dim, "base": geometry.base} if geometry else {"d": None, "base": None}
+    plain = view.model.plain
+    known = {"d": plain and plain.head_dim, "base": plain and plain.base}
     return public | {"L": view.model.context_length} | known
 
 
