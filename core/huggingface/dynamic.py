@@ -16,7 +16,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 
 def frequencies(model: nn.Module, length: int) -> bytes:
-    """What the frequencies are for an input of `length` tokens, of all embeddings that follow it; empty if none does."""
+    """The frequencies for an input of `length` tokens of all embeddings that follow it; empty if none does."""
     return b"".join(_at(*each, length).cpu().numpy().tobytes() for each in _following(model))
 
 

@@ -23,9 +23,7 @@ from tqdm import tqdm
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
-from core.huggingface.configuration import text_config
 from core.rope import scale
-from eval.generation import Request, generate
 from experiments.kit import command_line, given_model, journal, load_model, processes, records
 from experiments.kit.given_model import GivenModel, named, stated
 
@@ -289,8 +287,8 @@ class Experiment:
         if todo and self.weights:
             self.check(run, todo)
             if process == 0 and "loaded" not in vars(self):
-                tasks = f" of {len(self.given.tasks)} tasks" if hasattr(self.given, "tasks") else ""
-                print(f"{len(keys):,} samples{tasks} made", file=sys.stderr)
+                tasks = run.get("tasks", getattr(self.given, "tasks", None))
+                print(f"{len(keys):,} samples{f' of {len(tasks)} tasks' if tasks else ''} made", file=sys.stderr)
             self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         with (
             journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
@@ -325,32 +323,3 @@ class Experiment:
         if others and processes.rank()[0] == 0:
             print(f"note: other code scored unfinished parts of {file.stem}; they are scored again.", file=sys.stderr)
         return place
-
-
-class Generation(Experiment):
-    """Samples are prompts that the model continues; a subclass states what is asked and how an answer scores."""
-
-    def request(self, key: str, sample: dict, context_length: int) -> Request:
-        """What the model is asked.
-
-        Args:
-            context_length: that of the model with the run's method, in tokens.
-        """
-        raise NotImplementedError
-
-    def score(self, key: str, sample: dict, prediction: str) -> dict:
-        """The value of a sample: its score, and whatever the summary needs."""
-        raise NotImplementedError
-
-    def check(self, run: dict, keys: list[str]) -> None:
-        """Makes the requests."""
-        extends = run["method"] is not None and not self.model.training
-        stated = text_config(load_model.check_config(self.model.name)).max_position_embeddings
-        context_length = self.extended_length if extends else stated
-        self.requests = [self.request(key, self.content[key], context_length) for key in keys]
-        self.refuse_beyond(max(len(request.prompt) + request.max_new_tokens for request in self.requests))
-
-    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        for key, tokens in generate(self.extended(run).model, self.requests):
-            prediction = self.tokenizer.decode(tokens, skip_special_tokens=True)
-            yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}

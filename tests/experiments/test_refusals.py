@@ -310,7 +310,7 @@ def test_a_terminal_that_knows_ascii_only(places, monkeypatch):
 
 def test_memory_that_runs_out(call, places, tmp_path, monkeypatch):
     words = "[enforce fail at alloc_cpu.cpp:124] . DefaultCPUAllocator: can't allocate memory"
-    monkeypatch.setattr("experiments.kit.experiment.generate", lambda *_: (_ for _ in ()).throw(RuntimeError(words)))
+    monkeypatch.setattr("experiments.kit.generation.generate", lambda *_: (_ for _ in ()).throw(RuntimeError(words)))
     line = PASSKEY.format(results=tmp_path / "results").split()
     status, _, err = call(*line, "--model", places["model"])
     assert status == 2 and err.splitlines()[-1].startswith("error: ") and "Traceback" not in err
