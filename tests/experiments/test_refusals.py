@@ -95,8 +95,9 @@ def refused(call, places, tmp_path, monkeypatch):
 
 
 def one_sentence(err):
-    """Whether this is an error in one line, progress bars aside."""
-    lines = [line for line in err.replace("\r", "\n").splitlines() if line.strip() and "it/s]" not in line]
+    """Whether this is an error in one line, progress aside."""
+    said = err.replace("\r", "\n").splitlines()
+    lines = [line for line in said if line.strip() and "it/s]" not in line and not line.endswith(" made")]
     return len(lines) == 1 and lines[0].startswith("error: ")
 
 
