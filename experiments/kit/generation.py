@@ -50,7 +50,7 @@ class Generation(Experiment):
                 raise InputError(f"{reason} (of {option}, {', '.join(map(str, unfit))} do not fit{left}).")
             if processes.rank()[0] == 0:
                 for part, reason in unfit.items():
-                    print(f"{SKIPPED}{self.name} {part}: {reason}.")
+                    print(f"{SKIPPED}{self.name} {part}: {reason.partition(';')[0]}.")
         return list(self.fitting)
 
     def samples(self) -> dict:
