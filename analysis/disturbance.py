@@ -30,9 +30,9 @@ def by_factor(results: Results) -> dict[float, list[dict]]:
         InputError: a record is of another geometry than the model's, or of another number of intervals than the rest.
     """
     factors: dict[float, list[dict]] = {}
-    records, geometry = results.records("disturbance"), asdict(results.model.geometry)
+    records = results.records("disturbance")
     for record in sorted(records, key=lambda record: Setting.of(record).order):
-        first = {"geometry": geometry, "intervals": records[0].get("intervals")}
+        first = {"geometry": asdict(results.model.geometry), "intervals": records[0].get("intervals")}
         if any(record.get(name, value) != value for name, value in first.items()):
             raise InputError(
                 f"disturbance/{record['file']}.json of {results.model.name} is of another geometry or number of "
@@ -102,7 +102,7 @@ def rows(results: Results) -> list[Disturbed]:
 
 def comparable(results: Results) -> bool:
     """Whether the paper's numbers, which depend only on the geometry, can be compared with the model's."""
-    return results.model.geometry == published.GEOMETRY
+    return results.model.plain == published.GEOMETRY
 
 
 def deviations(settings: list[Disturbed], way: Way) -> list[float]:

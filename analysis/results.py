@@ -25,21 +25,25 @@ class Model:
     Attributes:
         name: the name of its folder under results/.
         title: its name in tables and figures.
-        geometry: d, base and L.
+        plain: d, base and L of pre-training; None if no method can extend the model.
+        context_length: L in tokens.
         n_hat: n̂ by scaling factor, where it is set by hand.
         ablated: the options that the suite's ablations vary; values other than the model's own go to their tables.
     """
 
     name: str
     title: str
-    geometry: RopeGeometry
+    plain: RopeGeometry | None
+    context_length: int
     n_hat: dict[float, int] = field(default_factory=dict, hash=False)
     ablated: tuple[str, ...] = ()
 
     @property
-    def context_length(self) -> int:
-        """L in tokens."""
-        return self.geometry.context_length
+    def geometry(self) -> RopeGeometry:
+        """d, base and L; NotMeasured if no method can extend the model."""
+        if self.plain is None:
+            raise NotMeasured(f"{self.name} has no plain RoPE, so nothing of its geometry is known.")
+        return self.plain
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,11 @@ class Results:
             raise InputError(f"no model {name!r} under {folder} (there is {known}); measure something of it first.")
         facts = record_types.read(file, MODEL)
         n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
-        geometry = RopeGeometry(*(facts["geometry"][key.name] for key in fields(RopeGeometry)))
-        return cls(Path(folder), Model(name, facts["title"], geometry, n_hat, tuple(facts["ablated"])))
+        stated = facts["geometry"]
+        extends = list(stated) != ["context_length"]
+        geometry = RopeGeometry(*(stated[key.name] for key in fields(RopeGeometry))) if extends else None
+        model = Model(name, facts["title"], geometry, stated["context_length"], n_hat, tuple(facts["ablated"]))
+        return cls(Path(folder), model)
 
     def records(self, experiment: str) -> list[dict]:
         """All records of an experiment, sorted by file name; "file" in each is its file's name without the suffix."""

@@ -13,6 +13,10 @@ class InputError(ValueError):
     """The caller gave something that cannot be used. The message says what it is and what to do instead."""
 
 
+class DoesNotFit(InputError):
+    """A prompt does not fit in the length that was asked for."""
+
+
 class NonFiniteError(ArithmeticError):
     """The model produced a loss or logits that are not finite. The message names the sample."""
 

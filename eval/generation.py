@@ -5,8 +5,8 @@ key-value cache is cropped to that prefix, and only the rest of the prompt is co
 computed once, except prefixes too short to be worth it. Decoding then runs in left-padded batches, in a cache that is
 allocated once instead of grown by concatenation (:mod:`eval.kv_cache`).
 
-Where a model's RoPE scale follows the input's length (CLEX), only inputs of the same scale share a prefix or a batch.
-An input's scale is that of its prompt plus all tokens that may be generated.
+Where a model's RoPE scale follows the input's length (CLEX, `dynamic`, `longrope`), only inputs of the same scale share
+a prefix or a batch. An input's scale is that of its prompt plus all tokens that may be generated.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def generate(
         NonFiniteError: logits are not finite; the message names the sample.
     """
 
-    def scale(request: Request) -> int:
+    def scale(request: Request) -> int | bytes:
         return factor_for(model, _capacity(request))
 
     requests = sorted(requests, key=scale)

@@ -53,6 +53,11 @@ class Task:
     first_line: bool = False
     stops_at_newline: bool = False
 
+    @property
+    def asks(self) -> bool:
+        """Whether the benchmark puts the prompt into a model's chat template; examples and code are to be continued."""
+        return self.kind not in ("few-shot", "code")
+
 
 TASKS = {
     task.name: task
@@ -271,7 +276,18 @@ def _checked(task: str, row: object, where: str) -> dict:
         raise InputError(f"{where} is not a sample of LongBench: {first['msg']} ({place}); see its schema.") from error
     if TASKS[task].metric == "classification" and not sample["all_classes"]:
         raise InputError(f"{where} has no 'all_classes'; {task} is scored against them.")
-    return {**sample, "answers": [str(answer) for answer in sample["answers"]]}
+    answers = [f"{answer:.15g}" if isinstance(answer, float) else str(answer) for answer in sample["answers"]]
+    metric = TASKS[task].metric
+    if metric in ("classification", "count", "retrieval"):
+        try:
+            best = max(METRICS[metric](answer, answer, sample["all_classes"]) for answer in answers)
+        except InputError as error:
+            raise InputError(f"{where} cannot be scored: {error}") from error
+        if not best:
+            raise InputError(
+                f"{where} cannot be scored: no prediction is right for {answers[0]!r}; correct the answers."
+            )
+    return {**sample, "answers": answers}
 
 
 # ---- averages

@@ -55,7 +55,8 @@ def classification(prediction: str, answer: str, all_classes: list[str] | None) 
 
 
 def count(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """The share of the numbers in the prediction that equal the answer as text."""
+    """The share of the numbers in the prediction that equal the answer as text; an answer of 7.0 is 7."""
+    answer = re.sub(r"\.0+$", "", answer)
     numbers = re.findall(r"\d+", prediction)
     return numbers.count(answer) / len(numbers) if numbers else 0.0
 

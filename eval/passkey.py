@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerBase
 
-from core.errors import InputError, check_number, check_texts, check_whole
+from core.errors import DoesNotFit, check_number, check_texts, check_whole
 
 # The paper's prompt (Figure 9), each line of it ending in a newline.
 _INTRODUCTION = (
@@ -17,7 +18,8 @@ _INTRODUCTION = (
 )
 _FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
 _KEY = "\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
-_QUESTION = "\nWhat is the pass key? The pass key is"
+BEGUN = " The pass key is"  # the answer
+_QUESTION = f"\nWhat is the pass key?{BEGUN}"
 MAX_NEW_TOKENS = 12
 
 
@@ -40,13 +42,23 @@ class Sample:
     answer: str
 
 
-def sample(tokenizer: PreTrainedTokenizerBase, length: int, depth: float, seed: int) -> Sample:
+def sample(
+    tokenizer: PreTrainedTokenizerBase,
+    length: int,
+    depth: float,
+    seed: int,
+    encode: Callable[[str], Sequence[int]] | None = None,
+) -> Sample:
     """The longest prompt of at most `length` tokens, answer included, with the key at `depth`.
 
     The digits depend on (length, depth, seed) alone, so a grid of samples can grow without changing its old ones.
 
+    Args:
+        encode: the token ids that the model reads for a prompt; None for the tokenizer's own.
+
     Raises:
-        InputError: the depth is outside 0 … 1, or the length has no room for one filler.
+        DoesNotFit: the length has no room for one filler.
+        InputError: the depth is outside 0 … 1.
     """
     check_whole(length, "the length in tokens", 1)
     check_whole(seed, "the seed", 0)
@@ -58,7 +70,7 @@ def sample(tokenizer: PreTrainedTokenizerBase, length: int, depth: float, seed: 
         return _INTRODUCTION + _FILLER * before + _KEY.format(key=answer) + _FILLER * (fillers - before) + _QUESTION
 
     def tokens(fillers: int) -> int:
-        return len(tokenizer(prompt(fillers)).input_ids)
+        return len(encode(prompt(fillers)) if encode else tokenizer(prompt(fillers)).input_ids)
 
     room = length - MAX_NEW_TOKENS
     per_filler = max(len(tokenizer(_FILLER, add_special_tokens=False).input_ids), 1)
@@ -68,7 +80,7 @@ def sample(tokenizer: PreTrainedTokenizerBase, length: int, depth: float, seed: 
     while tokens(fillers + 1) <= room:
         fillers += 1
     if fillers == 0:
-        raise InputError(
+        raise DoesNotFit(
             f"a passkey prompt does not fit in {length} tokens; the shortest takes {tokens(1) + MAX_NEW_TOKENS}."
         )
     return Sample(f"{length}/{depth:g}/{seed}", prompt(fillers), tokens(fillers), depth, answer)

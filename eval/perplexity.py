@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
+from core.clex import at_length
 from core.errors import InputError, NonFiniteError, check_choice, check_whole
 from eval.intervals import resampled_interval, resampled_ratio
 from eval.position_loss import CHUNK, position_losses, token_losses
@@ -70,19 +71,24 @@ def window_losses(
     for begin, end, first in spans:
         window, scored = tokens[begin:end], end - first
         try:
-            inputs, targets = window[None, :-1].to(model.device), window[-scored:].to(model.device)
-            if scored <= CHUNK:
-                logits = model(inputs, use_cache=False, logits_to_keep=scored).logits[0]
-                yield token_losses(logits, targets)
-            elif _head_is_last(model):
-                hidden = model.get_decoder()(inputs, use_cache=False).last_hidden_state[0, -scored:]
-                head, starts = model.get_output_embeddings(), range(0, scored, CHUNK)
-                chunks = zip(starts, hidden.split(CHUNK), targets.split(CHUNK))
-                yield np.concatenate([token_losses(head(x), y, len(window) - 1 - scored + i) for i, x, y in chunks])
-            else:
-                yield position_losses(model, window)[-scored:]
+            with at_length(model, len(window) - 1):
+                losses = _losses(model, window, scored)
+            yield losses
         except NonFiniteError as error:
             raise NonFiniteError(f"in the window at tokens {begin} to {end}, {error}") from error
+
+
+def _losses(model: PreTrainedModel, window: torch.Tensor, scored: int) -> np.ndarray:
+    """The losses of a window's last `scored` tokens."""
+    inputs, targets = window[None, :-1].to(model.device), window[-scored:].to(model.device)
+    if scored <= CHUNK:
+        return token_losses(model(inputs, use_cache=False, logits_to_keep=scored).logits[0], targets)
+    if not _head_is_last(model):
+        return position_losses(model, window)[-scored:]
+    hidden = model.get_decoder()(inputs, use_cache=False).last_hidden_state[0, -scored:]
+    head, starts = model.get_output_embeddings(), range(0, scored, CHUNK)
+    chunks = zip(starts, hidden.split(CHUNK), targets.split(CHUNK))
+    return np.concatenate([token_losses(head(x), y, len(window) - 1 - scored + i) for i, x, y in chunks])
 
 
 def _head_is_last(model: PreTrainedModel) -> bool:

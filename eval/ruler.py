@@ -6,12 +6,12 @@ Prompts come from eval/ruler_scripts.py, which is not thread-safe.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from core.errors import InputError, check_choice, check_texts, check_whole
+from core.errors import DoesNotFit, InputError, check_choice, check_texts, check_whole
 from eval import ruler_scripts as scripts
 from eval.intervals import accuracy_interval
 
@@ -49,7 +49,10 @@ TASKS: dict[str, Task] = {
 }
 
 
-def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> list[dict]:
+Encode = Callable[[str], Sequence[int]]
+
+
+def samples(task: str, length: int, tokenizer, count: int, seed: int = 42, encode: Encode | None = None) -> list[dict]:
     """The first `count` samples of a task, as a base model sees them (no chat template).
 
     A seed always gives the same samples, and a larger count only appends to them. They are the package's own, except
@@ -63,29 +66,31 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
         tokenizer: a Hugging Face tokenizer.
         count: how many samples; the question answering tasks have 5928 (qa_1) and 7405 (qa_2).
         seed: seeds the script's random generators; the benchmark uses 42.
+        encode: the token ids that the model reads for a prompt; None for the tokenizer's own.
 
     Returns:
         one dict per sample: "index" (0 … count-1), "prompt" (ends with the answer's prefix), "references" (the
         strings to be found) and "length" (the prompt's tokens, special ones included; not the evaluation length).
 
     Raises:
-        InputError: the task is unknown, a package is missing, there are fewer questions than `count`, or the length is
-            too short for the task with this tokenizer.
+        DoesNotFit: the length is too short for the task with this tokenizer.
+        InputError: the task is unknown, a package is missing, or there are fewer questions than `count`.
     """
     spec = _task(task)
+    encode = encode or (lambda prompt: tokenizer(prompt).input_ids)
     length = check_whole(length, "the length in tokens", 1)
     count = check_whole(count, "the number of samples", 1)
     seed = check_whole(seed, "the seed", 0)
     try:
-        samples, budget = _samples_within(length, spec, tokenizer, count, seed), length
+        samples, budget = _samples_within(length, spec, tokenizer, count, seed, encode), length
         while over := [s["index"] for s in samples if s["length"] + spec.tokens_to_generate > length]:
             budget -= spec.tokens_to_generate
-            shorter = _samples_within(budget, spec, tokenizer, count, seed)
+            shorter = _samples_within(budget, spec, tokenizer, count, seed, encode)
             for index in over:
                 samples[index] = shorter[index]
         return samples
     except scripts.TooShort:
-        raise InputError(
+        raise DoesNotFit(
             f"RULER's {task} does not fit in {length} tokens with this tokenizer, the {spec.tokens_to_generate} "
             "generated ones included; evaluate it at a greater length or leave the task out."
         ) from None
@@ -93,7 +98,7 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42) -> li
         raise InputError(f"RULER needs a package that is not installed ({error.name}); run `make env`.") from error
 
 
-def _samples_within(budget: int, task: Task, tokenizer, count: int, seed: int) -> list[dict]:
+def _samples_within(budget: int, task: Task, tokenizer, count: int, seed: int, encode: Encode) -> list[dict]:
     """The samples that the script makes for a length of `budget` tokens; scripts.TooShort if there are none."""
     rows = scripts.generate(task.name, budget, task.tokens_to_generate, tokenizer, count, seed)
     # A script may run even if there is no room for what it asks about.
@@ -106,10 +111,17 @@ def _samples_within(budget: int, task: Task, tokenizer, count: int, seed: int) -
             "index": index,  # ours, because some versions of the needle script write the needle's place here
             "prompt": row["input"],
             "references": list(row["outputs"]),
-            "length": len(tokenizer(row["input"]).input_ids),
+            "length": len(encode(row["input"])),
         }
         for index, row in enumerate(rows)
     ]
+
+
+def parted(task: str, prompt: str) -> tuple[str, str]:
+    """A prompt's question, and the beginning of the answer with which it ends."""
+    constants = scripts.module("data.synthetic.constants").TASKS[scripts.recipes()[_task(task).name]["task"]]
+    cut = prompt.rindex(constants["answer_prefix"].partition("{")[0])
+    return prompt[:cut], prompt[cut:]
 
 
 def score(task: str, prediction: str, references: list[str]) -> float:

@@ -47,8 +47,10 @@ def main() -> None:
         if options:
             raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")
         rope.scale(geometry, rope.UNIT, factor)  # refuses a bad factor
+        decided = f"{arguments.method}: learns what it divides the pairs by"
     else:
-        rope.scale(geometry, arguments.method, factor, **options)  # refuses a bad method, factor or option
+        scaling = rope.scale(geometry, arguments.method, factor, **options)  # refuses a bad method, factor or option
+        decided = budget.decided(arguments.method, geometry, scaling, factor)
     length = arguments.length or round(geometry.context_length * factor)
     steps = arguments.steps or settings.steps.get(factor)
     if not steps:
@@ -60,7 +62,7 @@ def main() -> None:
         if arguments.device_batch is None:
             settings = budget.fitted(load_model.architecture(name), settings, length, arguments.gpus, arguments.memory)
         plan = budget.Plan(length, steps, settings, arguments.gpus, arguments.memory)
-        print(budget.report(load_model.architecture(name), plan))
+        print(f"{decided}\n{budget.report(load_model.architecture(name), plan)}")
         return
 
     load_model.check_access(name)

@@ -14,7 +14,7 @@ from eval import hub, longbench
 from eval.generation import Request
 from experiments.kit import command_line, records
 from experiments.kit.command_line import count, existing_directory, none_or_more, option
-from experiments.kit.experiment import Generation
+from experiments.kit.generation import Generation
 
 
 class LongBenchE(Generation):
@@ -30,13 +30,14 @@ class LongBenchE(Generation):
         margin = "tokens of the window that a prompt leaves free"
         option(parser, "--margin", none_or_more, "TOKENS", margin, longbench.MARGIN)
         option(parser, "--new-tokens", count, "N", "generate at most N (default: the task's number)")
+        LongBenchE.add_prompt_options(parser)
 
     def settings(self) -> dict:
         given = self.given
         settings = {"tasks": given.tasks, "window": given.window} | records.benchmark(given.data)
         if given.margin != longbench.MARGIN or given.new_tokens:  # these differ from the benchmark's
             settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
-        return settings
+        return settings | self.chat
 
     def samples(self) -> dict[str, dict]:
         samples = {}
@@ -57,7 +58,7 @@ class LongBenchE(Generation):
         line_feed = self.tokenizer.encode("\n", add_special_tokens=False)[-1]
         return Request(
             key,
-            tuple(self.tokenizer(prompt).input_ids),
+            self.encoded(prompt, chat=task.asks),
             min(task.max_new_tokens, self.given.new_tokens or task.max_new_tokens),
             stop=frozenset([line_feed]) if task.stops_at_newline else frozenset(),
             min_new_tokens=1 if task.stops_at_newline else 0,

@@ -15,7 +15,7 @@ from eval.generation import Request
 from eval.intervals import accuracy_interval
 from experiments.kit import command_line
 from experiments.kit.command_line import count, option
-from experiments.kit.experiment import Generation
+from experiments.kit.generation import Generation
 
 
 class Passkey(Generation):
@@ -28,20 +28,28 @@ class Passkey(Generation):
         option(parser, "--lengths", count, "TOKENS", lengths, several=True)
         option(parser, "--depths", count, "N", "number of places for the key, evenly spaced", 5)
         option(parser, "--keys", count, "N", "prompts per length and depth", 3)
+        Passkey.add_prompt_options(parser, "lengths")
 
     def settings(self) -> dict:
-        longest, count = self.context_length * self.factor, self.given.depths
-        lengths = self.given.lengths or [round(longest * share / 4) for share in range(1, 6)]
-        return {"lengths": lengths, "depths": [i / max(count - 1, 1) for i in range(count)], "keys": self.given.keys}
+        longest = self.context_length * self.factor
+        lengths = self.given.lengths or self.default_lengths(*(longest * share / 4 for share in range(1, 6)))
+        fitting = {"lengths": self.that_fit("--lengths", lengths), "depths": self._depths, "keys": self.given.keys}
+        return fitting | self.chat
 
-    def samples(self) -> dict[str, dict]:
-        grid = self.settings()
-        places = itertools.product(grid["lengths"], grid["depths"], range(grid["keys"]))
-        samples = [passkey.sample(self.tokenizer, length, depth, seed) for length, depth, seed in places]
+    @property
+    def _depths(self) -> list[float]:
+        return [i / max(self.given.depths - 1, 1) for i in range(self.given.depths)]
+
+    def made(self, length: int) -> dict[str, dict]:
+        places = itertools.product(self._depths, range(self.given.keys))
+        samples = [passkey.sample(self.tokenizer, length, depth, seed, self._encoded) for depth, seed in places]
         return {sample.key: vars(sample) for sample in samples}
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
-        return Request(key, tuple(self.tokenizer(sample["prompt"]).input_ids), passkey.MAX_NEW_TOKENS)
+        return Request(key, self._encoded(sample["prompt"]), passkey.MAX_NEW_TOKENS)
+
+    def _encoded(self, prompt: str) -> tuple[int, ...]:
+        return self.encoded(prompt.removesuffix(passkey.BEGUN), passkey.BEGUN)
 
     def score(self, key: str, sample: dict, prediction: str) -> dict:
         return {"score": passkey.score(prediction, sample["answer"]), "tokens": sample["tokens"]}

@@ -41,7 +41,7 @@ class Perplexity(Experiment):
     @functools.cached_property
     def strides(self) -> dict[int, int]:
         """The stride of each window length."""
-        lengths = self.given.lengths or [self.context_length, self.extended_length]
+        lengths = self.given.lengths or self.default_lengths(self.context_length, self.extended_length)
         strides = self.given.stride * (len(lengths) if len(self.given.stride) == 1 else 1)
         if len(strides) != len(lengths):
             raise InputError(

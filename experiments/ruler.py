@@ -8,13 +8,15 @@ wrapper, the model reads them with the special tokens that the tokenizer adds by
 
 from __future__ import annotations
 
+import functools
+
 from core import files
 from core.errors import InputError
 from eval import ruler
 from eval.generation import Request
 from experiments.kit import command_line, records
 from experiments.kit.command_line import count, option, seed
-from experiments.kit.experiment import Generation
+from experiments.kit.generation import Generation
 
 
 class Ruler(Generation):
@@ -28,35 +30,43 @@ class Ruler(Generation):
         option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(ruler.TASKS), several=True)
         option(parser, "--samples", count, "N", "samples per task and length", 500)
         option(parser, "--seed", seed, "N", "seed of the generator", 42)
+        Ruler.add_prompt_options(parser, "tasks")
 
     def settings(self) -> dict:
         for task in self.given.tasks:
             if task not in ruler.TASKS:
                 raise InputError(f"unknown task {task!r}; choose among {', '.join(ruler.TASKS)}.")
-        lengths = self.given.lengths or [self.context_length * times for times in (1, 2, 4)]
-        return {"lengths": lengths, "tasks": self.given.tasks, "samples": self.given.samples, "seed": self.given.seed}
+        tasks = self.that_fit("--tasks", self.given.tasks)
+        drawn = {"samples": self.given.samples, "seed": self.given.seed}
+        return {"lengths": self._lengths, "tasks": tasks, **drawn, **self.chat}
 
-    def samples(self) -> dict[str, dict]:
-        settings = self.settings()
+    @property
+    def _lengths(self) -> list[int]:
+        return self.given.lengths or self.default_lengths(*(self.context_length * times for times in (1, 2, 4)))
+
+    def made(self, task: str) -> dict[str, dict]:
         return {f"{length}/{task}/{sample['index']}": sample
-                for length in settings["lengths"] for task in settings["tasks"]
-                for sample in self._made(task, length)}  # fmt: skip
+                for length in self._lengths for sample in self._drawn(task, length)}  # fmt: skip
 
-    def _made(self, task: str, length: int) -> list[dict]:
+    def _drawn(self, task: str, length: int) -> list[dict]:
         """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens takes minutes."""
-        what = {"task": task, "length": length, "count": self.given.samples, "seed": self.given.seed}
+        what = {"task": task, "length": length, "count": self.given.samples, "seed": self.given.seed} | self.chat
         tokenizer = self.provenance["tokenizer"]
         name = records.identity(**what, tokenizer=tokenizer, code=records.scored_by(records.program(self.name)))
         file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
         with files.lock(file, wait=True):  # of several processes, the first makes them
             if not file.is_file():
-                drawn = ruler.samples(task, length, self.tokenizer, self.given.samples, self.given.seed)
+                encode = functools.partial(self._encoded, task)
+                drawn = ruler.samples(task, length, self.tokenizer, self.given.samples, self.given.seed, encode)
                 files.write_json(file, {"samples": drawn})
             return files.read_json(file, "remove it to make the samples again")["samples"]
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
-        prompt = tuple(self.tokenizer(sample["prompt"]).input_ids)
-        return Request(key, prompt, ruler.TASKS[key.split("/")[1]].tokens_to_generate)
+        task = key.split("/")[1]
+        return Request(key, self._encoded(task, sample["prompt"]), ruler.TASKS[task].tokens_to_generate)
+
+    def _encoded(self, task: str, prompt: str) -> tuple[int, ...]:
+        return self.encoded(*ruler.parted(task, prompt))
 
     def score(self, key: str, sample: dict, prediction: str) -> dict:
         score = ruler.score(key.split("/")[1], prediction, sample["references"])

@@ -161,8 +161,9 @@ class View:
 def environment(view: View) -> dict[str, object]:
     """The names that a model's template has, besides the filters."""
     public = {name: getattr(view, name) for name in dir(view) if name[0] != "_"}
-    geometry = view.model.geometry
-    return public | {"L": geometry.context_length, "d": geometry.head_dim, "base": geometry.base}
+    plain = view.model.plain
+    known = {"d": plain and plain.head_dim, "base": plain and plain.base}
+    return public | {"L": view.model.context_length} | known
 
 
 def holds(condition: bool, sentence: str) -> str:

@@ -57,8 +57,8 @@ def groups(results: Results) -> list[Learned]:
         InputError: a record has not one factor for each pair.
     """
     records: dict[tuple, list[dict]] = {}
-    pairs = results.model.geometry.pairs
     for run in results.require("learned"):
+        pairs = results.model.geometry.pairs
         if len(run["factors"]) != pairs:
             raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
         records.setdefault((float(run["factor"]), run["method"]), []).append(run)

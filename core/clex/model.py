@@ -31,6 +31,7 @@ from transformers import PreTrainedModel
 from .. import files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
+from ..huggingface import dynamic
 from ..huggingface.configuration import text_config
 from ..huggingface.embedding import apply_scaling, rope_geometry, rotary_modules
 from .rotary import ClexRotaryEmbedding, Draws, cos_sin
@@ -109,17 +110,22 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
         setattr(parent, name, rotary)
 
 
-def factor_for(model: nn.Module, length: int) -> int:
-    """The t for an input of `length` tokens, 1 without CLEX. Inputs of equal t may share a batch or a cache."""
+def factor_for(model: nn.Module, length: int) -> int | bytes:
+    """The t for an input of `length` tokens; without CLEX, what :func:`dynamic.frequencies` says.
+
+    Inputs for which it is equal may share a batch or a cache.
+    """
     place = _place(model)
-    return place[2].factor_at(length) if place else 1
+    return place[2].factor_at(length) if place else dynamic.frequencies(model, length)
 
 
 def at_length(model: nn.Module, length: int) -> AbstractContextManager[None]:
     """Inside the context, every evaluation pass has the scale of an input of `length` tokens.
 
-    A model without CLEX stays as it is.
+    A model whose RoPE does not follow the length stays as it is.
     """
+    if not is_installed(model):
+        return dynamic.fixed(model, length)
     return _setting(model, "pinned", lambda rotary: rotary.factor_at(length))
 
 

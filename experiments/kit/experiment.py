@@ -23,9 +23,7 @@ from tqdm import tqdm
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
-from core.huggingface.configuration import text_config
 from core.rope import scale
-from eval.generation import Request, generate
 from experiments.kit import command_line, given_model, journal, load_model, processes, records
 from experiments.kit.given_model import GivenModel, named, stated
 
@@ -68,6 +66,10 @@ class Experiment:
     def summary(self, run: dict, values: dict) -> dict:
         """What the record says of the values of all samples: "scores", and whatever else is kept."""
         raise NotImplementedError
+
+    def check(self, run: dict, keys: list[str]) -> None:
+        """Refuse samples that the model cannot read; no weights are loaded yet."""
+        self.refuse_beyond(max(run.get("lengths") or [run.get("length", 0)]))
 
     def suffix(self) -> str:
         """The end of the record's name, where records of several settings of one method are kept."""
@@ -127,12 +129,17 @@ class Experiment:
     @functools.cached_property
     def context_length(self) -> int:
         """L, in tokens."""
-        return self.model.geometry.context_length
+        return self.model.context_length
 
     @property
     def extended_length(self) -> int:
         """L' = s·L, in tokens."""
         return round(self.context_length * self.factor)
+
+    def default_lengths(self, *lengths: float) -> list[int]:
+        """Lengths in tokens; of a model that no method can extend, those of them within L."""
+        most = float("inf") if self.model.extends else self.context_length
+        return list(dict.fromkeys(round(length) for length in lengths if length <= most))
 
     @functools.cached_property
     def content(self) -> dict:
@@ -175,6 +182,15 @@ class Experiment:
         for method, options in settings:  # refuse a wrong method or option before the long work
             scale(self.model.geometry, method, self.factor, **options)
         return settings
+
+    def refuse_beyond(self, tokens: int) -> None:
+        """Raise InputError if the model cannot read so many tokens."""
+        most = load_model.most_tokens(self.model.name)
+        if most and tokens > most:
+            raise InputError(
+                f"{self.model.name} has no RoPE and reads at most {most:,} tokens, not {tokens:,}; give a shorter "
+                "length or window."
+            )
 
     def refuse_training_text(self, hashes: set[str]) -> None:
         """Raise InputError if the checkpoint, or a method's factors, learned from a text that is to be scored.
@@ -269,6 +285,10 @@ class Experiment:
         begun = {self.together(key) for key in keys if key not in done}
         todo = processes.divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
         if todo and self.weights:
+            self.check(run, todo)
+            if process == 0 and "loaded" not in vars(self):
+                tasks = run.get("tasks", getattr(self.given, "tasks", None))
+                print(f"{len(keys):,} samples{f' of {len(tasks)} tasks' if tasks else ''} made", file=sys.stderr)
             self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         with (
             journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
@@ -303,27 +323,3 @@ class Experiment:
         if others and processes.rank()[0] == 0:
             print(f"note: other code scored unfinished parts of {file.stem}; they are scored again.", file=sys.stderr)
         return place
-
-
-class Generation(Experiment):
-    """Samples are prompts that the model continues; a subclass states what is asked and how an answer scores."""
-
-    def request(self, key: str, sample: dict, context_length: int) -> Request:
-        """What the model is asked.
-
-        Args:
-            context_length: that of the model with the run's method, in tokens.
-        """
-        raise NotImplementedError
-
-    def score(self, key: str, sample: dict, prediction: str) -> dict:
-        """The value of a sample: its score, and whatever the summary needs."""
-        raise NotImplementedError
-
-    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        model = self.extended(run).model
-        context_length = text_config(model.config).max_position_embeddings
-        requests = [self.request(key, self.content[key], context_length) for key in keys]
-        for key, tokens in generate(model, requests):
-            prediction = self.tokenizer.decode(tokens, skip_special_tokens=True)
-            yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}

@@ -57,12 +57,30 @@ class GivenModel:
 
     @property
     def geometry(self) -> RopeGeometry:
-        """The pre-training geometry, from the configuration alone."""
+        """The pre-training geometry, from the configuration alone; InputError if no method can extend the model."""
         if self.known:
             return self.known.geometry
         from experiments.kit import load_model  # imports transformers, which a known model's geometry does not need
 
         return load_model.geometry(self.name)
+
+    @property
+    def context_length(self) -> int:
+        """L, in tokens."""
+        if self.known:
+            return self.known.geometry.context_length
+        from experiments.kit import load_model
+
+        return load_model.context_length(self.name)
+
+    @property
+    def extends(self) -> bool:
+        """Whether a method can extend it."""
+        if self.known:
+            return True
+        from experiments.kit import load_model
+
+        return load_model.plain_geometry(self.name) is not None
 
     def results(self, asked: Path | None) -> Path:
         """Where its records go: a model of one's own has a place apart from the committed records."""

@@ -28,6 +28,7 @@ from transformers import (
 
 from core import clex, files
 from core.errors import InputError
+from core.huggingface.configuration import text_config
 from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry
 from eval import hub
@@ -222,7 +223,7 @@ def check_config(name: str) -> transformers.PreTrainedConfig:
             f"hub, or one of {', '.join(MODELS)} ({command_line.reason(error)})"
         ) from error
     # transformers would silently fill in a missing length with the class's default, so look at the file itself.
-    length_key = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
+    length_key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")
     stated = stated.get("text_config") or stated
     if stated and not stated.get(length_key):
         raise InputError(
@@ -258,14 +259,38 @@ def geometry(name: str) -> RopeGeometry:
     return MODELS[name].geometry if name in MODELS else config_geometry(check_config(name))
 
 
+def context_length(name: str) -> int:
+    """L in tokens: that of pre-training if this project can extend the model, else what its configuration states."""
+    known = plain_geometry(name)
+    return known.context_length if known else text_config(check_config(name)).max_position_embeddings
+
+
+def plain_geometry(name: str) -> RopeGeometry | None:
+    """:func:`geometry`; None if the model cannot be extended, because others scaled its RoPE or it has none."""
+    check_config(name)
+    try:
+        return geometry(name)
+    except InputError:
+        return None
+
+
+def most_tokens(name: str) -> int | None:
+    """The tokens that a model can read: those of its context length if it has no RoPE, else as many as are asked of it.
+
+    Positions of GPT-2's kind are learned one by one, and there are no others.
+    """
+    config = text_config(check_config(name))
+    return None if getattr(config, "rope_parameters", None) else config.max_position_embeddings
+
+
 def facts(name: str, folder: str, *factors: float) -> dict:
-    """The contents of model.json for a model of one's own."""
-    source = provenance(name)
+    """The contents of model.json for a model of one's own; of one that cannot be extended, its geometry is L alone."""
+    source, plain = provenance(name), plain_geometry(name)
     return {
         "title": folder,
         "model": source["source"],
         **{key: source[key] for key in ("revision", "sha256") if key in source},
-        "geometry": asdict(geometry(name)),
+        "geometry": asdict(plain) if plain else {"context_length": context_length(name)},
         "factors": list(factors),
         "n_hat": {},
         "ablated": [],

@@ -24,6 +24,7 @@ LIBRARIES = ("transformers.models.llama.modeling_llama", "experiments.finetune",
 Command = list[str]  # a module and its arguments
 Setting = tuple[str, dict]  # a method and its options
 
+SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
 FAILED = 3  # exit status of a failure that may not be skipped; one because the model or the data do not fit is 2
 
 
@@ -88,7 +89,7 @@ def run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool = F
         lenient: skip a command that refuses its input.
 
     Returns:
-        the experiment of each skipped command, and the reason.
+        the experiment of each skipped command, or the experiment and what the command itself skipped; and the reason.
 
     Raises:
         InputError: a command failed; the running ones are stopped.
@@ -126,16 +127,19 @@ def _run(chains: Sequence[Chain], slots: Sequence[tuple[str, ...]], logs: Path, 
                 while waiting and free:
                     (chain, commands), gpus = waiting.pop(), free.pop()
                     log = logs / f"{chain.name}.log"
+                    begin = log.stat().st_size if log.exists() else 0
                     process = context.Process(target=_command, args=(commands[0], log, threads, gpus))
                     process.start()
-                    running[process.sentinel] = process, log, chain, commands, gpus
+                    running[process.sentinel] = process, log, begin, chain, commands, gpus
                 for sentinel in connection.wait(list(running)):
-                    process, log, chain, (command, *rest), gpus = running.pop(sentinel)
+                    process, log, begin, chain, (command, *rest), gpus = running.pop(sentinel)
                     process.join()
                     free.append(gpus)
+                    said = log.read_bytes()[begin:].decode(errors="replace").splitlines() if log.exists() else []
+                    parts = (line.removeprefix(SKIPPED).partition(": ") for line in said if line.startswith(SKIPPED))
+                    skipped += [(what, reason) for what, _, reason in parts]
                     if process.exitcode:
-                        said = log.read_text(encoding="utf-8", errors="replace").strip() or "no output"
-                        last = said.splitlines()[-1]
+                        last = next((line for line in reversed(said) if line.strip()), "no output")
                         reason = last.removeprefix("error: ")
                         if not (lenient and process.exitcode == 2 and reason != last):
                             raise InputError(f"{command[0]} failed ({reason}); see {log}.")

@@ -26,9 +26,10 @@ def evaluations(suite: Suite):
             lengths=tuple(round(longest * quarters / 4) for quarters in range(1, 6)),
             depths=3,
             keys=1,
+            fitting=True,
             quick={"depths": 1},
         ),
-        step("ruler", lengths=lengths, samples=1, quick=None),
+        step("ruler", lengths=lengths, samples=1, fitting=True, quick=None),
         step("longbench_e", reads=BENCHMARK, limit=20, quick={"limit": 1}),
         step("open_llm", reads=BENCHMARK, limit=300, quick={"limit": 10}),
     )

@@ -9,10 +9,12 @@ import functools
 import json
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 
 from core.errors import InputError
+from core.rope import RopeGeometry, RopeScaling
 from experiments.base_models.model import Training
 from experiments.training.loss import CHUNK_LOGITS
 
@@ -202,6 +204,19 @@ def device_batch(settings: Training, processes: int) -> int:
             f"{max(each, 1)} each at a time; choose another --batch, --device-batch or number of GPUs."
         )
     return each
+
+
+def decided(method: str, geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> str:
+    """What a method does to the pairs, in one line: which it interpolates, or by how much it divides them."""
+    divisors = geometry.inv_freq / scaling.inv_freq
+    chosen = np.flatnonzero(np.isclose(divisors, factor))
+    warmer = "" if scaling.attention_factor == 1 else f", attention factor {scaling.attention_factor:.4g}"
+    if len(chosen) + np.isclose(divisors, 1).sum() < geometry.pairs:
+        return f"{method}: divides the pairs by {divisors.min():.4g} to {divisors.max():.4g}{warmer}"
+    runs = np.split(chosen, np.flatnonzero(np.diff(chosen) > 1) + 1)
+    pairs = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs if len(run))
+    n_hat = f"n̂ = {2 * len(chosen)} of {geometry.head_dim}"
+    return f"{method}, {n_hat}: interpolates {f'pairs {pairs}' if pairs else 'no pair'}{warmer}"
 
 
 def report(config: PreTrainedConfig, plan: Plan) -> str:

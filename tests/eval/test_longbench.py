@@ -98,6 +98,7 @@ def test_the_middle_of_bytes_goes():
         ("passage_count", "3, 3", ["3"], 1),
         ("passage_count", "03", ["3"], 0),
         ("passage_count", "three", ["3"], 0),
+        ("passage_count", "7", ["7.0"], 1),
         ("passage_retrieval_en", "Paragraph 13", ["Paragraph 13"], 1),
         ("passage_retrieval_en", "it is 3\nor 13, or 4", ["Paragraph 13"], 1 / 3),
         ("passage_retrieval_en", "Paragraph", ["Paragraph 13"], 0),
@@ -206,6 +207,31 @@ def test_load_a_directory(tmp_path):
     assert load("passage_count", tmp_path) == [{**SAMPLE, "answers": ["13"]}]
 
 
+@pytest.mark.parametrize(
+    ("task", "answers", "read"),
+    [("passage_count", [7.0], ["7"]), ("passage_count", [7], ["7"]), ("qasper", [3.5, 2.0], ["3.5", "2"])],
+)
+def test_numbers_are_read_as_a_human_writes_them(tmp_path, task, answers, read):
+    write(tmp_path / f"{task}.jsonl", {**SAMPLE, "answers": answers})
+    (sample,) = load(task, tmp_path)
+    assert sample["answers"] == read and score(task, read[0], sample["answers"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("task", "answers", "classes"),
+    [
+        ("passage_retrieval_en", ["Paragraph 3", "3"], None),
+        ("passage_count", ["seven"], None),
+        ("passage_count", [float("nan")], None),
+        ("trec", ["town"], ["city", "name"]),
+    ],
+)
+def test_a_reference_that_nothing_can_match_is_refused_with_its_line(tmp_path, task, answers, classes):
+    write(tmp_path / f"{task}.jsonl", {**SAMPLE, "answers": answers, "all_classes": classes})
+    with pytest.raises(InputError, match=f"{task}.jsonl, line 1 cannot be scored"):
+        load(task, tmp_path)
+
+
 def test_load_without_directory_or_file(tmp_path):
     with pytest.raises(InputError, match="no directory"):
         load("trec", tmp_path / "nowhere")
@@ -251,7 +277,9 @@ def test_load_from_the_hub_undoes_its_formatting(monkeypatch, tmp_path, task, co
     without = task in ("gov_report", "multi_news", "passage_count", "lcc")  # their templates have no {input}
     inputs = [""] if without else [f"Why?{ending}" for ending in endings.get(task, [""])]
     classes = ["city", "name"] if task == "trec" else None
-    samples = [{**SAMPLE, "context": context, "input": text, "all_classes": classes} for text in inputs]
+    answer = {"trec": "city", "passage_count": "3", "passage_retrieval_en": "Paragraph 3"}.get(task, "x")
+    own = {"context": context, "all_classes": classes, "answers": [answer]}
+    samples = [{**SAMPLE, **own, "input": text} for text in inputs]
     asked = downloads(monkeypatch, tmp_path, [hub_row(task, sample) for sample in samples])
     assert load(task) == samples
     assert asked == [("Xnhyacinth/LongBench", f"{task}_e/*.parquet")]

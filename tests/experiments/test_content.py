@@ -72,6 +72,44 @@ def test_samples_are_made_before_weights_are_loaded(call, model, tmp_path, monke
     assert status == 2 and "does not fit" in err and not (tmp_path / "results").exists()
 
 
+def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, tmp_path, monkeypatch):
+    line = ["ruler", "--model", model, "--results", tmp_path / "results", "--lengths", "1900", "--samples", "1"]
+    line += ["--tasks", "qa_1", "niah_single_1", "vt"]
+    with monkeypatch.context() as patched:
+        patched.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
+        status, _, err = call(*line)
+        assert status == 2 and "qa_1, vt do not fit, which leaves --tasks niah_single_1" in err, err
+    status, out, err = call(*line, "--fitting")
+    assert status == 0 and [words.split(":")[0] for words in out.splitlines()[:2]] == [
+        "skipped ruler qa_1",
+        "skipped ruler vt",
+    ]
+    assert "1 samples of 1 tasks made" in err
+    record = json.loads((tmp_path / "results" / "toy" / "ruler" / "as-it-is.json").read_text())
+    assert record["tasks"] == ["niah_single_1"]
+    assert "done already" in call(*line[:-3], "niah_single_1")[1]
+
+
+@pytest.mark.parametrize(
+    ("task", "row", "options"),
+    [
+        ("passage_retrieval_en", {"answers": ["the third"]}, []),
+        ("trec", {"answers": ["city"], "all_classes": None}, []),
+        ("passage_count", {"answers": ["many"]}, []),
+        ("qasper", {}, ["--window", "501"]),
+    ],
+)
+def test_longbench_refuses_what_it_cannot_ask_or_score_before_weights_are_loaded(
+    call, model, tmp_path, monkeypatch, task, row, options
+):
+    monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
+    row = {"input": "?", "context": "a", "answers": ["1"], "length": 1, "all_classes": None, "_id": "0"} | row
+    (tmp_path / f"{task}.jsonl").write_text(json.dumps(row))
+    line = ["longbench_e", "--model", model, "--results", tmp_path / "results", "--data", tmp_path, "--tasks", task]
+    status, _, err = call(*line, *options)
+    assert status == 2 and err.count("\n") == 1 and not (tmp_path / "results").exists()
+
+
 def test_a_known_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatch):
     checkpoint(tmp_path / "tiny", max_position_embeddings=77)
     monkeypatch.chdir(tmp_path)

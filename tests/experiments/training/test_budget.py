@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import transformers
 
+from core import rope
+from core.rope import RopeGeometry
 from experiments.base_models import MODELS
 from experiments.kit import load_model
 from experiments.training import budget
@@ -86,6 +89,27 @@ def test_the_device_batch_is_the_largest_that_fits_and_divides(gpus, length):
         return 64 % (count * gpus) == 0 and sum(budget.memory(SEVEN, plan).values()) <= 0.85 * 80
 
     assert each == max([count for count in (1, 2, 4, 8, 16, 32, 64) if fits(count)], default=1)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "said"),
+    [
+        ("dprope", {"n_hat": 40}, "dprope, n̂ = 40 of 64: interpolates pairs "),
+        ("dprope", {"n_hat": 0}, "dprope, n̂ = 0 of 64: interpolates no pair"),
+        ("pi", {}, "pi, n̂ = 64 of 64: interpolates pairs 0-31"),
+        ("ntk", {}, "ntk: divides the pairs by 1 to 2"),
+    ],
+)
+def test_a_dry_run_names_what_it_would_train(method, options, said):
+    geometry = RopeGeometry(64, 1e4, 1024)
+    scaling = rope.scale(geometry, method, 2, **options)
+    line = budget.decided(method, geometry, scaling, 2)
+    assert line.startswith(said)
+    if "n_hat" in options:
+        listed = line.partition("pairs ")[2].split(", ") if options["n_hat"] else []
+        ends = [[int(end) for end in run.split("-")] for run in listed]
+        pairs = [pair for run in ends for pair in range(run[0], run[-1] + 1)]
+        assert pairs == np.flatnonzero(scaling.interpolated).tolist() and len(pairs) == options["n_hat"] / 2
 
 
 def test_disk_tokens_and_host_memory():
