@@ -51,8 +51,8 @@ def layer_type(config: PreTrainedConfig) -> str | None:
     if nested and not parameters.get("full_attention"):
         rotating = ", ".join(key for key in nested if parameters[key])
         raise InputError(
-            f"a {config.model_type!r} model sets RoPE for its layers of type {rotating}, not for full_attention, "
-            "so there is nothing to extend; give another model."
+            f"a {config.model_type!r} model sets RoPE for its layers of type {rotating}, not for those of type "
+            "full_attention, which alone can be extended; give another model."
         )
     return "full_attention" if nested else None
 

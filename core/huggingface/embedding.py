@@ -41,6 +41,11 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
             else f"a {config.model_type!r} model has RoPE of its own type {rope_type!r}, whose inverse frequencies are "
             "not base^(-2i/d); only plain RoPE can be extended."
         )
+    if not extension and "original_max_position_embeddings" in parameters:
+        raise InputError(
+            f"a {config.model_type!r} model with plain RoPE that states original_max_position_embeddings scales its "
+            "queries by position, which extending RoPE would change; give another model."
+        )
     stated = extension or {**parameters, "context_length": getattr(config, "max_position_embeddings", None)}
     if not stated["context_length"]:
         raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
