@@ -16,7 +16,7 @@ import numpy as np
 
 from core.clex import factor_for
 from core.errors import InputError
-from eval import perplexity, reading
+from eval import perplexity
 from experiments.kit import command_line, texts
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment
@@ -50,11 +50,6 @@ class Perplexity(Experiment):
         for length, step in zip(lengths, strides):
             perplexity.windows(length + 1, length, step, len(self.bos))  # refuses an impossible stride before any work
         return dict(zip(lengths, strides))
-
-    @functools.cached_property
-    def bos(self) -> list[int]:
-        """The ids before every window; they count in its length."""
-        return reading.beginning(self.tokenizer, self.given.bos)
 
     def settings(self) -> dict:
         lengths, strides = list(self.strides), list(self.strides.values())

@@ -21,7 +21,6 @@ import dataclasses
 
 from core import rope
 from core.errors import InputError
-from eval import reading
 from experiments.beyond import learning_loop
 from experiments.beyond.blocks import divisions
 from experiments.beyond.learning_loop import Learning
@@ -73,7 +72,6 @@ class Learned(Experiment):
         divisions(self.context_length, length)  # refuses a length that cannot be divided into blocks
 
         library, corpus = texts.chosen(given), Corpus(given.data)
-        bos = reading.beginning(self.tokenizer, given.bos)
         run = {
             "scale": self.model.folder,
             "experiment": self.name,
@@ -87,17 +85,17 @@ class Learned(Experiment):
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "held_out": {"texts": {book.title: book.sha256 for book in library}, "sequences": given.sequences},
             **settings.stated(),
-            **texts.stated_bos(bos),
+            **texts.stated_bos(self.bos),
         }
         file = self.to_measure(run, f"from={records.run_name(method, self.factor, {}, given.seed)}")
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"
-        data = pack(corpus, self.tokenizer, length, settings.batch, settings.steps, given.seed, cache, bos)
+        data = pack(corpus, self.tokenizer, length, settings.batch, settings.steps, given.seed, cache, self.bos)
         for book in data.facts["books"]:
             if book["sha256"] in run["held_out"]["texts"].values():
                 raise InputError(f"{book['title']!r} is in the training data; give another text to hold out.")
-        held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length, bos)
+        held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length, self.bos)
         place = self.journal_place(file, run["identity"])
         with Journal(place.with_name(f"{place.name}.0.jsonl")) as journal:
             learner = learning_loop.Learner(self.loaded.model, self.model.geometry, start, settings, journal)

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from eval import reading
 from eval.intervals import mean_interval
 from eval.position_loss import position_losses
 from experiments.beyond.blocks import divisions
@@ -35,7 +34,6 @@ class LossByPosition(Experiment):
 
     def settings(self) -> dict:
         divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
-        self.bos = reading.beginning(self.tokenizer, self.given.bos)
         excerpts = {"excerpts": self.given.excerpts} if self.given.excerpts > 1 else {}
         return {"length": self.extended_length} | excerpts | texts.stated_bos(self.bos)
 

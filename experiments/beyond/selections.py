@@ -20,7 +20,6 @@ from core.disturbance import CONVENTIONS, strategy_disturbance
 from core.errors import InputError
 from core.extend import extend
 from core.rope import OURS, RopeGeometry, scale
-from eval import reading
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 from eval.position_loss import position_losses
 from experiments.beyond.blocks import divisions
@@ -45,7 +44,6 @@ class Selections(Experiment):
         if self.given.every % 2:
             raise InputError("n̂ counts two dimensions per pair; give an even --every.")
         divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
-        self.bos = reading.beginning(self.tokenizer)
         return {"length": self.extended_length, "selections": list(self.content)} | texts.stated_bos(self.bos)
 
     def samples(self) -> dict[str, tuple[dict, np.ndarray]]:

@@ -32,7 +32,6 @@ from core.beyond.gguf_file import dequantised, extend_gguf
 from core.errors import InputError
 from core.extend import export, extend
 from core.huggingface.configuration import text_config
-from eval import reading
 from eval.intervals import mean_interval
 from eval.perplexity import window_losses
 from experiments.kit import command_line, load_model, records, texts
@@ -116,7 +115,7 @@ class Served(Experiment):
             if self.given.gguf and ENGINES[name].reads_gguf:
                 facts |= {"gguf": self.given.gguf.name, "sha256": files.sha256(self.given.gguf)}
                 suffix += f"_{self.given.gguf.stem}"
-            data, bos = {book.title: book.sha256}, texts.stated_bos(reading.beginning(self.tokenizer))
+            data, bos = {book.title: book.sha256}, texts.stated_bos(self.bos)
             for run, file in self.runs(data, suffix, engine=facts, tokens=length, scored=scored, **bos):
                 result = compare(self, run, book, ENGINES[name], references)
                 losses = {of: loss["mean"] for of, loss in result["scores"]["losses"].items()}
@@ -168,7 +167,7 @@ def compare(served: Served, run: dict, book: texts.Book, engine: Engine, referen
         references: the losses by transformers that earlier calls computed; with those of this call afterwards.
     """
     length, scored = run["tokens"], run["scored"]
-    ids = texts.sequence(served.tokenizer, book, length, reading.beginning(served.tokenizer))[:length]
+    ids = texts.sequence(served.tokenizer, book, length, served.bos)[:length]
 
     def reference(key: str, model: Callable[[], PreTrainedModel]) -> np.ndarray:
         if key not in references:

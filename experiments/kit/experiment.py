@@ -157,6 +157,11 @@ class Experiment:
         return load_model.tokenizer(self.model.name)
 
     @functools.cached_property
+    def bos(self) -> list[int]:
+        """The ids before a text that is scored: by --bos if the experiment has that option, else by the tokenizer."""
+        return reading.beginning(self.tokenizer, getattr(self.given, "bos", None))
+
+    @functools.cached_property
     def loaded(self) -> load_model.Loaded:
         """The model, loaded when first needed, once."""
         return load_model.load(self.model.name, self.given.dtype)

@@ -8,6 +8,7 @@ notice.
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import importlib.util
 import os
@@ -140,9 +141,10 @@ def tokens(tokenizer, book: Book, most: int | None = None) -> torch.Tensor:
     """
     # Seven characters per token is more than English text needs, and saves tokenising a whole book.
     excerpt = book.text if most is None else book.text[: 7 * most]
-    ids = tokenizer(excerpt, add_special_tokens=False, return_tensors="pt").input_ids[0].long()
+    plain = functools.partial(tokenizer, add_special_tokens=False, return_tensors="pt")
+    ids = plain(excerpt).input_ids[0]
     if len(excerpt) < len(book.text) and len(ids) < most:
-        return tokens(tokenizer, book)[:most]
+        ids = plain(book.text).input_ids[0]
     reading.check_ids(tokenizer, ids[:most].tolist(), repr(book.title))
     return ids[:most]
 
