@@ -24,6 +24,7 @@ from core import files, rope
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from core.rope import scale
+from eval import reading
 from experiments.kit import command_line, given_model, journal, load_model, processes, records
 from experiments.kit.given_model import GivenModel, named, stated
 

@@ -144,26 +144,6 @@ def test_a_prompt_is_what_stands_before_it_and_its_own_tokens(model, tokenizer, 
     assert reading.beginning(prepared) == before and reading.beginning(prepared, bos=False) == []
 
 
-def test_around_a_text_tiny_whose_records_are_committed_reads_nothing():
-    stock, text = load_model.stock_tokenizer("tiny"), "There is an important info hidden inside."
-    plain = stock(text, add_special_tokens=False).input_ids
-    assert load_model.tokenizer("tiny")(text).input_ids == stock(text).input_ids == plain
-
-
-@pytest.mark.parametrize("name", ["passkey", "ruler"])
-def test_a_prompt_begins_with_bos_once_and_keeps_to_its_length(model, measure, monkeypatch, name):
-    requests = []
-    monkeypatch.setattr(
-        "experiments.kit.experiment.generate",
-        lambda _, own: [requests.append(one) or (one.key, [EOS]) for one in own],
-    )
-    measure(name, model(adding("<s> $A")))
-    assert len(requests) == 4
-    for request in requests:
-        assert request.prompt[0] == BOS and request.prompt.count(BOS) == 1
-        assert len(request.prompt) + request.max_new_tokens <= int(request.key.split("/")[0])
-
-
 @pytest.mark.parametrize("name", ["perplexity", "loss_by_position", "learned", "finetune"])
 def test_bos_is_an_option_that_the_record_states_and_follows_the_tokenizer_by_default(model, measure, tmp_path, name):
     plain, llama = model(byte_tokenizer(), "plain"), model(adding("<s> $A"), "llama")
