@@ -45,9 +45,14 @@ def check_choice(value, name: str, choices: Iterable[str]) -> None:
 
 
 def check_texts(values, name: str) -> None:
-    """Refuse what is not a list or a tuple of text."""
+    """Refuse what is not a list or a tuple of text, and text that no file of UTF-8 can hold."""
     if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
         raise InputError(f"{name} must be text; give text, or a list of text where there are several.")
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise InputError(f"{name} holds {half!r}, half of a surrogate pair and no character; replace it.") from error
 
 
 def _is_finite(value: object) -> bool:

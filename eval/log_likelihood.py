@@ -9,9 +9,11 @@ from collections.abc import Sequence
 import torch
 from accelerate.utils.memory import should_reduce_batch_size
 from lm_eval.models.huggingface import HFLM
-from transformers import DynamicCache
+from transformers import DynamicCache, PreTrainedTokenizerBase
 
 from core.clex import at_length, factor_for
+from core.errors import InputError
+from eval import reading
 from eval.kv_cache import shared_prefix
 
 
@@ -23,6 +25,27 @@ class SharedPrefixLM(HFLM):
     preamble), and logits are computed for the answers only. The log-likelihoods are the same up to rounding.
     """
 
+    def tok_encode(self, string: str, add_special_tokens: bool | None = None, **options) -> list[int]:
+        """The ids of a text; a tokenizer may have neither BOS nor EOS, whose text HFLM looks for at its beginning."""
+        if self.prefix_token_id is None and add_special_tokens is None:
+            add_special_tokens = True
+        return super().tok_encode(string, add_special_tokens, **options)
+
+    @classmethod
+    def encoded(cls, tokenizer: PreTrainedTokenizerBase, context: str, continuation: str) -> tuple[list, list]:
+        """The ids of a question and of an answer to it, as they are scored; no model is needed.
+
+        Raises:
+            InputError: the answer has no tokens, or the model has no embedding for one of the tokens.
+        """
+        alone = cls.__new__(cls)
+        alone.tokenizer, alone.add_bos_token, alone.custom_prefix_token_id = tokenizer, None, None
+        before, after = alone._encode_pair(context, continuation)
+        if not after:
+            raise InputError(f"the answer {continuation!r} adds no token to the question's; leave it out.")
+        reading.check_ids(tokenizer, before + after, f"the answer {continuation!r} or its question")
+        return before, after
+
     @torch.inference_mode()
     def _loglikelihood_tokens(
         self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
@@ -30,8 +53,12 @@ class SharedPrefixLM(HFLM):
         """For each request (strings, context, continuation): (log-likelihood in nats, whether it is the greedy one)."""
         by_scale = defaultdict(lambda: defaultdict(list))
         longest = defaultdict(int)
-        for i, (_texts, context, continuation) in enumerate(requests):
-            assert 0 < len(continuation) <= self.max_length
+        for i, (strings, context, continuation) in enumerate(requests):
+            if not 0 < len(continuation) <= self.max_length:
+                raise InputError(
+                    f"the answer {strings[1]!r} has {len(continuation)} tokens, and the model scores 1 to "
+                    f"{self.max_length}; leave it out."
+                )
             # A text that is too long loses its beginning; its last token is predicted but never read.
             kept = (context + continuation)[-(self.max_length + 1) :]
             scale = factor_for(self.model, len(kept) - 1)

@@ -274,6 +274,7 @@ def _checked(task: str, row: object, where: str) -> dict:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "all of it"
         raise InputError(f"{where} is not a sample of LongBench: {first['msg']} ({place}); see its schema.") from error
+    check_texts([json.dumps(sample, ensure_ascii=False)], where)
     if TASKS[task].metric == "classification" and not sample["all_classes"]:
         raise InputError(f"{where} has no 'all_classes'; {task} is scored against them.")
     answers = [f"{answer:.15g}" if isinstance(answer, float) else str(answer) for answer in sample["answers"]]

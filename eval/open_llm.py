@@ -104,6 +104,26 @@ def content_hashes(
     return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in content.items()}
 
 
+def check(
+    tokenizer: PreTrainedTokenizerBase,
+    name: str,
+    keys: Iterable[str],
+    data: Path | None = None,
+    shots: int | None = None,
+) -> None:
+    """Raise InputError if a document cannot be scored with a tokenizer; the message names it. No model is needed.
+
+    Args:
+        name, keys, data, shots: as for :func:`evaluate`.
+    """
+    for key, _, requests in _requests(_rows(load(name, data, shots)), set(keys)):
+        for request in requests:
+            try:
+                SharedPrefixLM.encoded(tokenizer, *request.args)
+            except InputError as error:
+                raise InputError(f"{TASKS[name].title}, document {key}: {error}") from error
+
+
 def evaluate(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,

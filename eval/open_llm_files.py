@@ -162,7 +162,11 @@ def read(file: Path, columns: dict[str, Callable[[object, dict], bool]]) -> pyar
         raise InputError(f"{file} has no column {missing[0]!r}; it needs {', '.join(columns)}.")
     if not table.num_rows:
         raise InputError(f"{file} has no rows; put a complete copy there.")
-    for number, row in enumerate(table.select(list(columns)).to_pylist()):
+    try:
+        rows = table.select(list(columns)).to_pylist()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} holds text that is not UTF-8 ({error}); put an intact copy there.") from error
+    for number, row in enumerate(rows):
         if wrong := [column for column, fits in columns.items() if not fits(row[column], row)]:
             raise InputError(
                 f"{file}, row {number} has a {wrong[0]!r} unlike the benchmark's; put an intact copy there."

@@ -8,13 +8,14 @@ averaging are in use:
 - ``"window"``: exp of the mean over windows of each window's mean loss (the script published with YaRN). The first
   window, which scores `length` tokens, then has no more weight than the others, which score `stride`.
 
-A window holds the text's tokens and nothing else. YaRN's script (jquesnelle/yarn, eval/perplexity.py) puts <s> before
-every window if the tokenizer has one, as LLaMA2's does.
+Every window begins with BOS where it is asked for. BOS is one of the window's `length` tokens and is not scored; the
+text's first token then is, as BOS predicts it. YaRN's script (jquesnelle/yarn, eval/perplexity.py) does the same
+wherever the tokenizer has a BOS token. Without BOS, a window holds the text's tokens and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -28,22 +29,25 @@ from eval.position_loss import CHUNK, position_losses, token_losses
 CONVENTIONS = ("token", "window")
 
 
-def windows(tokens: int, length: int, stride: int) -> list[tuple[int, int, int]]:
+def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tuple[int, int, int]]:
     """(begin, end, first scored position) of every window over a text of `tokens` tokens.
 
-    Positions begin … end−1 are read, and the tokens at `first scored` … end−1 are scored. The text's first token is
-    never scored, because nothing predicts it. The last window ends with the text.
+    Positions begin … end−1 are read, and the tokens at `first scored` … end−1 are scored. If there is nothing before a
+    window, the text's first token is never scored, because nothing predicts it. The last window ends with the text.
+
+    Args:
+        before: how many of a window's `length` tokens stand before those of the text, such as BOS.
 
     Raises:
-        InputError: the stride is not below the window's length.
+        InputError: the stride is not below the window's length, or leaves out tokens.
     """
     for value, name in ((tokens, "the text's tokens"), (length, "the window's tokens"), (stride, "the stride")):
         check_whole(value, name, 1)
-    if stride >= length:
+    if stride > length - max(before, 1):
         raise InputError(f"the stride is {stride} and the window {length} tokens; the stride must be shorter.")
-    spans, scored = [], 1
+    spans, scored = [], int(not before)
     for begin in range(0, tokens, stride):
-        end = min(begin + length, tokens)
+        end = min(begin + length - before, tokens)
         if end > scored:
             spans.append((begin, end, scored))
         scored = end
@@ -54,7 +58,7 @@ def windows(tokens: int, length: int, stride: int) -> list[tuple[int, int, int]]
 
 @torch.inference_mode()
 def window_losses(
-    model: PreTrainedModel, tokens: torch.Tensor, spans: list[tuple[int, int, int]]
+    model: PreTrainedModel, tokens: torch.Tensor, spans: list[tuple[int, int, int]], before: Sequence[int] = ()
 ) -> Iterator[np.ndarray]:
     """The losses in nats of each window's scored tokens, float64 arrays.
 
@@ -64,12 +68,13 @@ def window_losses(
         model: a causal language model.
         tokens: the whole text's ids, int64 [tokens].
         spans: windows from :func:`windows`.
+        before: the ids before every window, such as BOS.
 
     Raises:
         NonFiniteError: a loss is not finite; the message names the window.
     """
     for begin, end, first in spans:
-        window, scored = tokens[begin:end], end - first
+        window, scored = torch.cat([tokens.new_tensor(before), tokens[begin:end]]), end - first
         try:
             with at_length(model, len(window) - 1):
                 losses = _losses(model, window, scored)

@@ -59,7 +59,8 @@ def extended(arguments, method: str, factor: float, **options) -> Path:
         if arguments.link:
             raise InputError("--link needs a checkpoint and a method that is not learned; leave it out.")
         loaded = load_model.load(arguments.model, arguments.dtype or "float32")
-        return export(extend(loaded.model, method, factor, **options), arguments.output, loaded.tokenizer)
+        tokenizer = load_model.stock_tokenizer(arguments.model)
+        return export(extend(loaded.model, method, factor, **options), arguments.output, tokenizer)
     if arguments.dtype:
         raise InputError("a checkpoint's weights are not read and keep their dtype; leave --dtype out.")
     directory = Path(source) if Path(source).is_dir() else load_model.snapshot(source)

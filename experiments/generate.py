@@ -9,10 +9,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import torch
 from transformers import TextStreamer
 
-from core.errors import InputError
+from core.errors import InputError, check_texts
 from core.extend import extend
+from eval import reading
 from experiments.kit import command_line, given_model, load_model, texts
 
 
@@ -28,25 +30,30 @@ def main() -> None:
     arguments = parser.parse_args()
 
     text = arguments.prompt if arguments.prompt_file is None else texts.read(arguments.prompt_file)
-    if not text:
+    where = str(arguments.prompt_file or "--prompt")
+    check_texts([text], where)
+    tokenizer = load_model.tokenizer(arguments.model)
+    ids = tokenizer(text).input_ids
+    if not tokenizer(text, add_special_tokens=False).input_ids:
         raise InputError("the prompt is empty; give the model something to continue.")
+    reading.check_ids(tokenizer, ids, where)
     loaded = load_model.load(arguments.model, load_model.chosen_dtype(arguments.dtype, arguments.model))
-    inputs = loaded.tokenizer(text, add_special_tokens=False, return_tensors="pt").to(loaded.model.device)
     if arguments.method:
         extend(loaded.model, arguments.method, arguments.factor, **command_line.method_options(arguments))
 
     window = loaded.model.config.get_text_config().max_position_embeddings
-    length = inputs.input_ids.shape[1] + arguments.tokens
+    length = len(ids) + arguments.tokens
     if length > window:
         print(f"note: {length:,} tokens reach past the model's context of {window:,}.", file=sys.stderr)
     print(text[-300:], end="", flush=True)
-    streamer = TextStreamer(loaded.tokenizer, skip_prompt=True, skip_special_tokens=True)
+    prompt = torch.tensor([ids], device=loaded.model.device)
     loaded.model.generate(
-        **inputs,
+        prompt,
+        attention_mask=torch.ones_like(prompt),
         max_new_tokens=arguments.tokens,
         do_sample=False,
-        streamer=streamer,
-        pad_token_id=loaded.tokenizer.eos_token_id,
+        streamer=TextStreamer(tokenizer, skip_prompt=True, skip_special_tokens=True),
+        pad_token_id=tokenizer.eos_token_id,
     )
 
 

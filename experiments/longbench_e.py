@@ -55,12 +55,12 @@ class LongBenchE(Generation):
         task = longbench.TASKS[key.split("/")[0]]
         room = (self.given.window or context_length) - self.given.margin
         prompt = longbench.truncate_middle(self.tokenizer, longbench.prompt(task.name, sample), room)
-        line_feed = self.tokenizer.encode("\n", add_special_tokens=False)[-1]
+        line_feed = self.tokenizer.encode("\n", add_special_tokens=False)[-1:]
         return Request(
             key,
             self.encoded(prompt, chat=task.asks),
             min(task.max_new_tokens, self.given.new_tokens or task.max_new_tokens),
-            stop=frozenset([line_feed]) if task.stops_at_newline else frozenset(),
+            stop=frozenset(line_feed) if task.stops_at_newline else frozenset(),
             min_new_tokens=1 if task.stops_at_newline else 0,
         )
 

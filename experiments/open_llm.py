@@ -55,6 +55,12 @@ class OpenLLM(Experiment):
                 facts[task]["revision"] = hub.REVISIONS[open_llm.TASKS[task].hub]
         return facts
 
+    def check(self, run: dict, keys: list[str]) -> None:
+        super().check(run, keys)
+        for task in self.given.tasks:
+            of_task = self._of(task, dict.fromkeys(keys))
+            open_llm.check(self.tokenizer, task, of_task, self.given.data, self._shots(task))
+
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
         loaded = self.extended(run)
         for task in self.given.tasks:

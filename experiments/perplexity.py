@@ -48,14 +48,14 @@ class Perplexity(Experiment):
                 f"there are {len(strides)} strides for {len(lengths)} windows; give one for all or one for each."
             )
         for length, step in zip(lengths, strides):
-            perplexity.windows(length + 1, length, step)  # refuses an impossible stride before any work
+            perplexity.windows(length + 1, length, step, len(self.bos))  # refuses an impossible stride before any work
         return dict(zip(lengths, strides))
 
     def settings(self) -> dict:
         lengths, strides = list(self.strides), list(self.strides.values())
         settings = {"lengths": lengths, "stride": strides if len(set(strides)) > 1 else strides[0]}
         settings["tokens"] = self.given.tokens
-        return settings | ({"bucket": BUCKET} if self.given.by_position else {})
+        return settings | ({"bucket": BUCKET} if self.given.by_position else {}) | texts.stated_bos(self.bos)
 
     def suffix(self) -> str:
         return "" if self.given.tokens else "_whole"  # a record of whole texts stands beside that of an excerpt
@@ -67,15 +67,15 @@ class Perplexity(Experiment):
 
     def samples(self) -> dict[str, tuple]:
         """(title, (begin, end, first scored token)) of each window, the longest first, for processes in turn."""
-        self.ids = {book.title: texts.tokens(self.tokenizer, book.text, self.given.tokens) for book in self.books}
-        spans = {}
+        self.ids = {book.title: texts.tokens(self.tokenizer, book, self.given.tokens) for book in self.books}
+        spans, before = {}, len(self.bos)
         for length, step in sorted(self.strides.items(), reverse=True):
             for title, ids in self.ids.items():
-                if len(ids) <= length:
+                if before + len(ids) <= length:
                     raise InputError(
                         f"{title!r} has {len(ids)} tokens, no more than the window of {length}; give a longer text."
                     )
-                for span in perplexity.windows(len(ids), length, step):
+                for span in perplexity.windows(len(ids), length, step, before):
                     spans[f"{title}/{length}/{span[0]}"] = (title, span)
         return spans
 
@@ -87,13 +87,14 @@ class Perplexity(Experiment):
         """One pass gives the losses of all windows that begin at the same token and have the same RoPE scale."""
         model, by_position = self.extended(run).model, self.given.by_position
         passes: dict[tuple, list[str]] = defaultdict(list)
+        before = len(self.bos)
         for key in keys:
             title, (begin, end, _) = self.content[key]
-            passes[title, begin, factor_for(model, end - begin - 1)].append(key)
+            passes[title, begin, factor_for(model, before + end - begin - 1)].append(key)
         for (title, begin, _), nested in passes.items():
             longest = max(self.content[key][1][1] for key in nested)
-            first = begin + 1 if by_position else min(self.content[key][1][2] for key in nested)
-            (losses,) = perplexity.window_losses(model, self.ids[title], [(begin, longest, first)])
+            first = begin + (not before) if by_position else min(self.content[key][1][2] for key in nested)
+            (losses,) = perplexity.window_losses(model, self.ids[title], [(begin, longest, first)], self.bos)
             for key in nested:
                 _, (_, end, start) = self.content[key]
                 scored = losses[start - first : end - first]

@@ -85,16 +85,17 @@ class Learned(Experiment):
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "held_out": {"texts": {book.title: book.sha256 for book in library}, "sequences": given.sequences},
             **settings.stated(),
+            **texts.stated_bos(self.bos),
         }
         file = self.to_measure(run, f"from={records.run_name(method, self.factor, {}, given.seed)}")
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"
-        data = pack(corpus, self.tokenizer, length, settings.batch, settings.steps, given.seed, cache)
+        data = pack(corpus, self.tokenizer, length, settings.batch, settings.steps, given.seed, cache, self.bos)
         for book in data.facts["books"]:
             if book["sha256"] in run["held_out"]["texts"].values():
                 raise InputError(f"{book['title']!r} is in the training data; give another text to hold out.")
-        held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length)
+        held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length, self.bos)
         place = self.journal_place(file, run["identity"])
         with Journal(place.with_name(f"{place.name}.0.jsonl")) as journal:
             learner = learning_loop.Learner(self.loaded.model, self.model.geometry, start, settings, journal)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
@@ -21,7 +21,7 @@ from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from core.beyond.learned_factors import Factors, learning
-from core.errors import InputError, NonFiniteError
+from core.errors import NonFiniteError
 from core.extend import extend
 from core.geometry import RopeGeometry, RopeScaling
 from core.rope import ORIGINAL
@@ -69,8 +69,13 @@ def is_flat(losses: list[float]) -> bool:
     return len(losses) > PATIENCE and min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) <= LEAST
 
 
-def held_out(tokenizer, library: list[texts.Book], count: int, length: int) -> list[tuple[str, torch.Tensor]]:
-    """`count` evenly spaced sequences of length + 1 tokens from the second half of each text, each with its title.
+def held_out(
+    tokenizer, library: list[texts.Book], count: int, length: int, bos: Sequence[int] = ()
+) -> list[tuple[str, torch.Tensor]]:
+    """`count` evenly spaced sequences with `length` tokens to score from the second half of each text, with its title.
+
+    Args:
+        bos: the ids before each sequence.
 
     Raises:
         InputError: a text is too short.
@@ -78,14 +83,9 @@ def held_out(tokenizer, library: list[texts.Book], count: int, length: int) -> l
     found = []
     for book in library:
         starts = np.linspace(len(book.text) // 2, len(book.text), count + 1).astype(int)
-        for start, end in pairwise(starts):
-            tokens = texts.tokens(tokenizer, book.text[start:end], length + 1)
-            if len(tokens) <= length:
-                raise InputError(
-                    f"the second half of {book.title!r} does not hold {count} sequences of {length + 1} tokens; give a "
-                    "longer text or fewer --sequences."
-                )
-            found.append((book.title, tokens))
+        for number, (start, end) in enumerate(pairwise(starts), 1):
+            part = texts.Book(f"{book.title}, second half, part {number} of {count}", book.text[start:end])
+            found.append((book.title, texts.sequence(tokenizer, part, length, bos)))
     return found
 
 
@@ -114,7 +114,7 @@ class Learner:
 
         Args:
             data: training sequences of `length` tokens.
-            sequences: held-out sequences of length + 1 tokens, with titles.
+            sequences: held-out sequences, with titles; the last `length` tokens of each are scored.
         """
         settings, curve, losses, norms, seconds = self.settings, [], [], [], 0.0
         step, falls_from, converged = 0, None, False
@@ -191,7 +191,8 @@ class Learner:
     def _evaluate(self, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
         """The held-out loss in nats per token within L, beyond L and overall, with intervals over blocks of tokens."""
         block, _ = divisions(self.geometry.context_length, length)
-        losses = np.array([position_losses(self.model, tokens).reshape(-1, block).mean(1) for _, tokens in sequences])
+        losses = np.array([position_losses(self.model, tokens)[-length:] for _, tokens in sequences])
+        losses = losses.reshape(len(sequences), -1, block).mean(-1)
         first = self.geometry.context_length // block
         parts = {"within": losses[:, :first], "beyond": losses[:, first:], "all": losses}
         return {name: mean_interval(part.ravel()) for name, part in parts.items()}

@@ -35,7 +35,7 @@ class LossByPosition(Experiment):
     def settings(self) -> dict:
         divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
         excerpts = {"excerpts": self.given.excerpts} if self.given.excerpts > 1 else {}
-        return {"length": self.extended_length} | excerpts
+        return {"length": self.extended_length} | excerpts | texts.stated_bos(self.bos)
 
     def suffix(self) -> str:
         return f"_books={len(self.books)}" + (f"_excerpts={self.given.excerpts}" if self.given.excerpts > 1 else "")
@@ -49,10 +49,9 @@ class LossByPosition(Experiment):
         """(the excerpt's name, its tokens); the first excerpt of a book has the book's own title as its name."""
         length, samples = self.extended_length, {}
         for book in self.books:
-            ids = texts.book_tokens(self.tokenizer, book, length * self.given.excerpts)
             for number in range(self.given.excerpts):
                 excerpt = f" ({number})" if number else ""
-                tokens = ids[number * length : (number + 1) * length + 1]
+                tokens = texts.sequence(self.tokenizer, book, length, self.bos, number)
                 samples[f"{book.title} {book.sha256[:12]}{excerpt}"] = (book.title + excerpt, tokens)
         return samples
 
@@ -60,7 +59,7 @@ class LossByPosition(Experiment):
         block, _ = divisions(self.context_length, self.extended_length)
         model = self.extended(run).model
         for key in keys:
-            losses = position_losses(model, self.content[key][1])
+            losses = position_losses(model, self.content[key][1])[-self.extended_length :]
             yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
 
     def summary(self, run: dict, values: dict[str, list[float]]) -> dict:

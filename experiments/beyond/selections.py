@@ -44,21 +44,22 @@ class Selections(Experiment):
         if self.given.every % 2:
             raise InputError("n̂ counts two dimensions per pair; give an even --every.")
         divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
-        return {"length": self.extended_length, "selections": list(self.content)}
+        return {"length": self.extended_length, "selections": list(self.content)} | texts.stated_bos(self.bos)
 
     def samples(self) -> dict[str, tuple[dict, np.ndarray]]:
         return selections(self.model.geometry, self.factor, self.given.every)
 
     def data(self) -> dict:
-        (self.book,) = texts.files([self.given.text]) if self.given.text else texts.books(1)
-        return {self.book.title: self.book.sha256}
+        (book,) = texts.files([self.given.text]) if self.given.text else texts.books(1)
+        self.tokens = texts.sequence(self.tokenizer, book, self.extended_length, self.bos)
+        return {book.title: book.sha256}
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:
         block, _ = divisions(self.context_length, self.extended_length)
-        tokens = texts.book_tokens(self.tokenizer, self.book, self.extended_length)
         for key in keys:
             extend(self.loaded.model, OURS, self.factor, **self.content[key][0])
-            yield key, position_losses(self.loaded.model, tokens).reshape(-1, block).mean(axis=1).round(6).tolist()
+            losses = position_losses(self.loaded.model, self.tokens)[-self.extended_length :]
+            yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
 
     def summary(self, run: dict, values: dict[str, list[float]]) -> dict:
         block, _ = divisions(self.context_length, self.extended_length)

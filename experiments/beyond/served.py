@@ -115,8 +115,8 @@ class Served(Experiment):
             if self.given.gguf and ENGINES[name].reads_gguf:
                 facts |= {"gguf": self.given.gguf.name, "sha256": files.sha256(self.given.gguf)}
                 suffix += f"_{self.given.gguf.stem}"
-            data = {book.title: book.sha256}
-            for run, file in self.runs(data, suffix, engine=facts, tokens=length, scored=scored):
+            data, bos = {book.title: book.sha256}, texts.stated_bos(self.bos)
+            for run, file in self.runs(data, suffix, engine=facts, tokens=length, scored=scored, **bos):
                 result = compare(self, run, book, ENGINES[name], references)
                 losses = {of: loss["mean"] for of, loss in result["scores"]["losses"].items()}
                 print(f"{name}: mean loss {', '.join(f'{of} {mean:.4f}' for of, mean in losses.items())}")
@@ -167,7 +167,7 @@ def compare(served: Served, run: dict, book: texts.Book, engine: Engine, referen
         references: the losses by transformers that earlier calls computed; with those of this call afterwards.
     """
     length, scored = run["tokens"], run["scored"]
-    ids = texts.book_tokens(served.tokenizer, book, length)[:length]
+    ids = texts.sequence(served.tokenizer, book, length, served.bos)[:length]
 
     def reference(key: str, model: Callable[[], PreTrainedModel]) -> np.ndarray:
         if key not in references:

@@ -24,6 +24,7 @@ from core import files, rope
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from core.rope import scale
+from eval import reading
 from experiments.kit import command_line, given_model, journal, load_model, processes, records
 from experiments.kit.given_model import GivenModel, named, stated
 
@@ -155,6 +156,11 @@ class Experiment:
     def tokenizer(self):
         """The model's tokenizer."""
         return load_model.tokenizer(self.model.name)
+
+    @functools.cached_property
+    def bos(self) -> list[int]:
+        """The ids before a text that is scored: by --bos if the experiment has that option, else by the tokenizer."""
+        return reading.beginning(self.tokenizer, getattr(self.given, "bos", None))
 
     @functools.cached_property
     def loaded(self) -> load_model.Loaded:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from core.errors import DoesNotFit, InputError
 from core.huggingface.configuration import text_config
+from eval import reading
 from eval.generation import Request, generate
 from experiments.kit import command_line, load_model, processes, records
 from experiments.kit.experiment import Experiment
@@ -112,6 +113,8 @@ class Generation(Experiment):
         stated = text_config(load_model.check_config(self.model.name)).max_position_embeddings
         context_length = self.extended_length if extends else stated
         self.requests = [self.request(key, self.content[key], context_length) for key in keys]
+        for request in self.requests:
+            reading.check_ids(self.tokenizer, request.prompt, request.key)
         self.refuse_beyond(max(len(request.prompt) + request.max_new_tokens for request in self.requests))
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:

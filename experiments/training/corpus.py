@@ -56,7 +56,7 @@ class Corpus:
 
     @functools.cached_property
     def fingerprint(self) -> list:
-        """What identifies this source's contents: the name and SHA-256 of each file or book.
+        """What identifies this source's contents: the name and SHA-256 of each file or book, of text files as read.
 
         For the hub it is the repository and its commit.
         """
@@ -64,7 +64,8 @@ class Corpus:
             return [HUB, hub.REVISIONS[HUB]]
         if self.source == "books":
             return [[book.title, book.sha256] for book in _packaged()]
-        return [[file.name, files.sha256(file)] for file in _listed(self.source)]
+        return [[file.name, files.sha256(file) if _is_parquet(file) else _book(file).sha256]
+                for file in _listed(self.source)]  # fmt: skip
 
 
 def in_directory(directory: str) -> list[Book]:
@@ -84,9 +85,15 @@ def _files(directory: str) -> list:
 
 
 def _loaders(file: Path) -> list:
-    if file.suffix.lower() == ".parquet":
-        return [load for group in _groups(file) for load in group]
-    return [lambda: Book(file.stem, texts.content(file))]
+    return [load for group in _groups(file) for load in group] if _is_parquet(file) else [lambda: _book(file)]
+
+
+def _is_parquet(file: Path) -> bool:
+    return file.suffix.lower() == ".parquet"
+
+
+def _book(file: Path) -> Book:
+    return Book(file.stem, texts.content(file))
 
 
 def _packaged() -> list[Book]:

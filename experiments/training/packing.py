@@ -3,7 +3,7 @@
 A sequence is L' consecutive tokens of one book; the rest at the end of a book is dropped. The paper only says
 "fine-tuned ... with a max length of 8192" on PG19. Sequences from single books respect document boundaries without
 attention masks, every position has real long-range context, and only a few per cent of a PG19 book (about 100,000
-tokens) are dropped. No special tokens are added, because a sequence from the middle of a book has no beginning.
+tokens) are dropped. A book begins with BOS where it is asked for, so a sequence from its middle does not.
 
 The sequences are tokenised once into a memory-mapped file, which runs with the same source, tokeniser, length and seed
 share. So all methods see the same data, and a resumed run continues at its step without reading a text again.
@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from transformers import PreTrainedTokenizerBase
 
 from core import files
 from core.errors import InputError
+from eval import reading
 from experiments.kit.records import identity
 from experiments.kit.texts import Book
 from experiments.training import checkpoint, launch
@@ -81,23 +82,33 @@ def _order(seed: int, epoch: int, count: int) -> np.ndarray:
 
 
 def pack(
-    corpus: Corpus, tokenizer: PreTrainedTokenizerBase, length: int, batch: int, steps: int, seed: int, cache: Path
+    corpus: Corpus,
+    tokenizer: PreTrainedTokenizerBase,
+    length: int,
+    batch: int,
+    steps: int,
+    seed: int,
+    cache: Path,
+    bos: Sequence[int] = (),
 ) -> PackedSequences:
     """The sequences for `steps` batches of `batch`, tokenised on first use.
 
     Args:
         length: tokens per sequence, L'.
         cache: the directory that holds one directory per set of sequences.
+        bos: the ids before every book, from :func:`eval.reading.beginning`.
 
     Raises:
-        InputError: there is no text, or too little for one batch of this length.
+        InputError: there is no text, or too little for one batch of this length, or a token that the model has no
+            embedding for.
     """
     wanted = batch * steps
-    directory = cache / identity(
-        source=corpus.fingerprint, tokenizer=fingerprint(tokenizer), length=length, wanted=wanted, seed=seed
-    )
+    what = {"source": corpus.fingerprint, "tokenizer": fingerprint(tokenizer), "length": length, "wanted": wanted}
+    directory = cache / identity(**what, seed=seed, **({"bos": list(bos)} if bos else {}))
     here = int(os.environ.get("LOCAL_RANK", "0")) == 0  # one process per host, as hosts may not share a disk
-    launch.once(lambda: _make(directory, lambda new: _write(new, corpus, tokenizer, length, batch, wanted, seed)), here)
+    launch.once(
+        lambda: _make(directory, lambda new: _write(new, corpus, tokenizer, length, batch, wanted, seed, bos)), here
+    )
     return PackedSequences(directory, wanted, seed)
 
 
@@ -132,7 +143,9 @@ def _is_whole(directory: Path) -> bool:
         return False
 
 
-def _write(folder: Path, corpus: Corpus, tokenizer, length: int, batch: int, wanted: int, seed: int) -> None:
+def _write(
+    folder: Path, corpus: Corpus, tokenizer, length: int, batch: int, wanted: int, seed: int, bos: Sequence[int]
+) -> None:
     dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
     unread, books, count, read, longest = corpus.books(seed), [], 0, 0, 0
     share = -(-wanted // corpus.count) if corpus.count else wanted
@@ -140,7 +153,9 @@ def _write(folder: Path, corpus: Corpus, tokenizer, length: int, batch: int, wan
     with open(folder / "tokens.bin", "wb") as out, bar:
         # A token has at least one byte, so no book is read that tokenising one book at a time would not read.
         while group := _next(unread, min((wanted - count) * length, TOGETHER * min(os.cpu_count() or 1, 64))):
-            for book, tokens in zip(group, _tokenised(group, tokenizer), strict=True):
+            for book, of_text in zip(group, _tokenised(group, tokenizer), strict=True):
+                reading.check_ids(tokenizer, of_text, f"{book.title!r} in {corpus.source}")
+                tokens = [*bos, *of_text]
                 whole = len(tokens) // length
                 taken = min(whole, share, wanted - count)
                 # If a book gives only a share, the seed decides which part of it.

@@ -13,15 +13,15 @@ from tests.models import random_model
 TOKENS = torch.randint(3, 300, (330,), generator=torch.Generator().manual_seed(1))
 
 
-@given(st.integers(2, 400), st.integers(2, 100), st.integers(1, 100))
-def test_every_token_but_the_first_is_scored_once(tokens, length, stride):
-    length = max(length, stride + 1)
-    spans = perplexity.windows(tokens, length, stride)
+@given(st.integers(2, 400), st.integers(2, 100), st.integers(1, 100), st.integers(0, 2))
+def test_every_token_that_something_predicts_is_scored_once(tokens, length, stride, before):
+    length = max(length, stride + max(before, 1))
+    spans = perplexity.windows(tokens, length, stride, before)
     scored = [position for _, end, first in spans for position in range(first, end)]
-    assert scored == list(range(1, tokens))
+    assert scored == list(range(0 if before else 1, tokens))
     for number, (begin, end, first) in enumerate(spans):
-        assert begin == number * stride and end - begin <= length and first > begin
-        assert first - begin >= length - stride or number == 0
+        assert begin == number * stride and before + end - begin <= length and before + first > begin
+        assert before + first - begin >= length - stride or number == 0
 
 
 def plain(model, tokens, length, stride):

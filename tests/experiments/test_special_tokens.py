@@ -2,12 +2,11 @@
 
 import json
 
-import numpy as np
 import pytest
 from tokenizers import processors
 
 from eval import longbench
-from experiments.kit import load_model, texts
+from experiments.kit import load_model
 from tests.models import byte_tokenizer, random_model
 
 BOS = 1
@@ -144,8 +143,3 @@ def test_tiny_whose_records_are_committed_reads_none():
     tokenizer = load_model.tokenizer("tiny")
     text = "There is an important info hidden inside a lot of irrelevant text."
     assert tokenizer(text).input_ids == tokenizer(text, add_special_tokens=False).input_ids
-
-
-def test_a_book_is_read_without():
-    text = "".join(np.random.default_rng(0).choice(list("abcdefgh "), 100))
-    assert BOS not in texts.tokens(like_llama(), text, 50).tolist()
