@@ -28,6 +28,7 @@ from experiments.base_models.model import Training
 from experiments.kit import command_line, given_model, load_model, processes, records
 from experiments.kit.command_line import count, number, option
 from experiments.kit.given_model import GivenModel
+from experiments.suites import asked
 from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
 from experiments.training.packing import pack
@@ -211,7 +212,7 @@ def _parse() -> argparse.Namespace:
     option(group, "--gpus", count, "N", "GPUs to plan for", 8)
     option(group, "--memory", number, "GB", "memory of each GPU", 80)
     command_line.add_records_arguments(parser)
-    return parser.parse_args()
+    return asked.parsed(parser, "finetune")
 
 
 if __name__ == "__main__":

@@ -89,6 +89,11 @@ def count(text: str, least: int = 1) -> int:
     return value
 
 
+def count_or_all(text: str) -> int | None:
+    """A whole number of at least 1; None for the word "all"."""
+    return None if text == "all" else count(text)
+
+
 def none_or_more(text: str) -> int:
     """A whole number of at least 0."""
     return count(text, least=0)

@@ -98,7 +98,9 @@ class Experiment:
 
     @classmethod
     def parse(cls) -> argparse.Namespace:
-        """The command line."""
+        """The command line; what it leaves open is as the model's suite has it."""
+        from experiments.suites import asked  # which imports this package
+
         parser = command_line.parser(inspect.getdoc(cls) or "", prog=f"python -m {records.program(cls.name)}")
         given_model.add_argument(parser)
         if cls.methods is not None:
@@ -109,7 +111,7 @@ class Experiment:
             command_line.add_dtype_argument(parser)
         cls.add_options(parser)
         command_line.add_records_arguments(parser)
-        return parser.parse_args()
+        return asked.parsed(parser, cls.name)
 
     def run(self) -> None:
         """Measure every run that is not yet recorded."""
