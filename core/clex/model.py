@@ -170,7 +170,7 @@ def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | 
     """
     if weights is None:
         raise InputError(
-            "CLEX needs trained weights; train them with `python -m experiments.finetune --method clex` "
+            "CLEX needs trained weights; train them with `python -m experiments.finetune --model MODEL --method clex` "
             f"and give the directory that holds {FILE} (--weights DIR)."
         )
     return replace(read(weights, geometry).scaling(factor), install=partial(install, weights=weights))
@@ -197,7 +197,9 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
     """
     file = Path(weights) / FILE if Path(weights).is_dir() else Path(weights)
     if not file.is_file():
-        raise InputError(f"no CLEX weights at {file}; train them with `python -m experiments.finetune --method clex`.")
+        raise InputError(
+            f"no CLEX weights at {file}; train them with `python -m experiments.finetune --model MODEL --method clex`."
+        )
     try:
         with safetensors.safe_open(file, "pt") as tensors:
             up, down, metadata = tensors.get_tensor("up"), tensors.get_tensor("down"), tensors.metadata()

@@ -186,6 +186,12 @@ def method_options(arguments: argparse.Namespace) -> dict:
     return {name: value for name in rope.all_options() if (value := getattr(arguments, name)) is not None}
 
 
+def check_method(arguments: argparse.Namespace) -> None:
+    """Raise UsageError if there is an option of a method and no method."""
+    if not arguments.method and (options := method_options(arguments)):
+        raise UsageError(f"--{next(iter(options)).replace('_', '-')} is an option of a method; give --method, too.")
+
+
 def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
     """Each method of --method with the given options that it takes.
 

@@ -111,7 +111,10 @@ class Experiment:
             command_line.add_dtype_argument(parser)
         cls.add_options(parser)
         command_line.add_records_arguments(parser)
-        return asked.parsed(parser, cls.name)
+        given = asked.parsed(parser, cls.name)
+        if cls.methods is not None:
+            command_line.check_method(given)
+        return given
 
     def run(self) -> None:
         """Measure every run that is not yet recorded."""
