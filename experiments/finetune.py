@@ -3,13 +3,14 @@
     python -m experiments.finetune --model tiny --method dprope --factor 2
     python -m experiments.finetune --model llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
 
-The first command trains on sequences of L' = s·L tokens with the base model's settings. The llama2 models have the
-paper's settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead), and so has a model of your own but for n̂.
-The second command only prints what a run needs.
+The first command trains as the model's suite does, else on sequences of L' = s·L tokens with the base model's settings.
+The llama2 models have the paper's settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead), and so has a
+model of your own but for n̂. The second command only prints what a run needs.
 
 Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a record under results/ and a stock checkpoint
-to checkpoints/MODEL/RUN, which every evaluation takes as --model. Beside the weights are training.json, loss.png and
-TensorBoard's logs. If a run is killed, the same command resumes it and gives the same result.
+to checkpoints/MODEL/RUN, which every evaluation takes as --model. Where a committed record of other settings or data
+has its name, its record goes to build/own/results/, and so do those of its evaluations. Beside the weights are
+training.json, loss.png and TensorBoard's logs. If a run is killed, the same command resumes it and ends in the same.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def main() -> None:
 
     load_model.check_access(name)
     budget.device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
-    folder, corpus, results = given.folder, Corpus(settings.data), given.results(arguments.results)
+    folder, corpus = given.folder, Corpus(settings.data)
     run_name = records.run_name(arguments.method, factor, options, arguments.seed)
     run = Run(
         arguments.output or CHECKPOINTS / folder / run_name,
@@ -86,6 +87,7 @@ def main() -> None:
             "model": load_model.provenance(name),
         },
     )
+    results = given.results(arguments, run.settings)
     record = records.path(results, folder, "finetune", run_name)
     is_recorded = records.is_done(record, run.settings, arguments.replace)
     facts = given.facts(factor)

@@ -78,7 +78,7 @@ def parsed(parser: argparse.ArgumentParser, experiment: str) -> argparse.Namespa
     words = [word for word in sys.argv[1:] if word not in ("-h", "--help")]
     given = parser.parse_known_args(words)[0]
     model = GivenModel(given.model, as_it_is=not getattr(given, "method", None))
-    suite, options = _asked(model, experiment, model.training["factor"] if model.training else given.factor or 2)
+    suite, options = _asked(model, experiment, model.applied["factor"] if model.applied else given.factor or 2)
     if getattr(given, "lengths", None):
         options = {name: value for name, value in options.items() if name not in OF_LENGTHS}
     for action in parser._actions:

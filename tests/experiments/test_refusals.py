@@ -121,6 +121,12 @@ def test_weights_that_do_not_fit(refused, name):
     assert not Path("escaped").exists()
 
 
+@pytest.mark.parametrize("line", ["passkey", "finetune --steps 1", "generate --prompt a"])
+def test_a_gguf_file_is_not_evaluated(refused, places, line):
+    (places["root"] / "model.gguf").touch()
+    assert "not evaluated" in refused(f"{line} --model {{root}}/model.gguf")
+
+
 @pytest.mark.parametrize("line", rows("""
     no method: passkey --model {model} --method nonesuch
     no model: passkey --model nonesuch
