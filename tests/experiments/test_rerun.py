@@ -80,13 +80,12 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
 @pytest.mark.parametrize(
     ("experiment", "model", "factor"),
     [
-        *((name, "tiny", factor) for name in ("passkey", "perplexity", "loss_by_position") for factor in (2, 4)),
-        ("selections", "tiny", 2),
+        *((name, "tiny", factor) for name in ("passkey", "perplexity") for factor in (2, 4)),
         ("angle_distribution", "llama2-7b", 2),
     ],
 )
 def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call, experiment, model, factor):
-    method = [] if experiment in ("selections", "angle_distribution") else ["--method", rope.RIVAL]
+    method = [] if experiment == "angle_distribution" else ["--method", rope.RIVAL]
     status, out, err = call(experiment, "--model", model, *method, "--factor", factor)
     assert (status, out.count("done already"), out.count("\n")) == (0, 1, 1), err
 
@@ -103,9 +102,7 @@ def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call
         ("open_llm", "smollm2", {"limit": 500, "shots": 5, "data": None}),
         ("open_llm --limit all", "smollm2", {"limit": None}),
         ("finetune", "smollm2", {"length": 4096, "batch": 1, "steps": 20}),
-        ("loss_by_position --factor 2", "tiny", {"excerpts": 16}),
-        ("loss_by_position --factor 4", "tiny", {"excerpts": 8}),
-        ("loss_by_position --factor 3", "tiny", {"excerpts": 16}),  # which the suite does not have
+        ("perplexity --factor 3", "tiny", {"tokens": 6144}),  # which the suite does not have
         ("time_cost", "tiny", {"length": 512, "method": None, "weights": None}),
         ("passkey --keys 5 --factor 2", "mine", {"lengths": [64, 128, 192, 256, 320], "keys": 5, "depths": 3}),
         ("perplexity --factor 3", "mine", {"lengths": [128, 384], "stride": [64], "tokens": 512, "books": 1}),
