@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 
 from core import files, rope
+from core.errors import InputError
 from experiments import suites
 from experiments.base_models.model import Model
 from experiments.kit import pool
@@ -19,6 +20,7 @@ from experiments.kit.records import ROOT
 from experiments.suites import measure
 from experiments.suites.commands import Step, Suite
 
+CHOSEN = "factor", "method", "from", "seed", "fitting"  # what a command line is to say itself
 OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
 
 
@@ -88,9 +90,9 @@ def parsed(parser: argparse.ArgumentParser, experiment: str) -> argparse.Namespa
             action.default = list(values) if action.nargs == "+" else value
             shown = "" if value is True else f": {' '.join(map(str, values))}"
             told = re.sub(r" \(default.*\)$", "", str(action.help))
-            action.help = f"{told} (default{shown}, as in the suite of {suite.name})"
+            action.help = f"{told} (default{shown}, as in the suite of {model.folder})"
     given = parser.parse_args()
-    if "data" in options and given.data == options["data"]:
+    if suite and "data" in options and given.data == options["data"] and not given.data.is_dir():
         with files.lock(suite.output, wait=True):  # of several processes, the first writes them
             if not given.data.is_dir():
                 before = measure.alone(suites.find(suite.name), suite, "before")
@@ -98,16 +100,19 @@ def parsed(parser: argparse.ArgumentParser, experiment: str) -> argparse.Namespa
     return given
 
 
-def _asked(given: GivenModel, experiment: str, factor: float) -> tuple[Suite, dict]:
+def _asked(given: GivenModel, experiment: str, factor: float) -> tuple[Suite | None, dict]:
     """The options that the suite of a model states for an experiment, at this factor if it has it, else at its first.
 
     A model whose suite does not have the experiment is asked what a model of one's own is.
     """
-    model = replace(given.base or Model(given.folder, given.name, given.geometry), factors=(factor,))
     place = ROOT / "build" / "rerun" / given.folder
+    try:
+        model = replace(given.base or Model(given.folder, given.name, given.geometry), factors=(factor,))
+    except InputError:  # no method can extend it, so no lengths follow from L'; what cannot be read is refused later
+        return None, {}
     for name in (given.folder, suites.OWN):
         suite = Asked(given.folder, model, place, place / "results")
         if step := suite.step(suites.find(name), experiment, factor):
-            chosen = ("factor", "method", "from", "seed", *rope.all_options())  # what the command line is to say
-            return suite, {name: value for name, value in suite._options(step).items() if name not in chosen}
+            apart = {*CHOSEN, *rope.all_options()}
+            return suite, {name: value for name, value in suite._options(step).items() if name not in apart}
     return suite, {}
