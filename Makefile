@@ -117,7 +117,7 @@ report: env ## build/report/index.html: all pages in one file, its tables sortab
 verify: env ## Measure a part anew and compare it with the committed records
 	@for model in llama2-7b smollm2; do $(PY) -m experiments.disturbance --model $$model --results $(VERIFY)/results || exit; done
 	@$(PY) -m experiments.angle_distribution --model llama2-7b --results $(VERIFY)/results
-	@$(PY) -m experiments.perplexity --model tiny --method dprope --lengths 1024 2048 4096 --tokens 6144 --results $(VERIFY)/results
+	@$(PY) -m experiments.perplexity --model tiny --method dprope --results $(VERIFY)/results
 	@$(or $(VERIFY_BEYOND),true)
 	@$(PY) -m experiments.verify $(VERIFY)/results
 rerun: env ## Measure a model's whole suite under build/rerun/, and render it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -86,9 +87,16 @@ class Results:
         recorded = self.records(experiment)
         if not recorded:
             folder = records.folder(self.folder, self.model.name, experiment)
-            command = f"python -m {records.program(experiment)} --model {self.model.name}"
-            raise NotMeasured(f"no record in {folder}; make one with `{command}`.")
+            raise NotMeasured(f"no record in {folder}; make one with `{self.command(experiment)}`.")
         return recorded
+
+    def command(self, experiment: str, options: str = "") -> str:
+        """The command that measures this model into this folder."""
+        known = self.model.name in _known()
+        model = self.model.name if known else f"PATH/{self.model.name}"  # records do not say where a model is
+        words = ["python", "-m", records.program(experiment), "--model", model, *options.split()]
+        default = RESULTS if known else OWN
+        return shlex.join(words + ([] if self.folder.resolve() == default else ["--results", str(self.folder)]))
 
     def experiments(self) -> list[str]:
         """The experiments that have records."""

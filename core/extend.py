@@ -48,6 +48,8 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     else:
         apply_scaling(model, geometry, scaling, factor)
         clex.remove(model)
+    stated = options | {name: path.name for name, path in rope.named_files(method, options).items()}
+    getattr(text_config(model.config), configuration.EXTENSION).update(method=method, options=stated)
     model.name_or_path = f"{model.name_or_path.removesuffix(_IN_MEMORY)}{_IN_MEMORY}"
     return model
 

@@ -3,13 +3,14 @@
     python -m experiments.finetune --model tiny --method dprope --factor 2
     python -m experiments.finetune --model llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
 
-The first command trains on sequences of L' = s·L tokens with the base model's settings. The llama2 models have the
-paper's settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead), and so has a model of your own but for n̂.
-The second command only prints what a run needs.
+The first command trains as the model's suite does, else on sequences of L' = s·L tokens with the base model's settings.
+The llama2 models have the paper's settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead), and so has a
+model of your own but for n̂. The second command only prints what a run needs.
 
 Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a record under results/ and a stock checkpoint
-to checkpoints/MODEL/RUN, which every evaluation takes as --model. Beside the weights are training.json, loss.png and
-TensorBoard's logs. If a run is killed, the same command resumes it and gives the same result.
+to checkpoints/MODEL/RUN, which every evaluation takes as --model. Where a committed record of other settings or data
+has its name, its record goes to build/own/results/, and so do those of its evaluations. Beside the weights are
+training.json, loss.png and TensorBoard's logs. If a run is killed, the same command resumes it and ends in the same.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from experiments.base_models.model import Training
 from experiments.kit import command_line, given_model, load_model, processes, records, texts
 from experiments.kit.command_line import count, number, option
 from experiments.kit.given_model import GivenModel
+from experiments.suites import asked
 from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
 from experiments.training.packing import pack
@@ -69,7 +71,7 @@ def main() -> None:
     load_model.check_access(name)
     budget.device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
     bos = reading.beginning(load_model.tokenizer(name), arguments.bos)
-    folder, corpus, results = given.folder, Corpus(settings.data), given.results(arguments.results)
+    folder, corpus = given.folder, Corpus(settings.data)
     run_name = records.run_name(arguments.method, factor, options, arguments.seed)
     run = Run(
         arguments.output or CHECKPOINTS / folder / run_name,
@@ -88,6 +90,7 @@ def main() -> None:
             **texts.stated_bos(bos),
         },
     )
+    results = given.results(arguments, run.settings)
     record = records.path(results, folder, "finetune", run_name)
     is_recorded = records.is_done(record, run.settings, arguments.replace)
     facts = given.facts(factor)
@@ -216,7 +219,7 @@ def _parse() -> argparse.Namespace:
     option(group, "--gpus", count, "N", "GPUs to plan for", 8)
     option(group, "--memory", number, "GB", "memory of each GPU", 80)
     command_line.add_records_arguments(parser)
-    return parser.parse_args()
+    return asked.parsed(parser, "finetune")
 
 
 if __name__ == "__main__":

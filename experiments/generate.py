@@ -28,6 +28,7 @@ def main() -> None:
     command_line.option(parser, "--tokens", command_line.count, "N", "how many to generate", 60)
     command_line.add_dtype_argument(parser)
     arguments = parser.parse_args()
+    command_line.check_method(arguments)
 
     text = arguments.prompt if arguments.prompt_file is None else texts.read(arguments.prompt_file)
     where = str(arguments.prompt_file or "--prompt")

@@ -13,7 +13,7 @@ from core.errors import InputError
 from eval import hub, longbench
 from eval.generation import Request
 from experiments.kit import command_line, records
-from experiments.kit.command_line import count, existing_directory, none_or_more, option
+from experiments.kit.command_line import count, count_or_all, existing_directory, none_or_more, option
 from experiments.kit.generation import Generation
 
 
@@ -25,7 +25,7 @@ class LongBenchE(Generation):
     def add_options(parser) -> None:
         option(parser, "--data", existing_directory, "DIR", "directory of JSONL files (default: the hub's copy)")
         option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(longbench.TASKS), several=True)
-        option(parser, "--limit", count, "N", "run the first N samples of each task (default: all)")
+        option(parser, "--limit", count_or_all, "N|all", "run the first N samples of each task (default: all)")
         option(parser, "--window", count, "TOKENS", "longer prompts are cut to the window minus --margin (default: L')")
         margin = "tokens of the window that a prompt leaves free"
         option(parser, "--margin", none_or_more, "TOKENS", margin, longbench.MARGIN)

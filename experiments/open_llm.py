@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from core.errors import InputError
 from eval import hub, open_llm
 from experiments.kit import command_line, records
-from experiments.kit.command_line import count, existing_directory, none_or_more, option
+from experiments.kit.command_line import count, count_or_all, existing_directory, none_or_more, option
 from experiments.kit.experiment import Experiment
 
 
@@ -26,7 +26,7 @@ class OpenLLM(Experiment):
     def add_options(parser) -> None:
         option(parser, "--data", existing_directory, "DIR", "directory of parquet files (default: the hub's)")
         option(parser, "--tasks", str, "TASK", "benchmarks (default: all four)", list(open_llm.TASKS), several=True)
-        option(parser, "--limit", count, "N", "score a seeded sample of N documents of each (default: all)")
+        option(parser, "--limit", count_or_all, "N|all", "score a seeded sample of N documents of each (default: all)")
         option(parser, "--shots", none_or_more, "N", "at most N examples per prompt (default: the paper's)")
         option(parser, "--batch-size", count, "N", "answers read side by side; changes memory, not scores", 8)
 

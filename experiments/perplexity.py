@@ -8,6 +8,7 @@ the summed loss and the number of scored tokens of every window, keyed TEXT/LENG
 
 from __future__ import annotations
 
+import argparse
 import functools
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from core.clex import factor_for
 from core.errors import InputError
 from eval import perplexity
 from experiments.kit import command_line, texts
-from experiments.kit.command_line import count, option
+from experiments.kit.command_line import count, count_or_all, option
 from experiments.kit.experiment import Experiment
 
 BUCKET = 1024  # positions whose mean loss --by-position records
@@ -34,9 +35,9 @@ class Perplexity(Experiment):
         step = "tokens from one window to the next: one number, or one per length (default 256)"
         parser.add_argument("--stride", type=count, nargs="+", default=[256], metavar="S", help=step)
         texts.add_arguments(parser)
-        option(parser, "--tokens", count, "N", "score the first N tokens of each text (default: all)")
+        option(parser, "--tokens", count_or_all, "N|all", "score the first N tokens of each text (default: all)")
         by_position = f"also record each window's mean loss for every {BUCKET} positions"
-        parser.add_argument("--by-position", action="store_true", help=by_position)
+        parser.add_argument("--by-position", action=argparse.BooleanOptionalAction, default=False, help=by_position)
 
     @functools.cached_property
     def strides(self) -> dict[int, int]:

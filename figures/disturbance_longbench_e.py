@@ -29,7 +29,7 @@ def build(results: Results) -> Figure:
     if not found:
         raise NotMeasured(
             f"no ablation over n̂ by longbench_e under {results.folder / results.model.name}; "
-            f"`make ablations MODEL={results.model.name}` measures one."
+            f"measure several N with `{results.command('longbench_e', '--method dprope --n-hat N')}`."
         )
     state, varied = found[-1]
     rows = sorted(varied.items(), reverse=True)
@@ -38,7 +38,7 @@ def build(results: Results) -> Figure:
     if any(AVERAGE not in scores for scores in found):
         raise NotMeasured(
             f"longbench_e over n̂ under {results.folder / results.model.name} has no samples of some lengths, and so no "
-            "average; measure it without --limit and with all --tasks."
+            "average; measure it with `--limit all` and all --tasks."
         )
     scores = [scores[AVERAGE] for scores in found]
     spans = [[score.mean - score.low for score in scores], [score.high - score.mean for score in scores]]

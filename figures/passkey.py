@@ -35,7 +35,9 @@ def build(results: Results) -> Figure:
     plain = [row for row in untrained if row.setting.method in (None, rope.ORIGINAL)][:1]
     states = [[row for row in rows if row.setting.method not in (None, rope.ORIGINAL)] for rows in (untrained, tuned)]
     if not (plain or states[0] or states[1]):
-        raise NotMeasured(f"no passkey record of {results.model.name}'s comparison; run experiments.passkey first.")
+        raise NotMeasured(
+            f"no passkey record of {results.model.name}'s comparison; make one with `{results.command('passkey')}`."
+        )
     shown = sorted({(row.setting.factor, trained) for trained, rows in enumerate(states) for row in rows})
     shown = shown or [(plain[0].setting.factor, 0)]
     mapped = plain + sorted(states[True] or states[False], key=lambda row: row.setting.factor)

@@ -32,7 +32,7 @@ from .. import files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 from ..huggingface import dynamic
-from ..huggingface.configuration import text_config
+from ..huggingface.configuration import EXTENSION, text_config
 from ..huggingface.embedding import apply_scaling, rope_geometry, rotary_modules
 from .rotary import ClexRotaryEmbedding, Draws, cos_sin
 
@@ -101,8 +101,10 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
         yield
         return
     parent, name, rotary = place
-    factor = text_config(model.config).max_position_embeddings / rotary.geometry.context_length
+    config = text_config(model.config)
+    factor, known = config.max_position_embeddings / rotary.geometry.context_length, getattr(config, EXTENSION)
     apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
+    setattr(config, EXTENSION, known)
     setattr(parent, name, rotary.stock)
     try:
         yield
@@ -170,7 +172,7 @@ def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | 
     """
     if weights is None:
         raise InputError(
-            "CLEX needs trained weights; train them with `python -m experiments.finetune --method clex` "
+            "CLEX needs trained weights; train them with `python -m experiments.finetune --model MODEL --method clex` "
             f"and give the directory that holds {FILE} (--weights DIR)."
         )
     return replace(read(weights, geometry).scaling(factor), install=partial(install, weights=weights))
@@ -197,7 +199,9 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
     """
     file = Path(weights) / FILE if Path(weights).is_dir() else Path(weights)
     if not file.is_file():
-        raise InputError(f"no CLEX weights at {file}; train them with `python -m experiments.finetune --method clex`.")
+        raise InputError(
+            f"no CLEX weights at {file}; train them with `python -m experiments.finetune --model MODEL --method clex`."
+        )
     try:
         with safetensors.safe_open(file, "pt") as tensors:
             up, down, metadata = tensors.get_tensor("up"), tensors.get_tensor("down"), tensors.metadata()

@@ -18,7 +18,8 @@ from .. import files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 
-# Our own key: it keeps the pre-training geometry, which the standard keys no longer state after extension.
+# Our own key: it keeps the pre-training geometry, which the standard keys no longer state after extension, and the
+# method with its options.
 EXTENSION = "rope_extension"
 
 # The keys that a scaling replaces; others, such as partial_rotary_factor, stay.

@@ -21,8 +21,8 @@ build/engines/%/.installed: requirements-serving/%.lock
 	@$(@D)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $@
 serving: env ## Compare exported models in every installed engine (an hour)
-##   MODEL=smollm2
-	$(PY) -m experiments.beyond.served --model $(call quote,$(or $(MODEL),smollm2)) $(call option,--results,$(RESULTS))
+##   MODEL=tiny
+	$(PY) -m experiments.beyond.served --model $(call quote,$(or $(MODEL),tiny)) $(call option,--results,$(RESULTS))
 
 # `make verify` measures this, too: the book losses of a real model.
 VERIFY_BEYOND = $(PY) -m experiments.beyond.loss_by_position --model smollm2 --method dprope --results $(VERIFY)/results

@@ -74,7 +74,7 @@ def main() -> None:
     print(f"rehearsed in {(time.monotonic() - started) / 60:.1f} minutes; not exercised here:")
     for what in missing([*whole, *after], [*chains, *after], resumed):
         print(f"- {what}")
-    print(f"records in {suite.results}, which `make rehearse` renders now")
+    print(f"records in {suite.results}, which `make rehearse MODEL={arguments.model}` renders now")
 
 
 def smaller(output: Path, on_gpu: bool) -> dict[str, dict]:

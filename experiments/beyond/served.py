@@ -149,7 +149,7 @@ def chosen(served: Served) -> list[str]:
 def own_gguf(served: Served) -> Path | None:
     """The GGUF file of a known model's weights; None if they are not GGUF, or if a checkpoint is served as it is."""
     place, stated = load_model._resolve(served.model.name)
-    extends = not served.model.training and served.comparison()[0][0] is not None
+    extends = not served.model.applied and served.comparison()[0][0] is not None
     return Path(place) / stated["gguf_file"] if extends and "gguf_file" in stated else None
 
 
@@ -215,7 +215,7 @@ def artifact(served: Served, run: dict, engine: Engine, folder: Path) -> str:
         if engine.in_float32:
             source = dequantised(source, folder / "float32.gguf")
         return str(extend_gguf(source, folder / "extended.gguf", run["method"], run["factor"], **run["options"]))
-    if run["method"] is None or served.model.training:
+    if run["method"] is None or served.model.applied:
         return os.path.abspath(served.model.name) if os.path.isdir(served.model.name) else served.model.name
     loaded = served.extended(run)
     return str(export(loaded.model, folder / "exported", loaded.tokenizer))

@@ -89,6 +89,11 @@ def count(text: str, least: int = 1) -> int:
     return value
 
 
+def count_or_all(text: str) -> int | None:
+    """A whole number of at least 1; None for the word "all"."""
+    return None if text == "all" else count(text)
+
+
 def none_or_more(text: str) -> int:
     """A whole number of at least 0."""
     return count(text, least=0)
@@ -179,6 +184,12 @@ def add_records_arguments(to: argparse.ArgumentParser) -> None:
 def method_options(arguments: argparse.Namespace) -> dict:
     """The method's options that the command line gives."""
     return {name: value for name in rope.all_options() if (value := getattr(arguments, name)) is not None}
+
+
+def check_method(arguments: argparse.Namespace) -> None:
+    """Raise UsageError if there is an option of a method and no method."""
+    if not arguments.method and (options := method_options(arguments)):
+        raise UsageError(f"--{next(iter(options)).replace('_', '-')} is an option of a method; give --method, too.")
 
 
 def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:

@@ -85,8 +85,10 @@ class Experiment:
     def __init__(self, given: argparse.Namespace) -> None:
         self.given = given
         self.model = GivenModel(given.model, as_it_is=not getattr(given, "method", None))
-        self.factor = self.model.training["factor"] if self.model.training else given.factor
-        self.results = self.model.results(given.results)
+        compares = self.weights and self.methods is not None
+        applied = self.model.applied if compares else self.model.training
+        self.factor = applied["factor"] if applied else given.factor
+        self.results = self.model.results(given)
         if self.weights:
             load_model.check_access(self.model.name)
             given.dtype = load_model.chosen_dtype(given.dtype, self.model.name, self.model.base)
@@ -99,7 +101,9 @@ class Experiment:
 
     @classmethod
     def parse(cls) -> argparse.Namespace:
-        """The command line."""
+        """The command line; what it leaves open is as the model's suite has it."""
+        from experiments.suites import asked  # which imports this package
+
         parser = command_line.parser(inspect.getdoc(cls) or "", prog=f"python -m {records.program(cls.name)}")
         given_model.add_argument(parser)
         if cls.methods is not None:
@@ -110,7 +114,10 @@ class Experiment:
             command_line.add_dtype_argument(parser)
         cls.add_options(parser)
         command_line.add_records_arguments(parser)
-        return parser.parse_args()
+        given = asked.parsed(parser, cls.name)
+        if cls.methods is not None:
+            command_line.check_method(given)
+        return given
 
     def run(self) -> None:
         """Measure every run that is not yet recorded."""
@@ -169,7 +176,7 @@ class Experiment:
 
     def extended(self, run: dict) -> load_model.Loaded:
         """The loaded model with the run's method applied."""
-        if run["method"] is not None and not self.model.training:
+        if run["method"] is not None and not self.model.applied:
             wanted = run["method"], run["options"]
             options = next(given for method, given in self.comparison() if (method, stated(method, given)) == wanted)
             extend(self.loaded.model, run["method"], run["factor"], **options)
@@ -177,8 +184,8 @@ class Experiment:
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         """The (method, options) to run; a method of None means the checkpoint as it is."""
-        if self.model.training:
-            return [(self.model.training["method"], self.model.training["options"])]
+        if applied := self.model.applied:
+            return [(applied["method"], applied["options"])]
         if self.given.method:
             settings = command_line.chosen_methods(self.given)
         elif self.model.known:
@@ -205,7 +212,7 @@ class Experiment:
             hashes: SHA-256 of the texts to score.
         """
         learned = {self.model.name: self.model.training} if self.model.training else {}
-        for method, options in self.comparison():
+        for method, options in () if self.model.applied else self.comparison():
             for path in rope.named_files(method, options).values() if method else ():
                 if path.suffix == ".json":
                     content = files.read_json(path, "give a file that is whole", (dict, list))

@@ -109,7 +109,7 @@ class Generation(Experiment):
 
     def check(self, run: dict, keys: list[str]) -> None:
         """Makes the requests."""
-        extends = run["method"] is not None and not self.model.training
+        extends = run["method"] is not None and not self.model.applied
         stated = text_config(load_model.check_config(self.model.name)).max_position_embeddings
         context_length = self.extended_length if extends else stated
         self.requests = [self.request(key, self.content[key], context_length) for key in keys]

@@ -6,6 +6,7 @@ A known name wins over a directory of that name: `tiny` is the base model, `./ti
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 from pathlib import Path
 
@@ -45,10 +46,34 @@ class GivenModel:
         """
         if not name.strip():
             raise InputError("--model is empty; give a base model, a directory, or a name on the Hugging Face hub.")
-        self.name = name
+        self.name, self.as_it_is = name, as_it_is
         self.known: Model | None = base_models.MODELS.get(name)
         self.training = _training(Path(name)) if as_it_is and not self.known else None
         self.folder = self.training["scale"] if self.training else name if self.known else own_name(name)
+
+    @functools.cached_property
+    def applied(self) -> dict | None:
+        """The method, options and factor s by which a checkpoint that is evaluated as it is was extended.
+
+        A fine-tune has those of its training, an export those that its configuration states. An export of an older or
+        a newer version states no method that is known here: its method is None. None for any other model.
+        """
+        if self.training or self.known or not self.as_it_is:
+            return self.training
+        from experiments.kit import load_model
+
+        stated = load_model.extension(self.name)
+        if not stated:
+            return None
+        try:
+            factor = command_line.factor(str(stated["factor"]))
+        except (KeyError, TypeError, ValueError, argparse.ArgumentTypeError) as error:
+            told = f"{self.name}/config.json states no factor in its rope_extension"
+            raise InputError(f"{told}; extend the model again.") from error
+        method, options = stated.get("method"), stated.get("options")
+        if method not in list(rope.METHODS) or not isinstance(options, dict):
+            method, options = None, {}
+        return {"method": method, "options": options, "factor": factor}
 
     @property
     def base(self) -> Model | None:
@@ -82,9 +107,20 @@ class GivenModel:
 
         return load_model.plain_geometry(self.name) is not None
 
-    def results(self, asked: Path | None) -> Path:
-        """Where its records go: a model of one's own has a place apart from the committed records."""
-        return asked or (records.RESULTS if self.base else records.OWN)
+    def results(self, arguments: argparse.Namespace, tuned: dict | None = None) -> Path:
+        """Where its records go, if --results does not say it: a model of one's own has a place apart.
+
+        So has a fine-tune whose name a committed record of another one has, unless --replace is given.
+
+        Args:
+            tuned: the fine-tune, as its record states it; None for that of this checkpoint.
+        """
+        if tuned := tuned or self.training:
+            run = records.run_name(tuned["method"], tuned["factor"], tuned["options"], tuned["seed"])
+            there = records.path(records.RESULTS, self.folder, "finetune", run)
+            another = there.is_file() and records.read(there).get("identity") != tuned["identity"]
+        apart = not self.base or (tuned and another and not arguments.replace)
+        return arguments.results or (records.OWN if apart else records.RESULTS)
 
     def facts(self, factor: float) -> dict:
         """The contents of model.json beside its records."""

@@ -28,7 +28,7 @@ from transformers import (
 
 from core import clex, files
 from core.errors import InputError
-from core.huggingface.configuration import text_config
+from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry
 from eval import hub, reading
@@ -176,8 +176,16 @@ def _content(name: str) -> dict[str, str]:
         rules = {"class": type(tokens).__name__, "vocabulary": tokens.get_vocab()}
     config = check_config(name).to_diff_dict()
     config = {key: value for key, value in config.items() if key not in _NO_EFFECT}
+    for part in (config, *config.values()):  # a composite model has the language model's as a part
+        if isinstance(part, dict) and EXTENSION in part:
+            part[EXTENSION] = {key: part[EXTENSION].get(key) for key in ("context_length", "rope_theta", "factor")}
     special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
     return {"tokenizer": records.identity(rules=rules, **special), "config": records.identity(**config)}
+
+
+def extension(name: str) -> dict | None:
+    """What an export states of how it was extended; None of any other model."""
+    return getattr(text_config(check_config(name)), EXTENSION, None)
 
 
 # Fields of a configuration that change no number: who wrote it, and the dtype, which records state themselves.
@@ -309,6 +317,11 @@ def _resolve(name: str) -> tuple[str, dict]:
     if model.startswith("repository:"):
         return str(ROOT / model.removeprefix("repository:")), {}
     if not model.startswith("package:"):
+        if model.endswith(".gguf"):
+            raise InputError(
+                f"{model} is a GGUF file, which can be extended here (experiments.extend --model FILE.gguf --output "
+                "NEW.gguf), not evaluated; give the checkpoint that it was made from."
+            )
         return model, {}
     package, file = model.removeprefix("package:").split("/", 1)
     spec = importlib.util.find_spec(package)  # finds the package without importing it

@@ -155,7 +155,7 @@ def _own(given: GivenModel, path: str, factors: list[float]) -> Model:
     if (Path(path) / "training.json").is_file():
         raise InputError(
             f"{path} was fine-tuned for a longer context already; evaluate it as it is, for example with "
-            f"`python -m experiments.perplexity --model {path}`."
+            f"`python -m experiments.perplexity --model {shlex.quote(path)}`."
         )
     for factor in factors:
         rope.scale(given.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing

@@ -39,7 +39,7 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in suite.model.factors:
         for setting in suite.model.comparison(factor):
             yield suite.untrained(setting, factor, evaluations(suite))
-    yield suite.once(step("disturbance", factor=suite.model.factors))
+        yield suite.once(step("disturbance", factor=factor))
 
 
 PARTS = (untrained,)

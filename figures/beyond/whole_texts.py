@@ -37,7 +37,7 @@ def build(results: Results) -> Figure:
     if not shown:
         raise NotMeasured(
             f"no record of whole texts under {results.folder / results.model.name}; "
-            "make one with `python -m experiments.perplexity --by-position`."
+            f"make one with `{results.command('perplexity', '--by-position --tokens all')}`."
         )
     figure, panels = plt.subplots(len(shown), 2, figsize=(style.PAGE, 0.4 + 2.2 * len(shown)), squeeze=False)
     listed = in_comparison(results.model)

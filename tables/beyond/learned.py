@@ -34,7 +34,7 @@ def build(results: Results) -> Table:
     if not blocks:
         raise NotMeasured(
             f"no learned factors were scored under {results.folder / results.model.name}; score them with "
-            "`python -m experiments.beyond.loss_by_position --method factors --file RECORD`."
+            f"`{results.command('loss_by_position', '--method factors --file RECORD')}`."
         )
     return Table("learned", CAPTION, tuple(blocks), notes=tuple(notes))
 

@@ -23,7 +23,7 @@ def build(results: Results) -> Table:
     if not values:
         raise NotMeasured(
             f"no two n̂ without training under {results.folder / results.model.name}; "
-            f"`make ablations MODEL={results.model.name}` measures some."
+            f"measure several N with `{results.command('passkey', '--method dprope --n-hat N')}`, for instance."
         )
     measured = [column for column in columns if column.scores]
     rows = [(str(n), {column.title: column.scores[n] for column in measured if n in column.scores}) for n in values]

@@ -37,7 +37,7 @@ def build(results: Results) -> Table:
     if not blocks:
         raise NotMeasured(
             f"RULER has no two settings to pair under {results.folder / results.model.name}; measure {RIVAL} and "
-            "another with `python -m experiments.ruler`."
+            f"another with `{results.command('ruler', '--method NAME')}`."
         )
     return noted(Table("ruler_paired", CAPTION, tuple(blocks)), left_out)
 

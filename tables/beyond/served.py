@@ -22,7 +22,8 @@ def build(results: Results) -> Table:
     rows, blocks = serving.served(results), []
     if not rows:
         raise NotMeasured(
-            f"no record of served under {results.folder / results.model.name}; make one with `make serving`."
+            f"no record of served under {results.folder / results.model.name}; make one with "
+            f"`{results.command('served')}`."
         )
     for trained, state in STATES:
         for length, scored in dict.fromkeys((row.length, row.scored) for row in rows if row.trained == trained):

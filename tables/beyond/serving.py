@@ -20,7 +20,8 @@ def build(results: Results) -> Table:
     rows = serving.served(results)
     if not rows:
         raise NotMeasured(
-            f"no record of served under {results.folder / results.model.name}; make one with `make serving`."
+            f"no record of served under {results.folder / results.model.name}; make one with "
+            f"`{results.command('served')}`."
         )
     lines = tuple(map(line, serving.matrix(rows)))
     return Table("serving", CAPTION, (Block(f"Records of {results.model.title}", HEADER, lines),), words=True)

@@ -31,6 +31,6 @@ def build(results: Results) -> Table:
     if not blocks:
         raise NotMeasured(
             f"no scores by document of the unextended model and another under {results.folder / results.model.name}; "
-            "measure them with `python -m experiments.open_llm`."
+            f"measure them with `{results.command('open_llm', '--method original NAME')}`."
         )
     return noted(Table("short_text", CAPTION, tuple(blocks)), left_out)

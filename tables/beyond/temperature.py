@@ -33,6 +33,6 @@ def build(results: Results) -> Table:
     if not blocks:
         raise NotMeasured(
             f"no perplexity and no passkeys at an attention factor under {results.folder / results.model.name}; "
-            "measure them with `python -m experiments.passkey --attention-factor 1`."
+            f"measure them with `{results.command('passkey', '--method yarn --attention-factor 1')}`, for instance."
         )
     return noted(Table("temperature", CAPTION, tuple(blocks)), left_out)

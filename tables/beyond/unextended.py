@@ -19,7 +19,7 @@ def build(results: Results) -> Table:
     if not lines:
         raise NotMeasured(
             f"no benchmark of the unextended model under {results.folder / results.model.name}; measure one with "
-            "`python -m experiments.passkey`, for instance."
+            f"`{results.command('passkey', '--method original')}`, for instance."
         )
     rows = tuple((Cell(line.name), Cell(line.amount), score_cell(line.score, line.digits)) for line in lines)
     block = Block(f"{results.model.title}, measured without training", ("Benchmark", "what", "score"), rows)

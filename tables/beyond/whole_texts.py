@@ -41,7 +41,7 @@ def build(results: Results) -> Table:
     if not blocks:
         raise NotMeasured(
             f"no whole text by position under {results.folder / results.model.name}; measure one with "
-            "`python -m experiments.perplexity --by-position`."
+            f"`{results.command('perplexity', '--by-position --tokens all')}`."
         )
     return noted(Table("whole_texts", CAPTION, tuple(blocks)), left_out)
 

@@ -71,9 +71,10 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
         rows = [(str(value), row.scores(getattr(metrics, experiment))) for value, row in varied.items()]
         measured.append(score_block(title, rows, first=SYMBOLS[option]))
     if not measured:
+        command = results.command(experiment, f"--method {rope.OURS} --{option.replace('_', '-')} N")
         raise NotMeasured(
             f"no ablation over {SYMBOLS[option]} by {experiment} under {results.folder / results.model.name}; "
-            f"`make ablations MODEL={results.model.name}` measures one."
+            f"measure several N with `{command}`."
         )
     above = [
         score_block(f"{block.model}, published, s = 2", block.rows.items(), first=SYMBOLS[option])

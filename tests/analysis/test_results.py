@@ -14,6 +14,9 @@ def test_a_model_is_its_folder(made):
     assert results.model.title == "A Model" and results.model.context_length == 8192
     with pytest.raises(NotMeasured, match="passkey"):
         results.require("passkey")
+    assert results.command("passkey").endswith(f"--model 'PATH/my own_model' --results {results.folder}")
+    committed = Results.of("tiny").command("loss_by_position", "--method pi")
+    assert committed == "python -m experiments.beyond.loss_by_position --model tiny --method pi"
     with pytest.raises(InputError, match="my own_model"):
         Results.of("another", results.folder)
 

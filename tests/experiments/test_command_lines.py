@@ -76,7 +76,7 @@ def test_generate_extended_on_the_fly_says_when_the_context_is_exceeded(call, mo
 
 BAD = {
     "an option of another method": (["--model", "{model}", "--method", "pi", "--n-hat", "8"], "no option 'n_hat'"),
-    "clex untrained": (["--model", "{model}", "--method", "clex"], "experiments.finetune --method clex"),
+    "clex untrained": (["--model", "{model}", "--method", "clex"], "finetune --model MODEL --method clex"),
     "clex weights that are not there": (
         ["--model", "{model}", "--method", "clex", "--weights", "{empty}"],
         "no CLEX weights at",

@@ -1,10 +1,13 @@
 """A run is known by the content of what it measures, whatever the names of its files; and whose records are whose."""
 
 import json
+import shutil
+from argparse import Namespace
 
 import pyarrow.parquet
 import pytest
 
+from core.extend import extend_checkpoint
 from experiments.kit import load_model, records
 from experiments.kit.given_model import GivenModel
 from tests.eval.test_open_llm import write_benchmarks
@@ -125,3 +128,44 @@ def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(call, model, t
     assert status == 0, err
     assert out.strip() == str(tmp_path / "own" / "results" / "toy" / "passkey" / "pi_s=2.json")
     assert (tmp_path / "own" / "runs" / "toy" / "passkey").is_dir()
+
+
+def test_the_records_of_another_fine_tune_are_apart_from_the_committed_ones():
+    committed = records.read(records.RESULTS / "tiny" / "finetune" / "pi_s=2_seed=0.json")
+    given, places = GivenModel("tiny"), {}
+    for name, tuned in (("same", {}), ("other", {"identity": "another"}), ("new", {"seed": 99, "identity": "another"})):
+        for replace in (False, True):
+            places[name, replace] = given.results(Namespace(results=None, replace=replace), committed | tuned)
+    assert places.pop(("other", False)) == records.OWN
+    assert set(places.values()) == {records.RESULTS}
+    assert given.results(Namespace(results="there", replace=False), {**committed, "identity": "another"}) == "there"
+
+
+def test_an_export_is_a_row_by_its_methods_name(call, tmp_path):
+    """With the scores that the method has in memory; and the hash of an export's configuration is as it always was."""
+    stated = {"method": "dprope", "options": {"n_hat": 8}}
+    model = checkpoint(tmp_path / "toy", max_position_embeddings=1024)
+    extend_checkpoint(model, tmp_path / "silent", "dprope", 3, n_hat=8)
+    edit(tmp_path / "silent" / "config.json", lambda config: [config["rope_extension"].pop(key, 0) for key in stated])
+    for name, said in (("export", stated), ("newer", stated | {"method": "nonesuch"}), ("torn", {"factor": "x"})):
+        shutil.copytree(tmp_path / "silent", tmp_path / name)
+        edit(tmp_path / name / "config.json", lambda config, said=said: config["rope_extension"].update(said))
+    asked = ["--depths", "1", "--keys", "1", "--results", tmp_path / "results"]
+    assert call("passkey", "--model", model, "--method", "dprope", "--n-hat", 8, "--factor", 3, *asked)[0] == 0
+    found = {}
+    for name in ("toy", "export", "silent", "newer"):
+        if name != "toy":
+            assert call("passkey", "--model", tmp_path / name, *asked)[0] == 0
+        (file,) = (tmp_path / "results" / name / "passkey").iterdir()
+        found[name] = file.stem, json.loads(file.read_text())
+    (in_memory, extended), (exported, export) = found["toy"], found["export"]
+    assert exported == in_memory == "dprope_n-hat=8_s=3"
+    assert [export[key] for key in ("method", "options", "factor")] == ["dprope", {"n_hat": 8}, 3]
+    assert found["silent"][0] == found["newer"][0] == "as-it-is" and found["newer"][1]["method"] is None
+    assert extended["scores"] == export["scores"] == found["silent"][1]["scores"]
+    assert extended["lengths"] == export["lengths"] == [768, 1536, 2304, 3072, 3840]
+    assert export["base"] == found["silent"][1]["base"]
+    status, _, err = call("passkey", "--model", tmp_path / "torn", *asked)
+    assert status == 2 and "rope_extension" in err and err.count("\n") == 1
+    assert "done already" in call("passkey", "--model", tmp_path / "export", "--method", "dprope", "--n-hat", 8,
+                                  "--factor", 3, *asked)[1]  # fmt: skip

@@ -121,6 +121,12 @@ def test_weights_that_do_not_fit(refused, name):
     assert not Path("escaped").exists()
 
 
+@pytest.mark.parametrize("line", ["passkey", "finetune --steps 1", "generate --prompt a"])
+def test_a_gguf_file_is_not_evaluated(refused, places, line):
+    (places["root"] / "model.gguf").touch()
+    assert "not evaluated" in refused(f"{line} --model {{root}}/model.gguf")
+
+
 @pytest.mark.parametrize("line", rows("""
     no method: passkey --model {model} --method nonesuch
     no model: passkey --model nonesuch
@@ -128,6 +134,8 @@ def test_weights_that_do_not_fit(refused, name):
     factor text: passkey --model {model} --method pi --factor two
     factor that adds no token: passkey --model {model} --method pi --factor 1.0001
     n-hat too large: passkey --model {model} --method dprope --n-hat 1000
+    option without its method: passkey --model {model} --n-hat 4
+    option without its method: generate --model {model} --prompt a --n-hat 4
     no keys: passkey --model {model} --keys 0
     limit 0: longbench_e --model {model} --limit 0
     tokens below 1: perplexity --model {model} --text {text} --tokens -29000

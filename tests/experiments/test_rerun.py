@@ -10,8 +10,9 @@ import pytest
 
 from core import files, rope
 from core.rope import RopeGeometry
-from experiments import base_models, suites
+from experiments import base_models, longbench_e, suites
 from experiments.base_models.model import Model
+from experiments.kit import records
 from experiments.suites import measure
 from experiments.suites.commands import Suite, merged
 from tests.models import checkpoint
@@ -71,8 +72,67 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
             monkeypatch.setattr(sys, "argv", [module, *arguments])
             with monkeypatch.context() as patched, pytest.raises(Stop):
                 patched.setattr("argparse.ArgumentParser.parse_args", stop)
+                patched.setattr("experiments.suites.asked.parsed", stop)
                 importlib.import_module(module).main()
     assert parsed and not any(parsed)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "model", "factor"),
+    [
+        *((name, "tiny", factor) for name in ("passkey", "perplexity") for factor in (2, 4)),
+        ("angle_distribution", "llama2-7b", 2),
+    ],
+)
+def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call, experiment, model, factor):
+    method = [] if experiment == "angle_distribution" else ["--method", rope.RIVAL]
+    status, out, err = call(experiment, "--model", model, *method, "--factor", factor)
+    assert (status, out.count("done already"), out.count("\n")) == (0, 1, 1), err
+
+
+@pytest.mark.parametrize(
+    ("experiment", "model", "wanted"),
+    [
+        ("ruler", "tiny", {"samples": 4}),
+        ("longbench_e", "tiny", {"margin": 128, "new_tokens": 64, "limit": None}),
+        ("perplexity", "smollm2", {"lengths": [8192, 16384], "stride": [4096, 8192], "by_position": True}),
+        ("perplexity --tokens all", "tiny", {"tokens": None, "lengths": [1024, 2048, 4096]}),
+        ("perplexity --lengths 512", "smollm2", {"lengths": [512], "stride": [256]}),
+        ("perplexity --no-by-position", "smollm2", {"by_position": False}),
+        ("open_llm", "smollm2", {"limit": 500, "shots": 5, "data": None}),
+        ("open_llm --limit all", "smollm2", {"limit": None}),
+        ("finetune", "smollm2", {"length": 4096, "batch": 1, "steps": 20}),
+        ("perplexity --factor 3", "tiny", {"tokens": 6144}),  # which the suite does not have
+        ("time_cost", "tiny", {"length": 512, "method": None, "weights": None}),
+        ("passkey --keys 5 --factor 2", "mine", {"lengths": [64, 128, 192, 256, 320], "keys": 5, "depths": 3}),
+        ("perplexity --factor 3", "mine", {"lengths": [128, 384], "stride": [64], "tokens": 512, "books": 1}),
+    ],
+)
+def test_what_a_command_leaves_open_is_as_in_its_models_suite(monkeypatch, tmp_path, experiment, model, wanted):
+    name, *given = experiment.split()
+    model = checkpoint(tmp_path / "mine") if model == "mine" else model
+    monkeypatch.setattr(sys, "argv", [name, "--model", str(model), *given])
+    (tmp_path / "build/rerun/tiny/miniature" / name).mkdir(parents=True)
+    monkeypatch.setattr("experiments.suites.asked.ROOT", tmp_path)
+    module = importlib.import_module(records.program(name))
+    arguments = module._parse() if name == "finetune" else module.main.__self__.parse()
+    assert {key: getattr(arguments, key) for key in wanted} == wanted
+
+
+def test_the_generated_samples_of_a_suite_are_written_when_first_needed(monkeypatch, tmp_path):
+    written = []
+    monkeypatch.setattr("experiments.suites.asked.ROOT", tmp_path)
+    monkeypatch.setattr("experiments.kit.pool.run", lambda chains, *_: written.extend(chains))
+    for given in ([], ["--data", str(tmp_path)], ["--method", "pi"]):
+        monkeypatch.setattr(sys, "argv", ["longbench_e", *given])
+        longbench_e.LongBenchE.parse()
+        (tmp_path / "build/rerun/tiny/miniature/longbench_e").mkdir(parents=True, exist_ok=True)
+    (command,) = [command for chain in written for command in chain.commands]
+    assert command[0] == "tools.tiny.miniature.write" and str(tmp_path / "build/rerun/tiny/miniature") in command
+
+
+def test_help_says_what_the_suite_asks(call):
+    assert "(default: 512 1024 2048 3072 4096" in " ".join(call("passkey", "--help")[1].split())
 
 
 @pytest.mark.parametrize(

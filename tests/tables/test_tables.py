@@ -1,5 +1,6 @@
 """Every table shows what was measured, of any method, options and model, or says that nothing was."""
 
+import re
 import shutil
 
 import pytest
@@ -39,8 +40,10 @@ def test_ablations_go_through_an_options_values(varied, name):
 
 @pytest.mark.parametrize("name", command.names())
 def test_a_model_without_records_says_so(made, name):
-    with pytest.raises(NotMeasured):
+    with pytest.raises(NotMeasured) as told:
         command.build(name, made.results())
+    for hint in re.findall("`(.*?)`", str(told.value)):
+        assert "--limit all" in hint or ("--model" in hint and "--results" in hint)
 
 
 def test_disturbance_marks_the_least_and_counts_dimensions_of_methods_that_choose(made):

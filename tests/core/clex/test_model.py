@@ -62,7 +62,7 @@ def test_bad_weights_and_models_are_refused_and_leave_the_model_alone(tmp_path):
     clex.save(clex_model(head_dim=32), tmp_path / "other")
     (tmp_path / "broken.safetensors").write_bytes(b"nothing of the kind")
     for options, says in (
-        ({}, "experiments.finetune --method clex"),
+        ({}, "finetune --model MODEL --method clex"),
         ({"weights": tmp_path / "absent"}, "no CLEX weights at .*absent"),
         ({"weights": tmp_path / "broken.safetensors"}, "does not hold CLEX weights"),
         ({"weights": tmp_path / "other"}, "trained for d = 32, .* this model has d = 16"),

@@ -91,3 +91,11 @@ def test_blocks_and_buckets_divide_what_lies_within_l_and_beyond(context_length,
 def test_lengths_without_blocks_are_refused(context_length, length):
     with pytest.raises(InputError, match=r"L = \d+ and L' = \d+ cannot be divided"):
         blocks.divisions(context_length, length)
+
+
+@pytest.mark.parametrize("given", ["loss_by_position --factor 2", "loss_by_position --factor 4", "selections"])
+def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call, given):
+    """The suite of tiny scores fewer excerpts at the greater factor."""
+    name, *factor = given.split()
+    status, out, err = call(name, "--model", "tiny", *([*factor, "--method", "pi"] if factor else []))
+    assert (status, out.count("done already"), out.count("\n")) == (0, 1, 1), err
