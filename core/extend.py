@@ -11,7 +11,7 @@ from . import clex, files, rope
 from .errors import InputError, in_one_line
 from .huggingface import checkpoint, configuration
 from .huggingface.configuration import text_config
-from .huggingface.embedding import apply_scaling, differences, rope_geometry, rotary_modules
+from .huggingface.embedding import apply_scaling, differences, rope_geometry
 from .huggingface.rotation import skeleton
 from .rope import scale
 
@@ -147,8 +147,6 @@ def _unlike(model: PreTrainedModel, directory: Path) -> str | None:
     """What the configuration in `directory` makes differently, to fail now rather than at the next load; or None."""
     try:
         rebuilt = skeleton(AutoConfig.from_pretrained(directory, trust_remote_code=False), type(model))
-        pairs = zip(rotary_modules(model), rotary_modules(rebuilt), strict=True)
-        names = [name for (*_, one), (*_, other) in pairs for name in differences(one, other)]
+        return ", ".join(differences(model, rebuilt)) or None
     except Exception as error:  # a class that does not know the keys may raise anything
         return in_one_line(error)
-    return ", ".join(names) or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 from analysis.results import Results
 from analysis.scores import Score
 from analysis.settings import Setting
+from experiments.kit.records import RESULTS
 
 SOURCES = Path(__file__).with_name("serving_sources.csv")
+FAMILIES = RESULTS / "families.csv"  # written by tools.families
 # Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose rounding changes every
 # position, for the difference of mean losses.
 EXACT, QUANTISED = 1e-3, 1e-2
@@ -140,3 +143,14 @@ def matrix(rows: Iterable[Served]) -> list[Engine]:
 def _worst(rows: Iterable[Served]) -> str:
     verdicts = {row.verdict for row in rows}
     return next((verdict for verdict in (WRONG, DROPPED, RIGHT) if verdict in verdicts), UNKNOWN)
+
+
+def families() -> dict[str, list[str]]:
+    """The model types of transformers by what came out when one of each was extended; the most first."""
+    by_outcome: dict[str, list[str]] = {}
+    with open(FAMILIES, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            outcome = row["note"] or row["outcome"].partition(":")[0]
+            about_it = re.sub(r"\b\w+For\w+\b|\ba '[\w-]+' model\b", "the model", outcome)
+            by_outcome.setdefault(about_it, []).append(row["type"])
+    return dict(sorted(by_outcome.items(), key=lambda each: -len(each[1])))

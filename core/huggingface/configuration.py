@@ -50,7 +50,7 @@ def layer_type(config: PreTrainedConfig) -> str | None:
     parameters = getattr(config, "rope_parameters", None) or {}
     nested = config.nested_rope_parameter_keys(parameters)
     if nested and not parameters.get("full_attention"):
-        rotating = ", ".join(key for key in nested if parameters[key])
+        rotating = ", ".join(sorted(key for key in nested if parameters[key]))
         raise InputError(
             f"a {config.model_type!r} model sets RoPE for its layers of type {rotating}, not for those of type "
             "full_attention, which alone can be extended; give another model."

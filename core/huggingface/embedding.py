@@ -145,15 +145,18 @@ def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer:
     )
 
 
-def differences(rotary: nn.Module, other: nn.Module) -> list[str]:
-    """The names of the attention factors and buffers in which two embeddings of one class differ, to the last bit."""
-    factors = [name for name in vars(rotary) if name.endswith("attention_scaling")]
-    buffers = [name for name, _ in rotary.named_buffers(recurse=False)]
-    return [name for name in factors if getattr(rotary, name) != getattr(other, name)] + [
-        name
-        for name in buffers
-        if not torch.equal(rotary.get_buffer(name).cpu().float(), other.get_buffer(name).float())
-    ]
+def differences(model: PreTrainedModel, other: PreTrainedModel) -> list[str]:
+    """The names of the attention factors and buffers in which the rotary embeddings that two models use differ, to the
+    last bit."""
+    found = []
+    for path in sorted({path for layer in layers(model) for path, _ in layer.rotations}):
+        one, two = model.get_submodule(path), other.get_submodule(path)
+        factors = [name for name in vars(one) if name.endswith("attention_scaling")]
+        buffers = dict(one.named_buffers(recurse=False))
+        same = {name: getattr(one, name) == getattr(two, name) for name in factors}
+        same |= {name: torch.equal(buffers[name].cpu().float(), two.get_buffer(name).float()) for name in buffers}
+        found += [f"{path}.{name}" for name in same if not same[name]]
+    return found
 
 
 def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:

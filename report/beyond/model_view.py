@@ -46,6 +46,10 @@ class View(model_view.View):
         bucket = rows.first["bucket"]
         return perplexity_windows.average(gaps[:, start // bucket : end and end // bucket])
 
+    def families(self) -> dict[str, list[str]]:
+        """What came out for transformers' model types."""
+        return serving.families()
+
     def more_context(self, trained: bool = False) -> dict[str, Score]:
         """By row, what a stride's tokens more before them change of the loss."""
         rows = whole_texts.runs(self.results, trained).rows

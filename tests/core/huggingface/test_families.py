@@ -11,9 +11,9 @@ import transformers
 from transformers import AutoModelForCausalLM
 
 from core.errors import InputError
-from core.extend import extend, extend_checkpoint
+from core.extend import export, extend, extend_checkpoint
 from core.geometry import RopeGeometry
-from core.rope import scale
+from core.rope import ORIGINAL, OURS, UNIT, scale
 from tests.models import random_model
 from tools import families
 
@@ -26,7 +26,7 @@ def test_every_type_is_right_or_refused_as_the_table_says(model_type):
     """All methods by `python -m tools.families`, which writes the table; one of them here."""
     if COMMITTED[model_type].startswith((families.NO_ROPE, families.NOT_BUILT)):
         pytest.skip(COMMITTED[model_type])
-    assert families.outcome(model_type, ["dprope"]) == COMMITTED[model_type]
+    assert families.outcome(model_type, [OURS]) == COMMITTED[model_type]
 
 
 def test_the_table_knows_every_type_and_no_refusal_is_long():
@@ -39,8 +39,8 @@ def test_rope_in_windowed_layers_alone_is_left_alone(model_type):
     """No rotated pair of tokens is ever further apart than the window, as a change of far tokens shows."""
     model = families.random_model(model_type)
     before = families.logits(model)
-    with pytest.raises(InputError, match=r"rotates only in|not for full_attention"):
-        extend(model, "pi", 2)
+    with pytest.raises(InputError, match=r"rotates only in|not for those of type full_attention"):
+        extend(model, UNIT, 2)
     assert torch.equal(families.logits(model), before)
     assert model.config.get_text_config().max_position_embeddings == families.LENGTH
 
@@ -48,10 +48,10 @@ def test_rope_in_windowed_layers_alone_is_left_alone(model_type):
 def test_windows_that_are_never_left_are_warned_of():
     model = random_model("Phi3Config", sliding_window=64)  # of L = 128
     with pytest.warns(UserWarning, match="all layers of Phi3ForCausalLM see 64 tokens"):
-        extend(model, "pi", 2)
+        extend(model, UNIT, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        extend(random_model("Phi3Config", sliding_window=None), "pi", 2)
+        extend(random_model("Phi3Config", sliding_window=None), UNIT, 2)
 
 
 def granite(layer_rope_theta, **rope):
@@ -62,21 +62,29 @@ def granite(layer_rope_theta, **rope):
     return AutoModelForCausalLM.from_config(config).eval()
 
 
-@pytest.mark.parametrize("bases", [[1e6, 0.0, 1e6, 0.0], [1e4, 1e6, 1e4, 1e6]])
-def test_bases_that_differ_from_the_configurations_are_refused(bases):
-    model = granite(bases)
+def test_a_base_that_differs_from_the_configurations_is_refused():
+    model = granite([1e6, 0.0, 1e6, 0.0])
     with pytest.raises(InputError, match="base"):
-        extend(model, "dprope", 2)
+        extend(model, OURS, 2)
     assert model.config.max_position_embeddings == families.LENGTH
+
+
+def test_what_a_checkpoint_cannot_say_is_not_exported(tmp_path):
+    """The windowed layers' other base would be scaled when the export is loaded."""
+    model = extend(granite([1e4, 1e6, 1e4, 1e6]), OURS, 2)
+    assert torch.equal(model.model.rotary_embs[1].inv_freq, granite([1e6]).model.rotary_embs[0].inv_freq)
+    with pytest.raises(InputError, match="a checkpoint cannot say"):
+        export(model, tmp_path / "made")
+    assert not any(tmp_path.iterdir())
 
 
 def test_one_base_for_some_layers_is_extended_from_that_base(tmp_path):
     model = granite([1e6, 0.0, 1e6, 0.0], rope_theta=1e6)
     model.save_pretrained(tmp_path / "source")
-    extend(model, "dprope", 2)
-    theta = scale(RopeGeometry(16, 1e6, families.LENGTH), "dprope", 2).inv_freq
+    extend(model, OURS, 2)
+    theta = scale(RopeGeometry(16, 1e6, families.LENGTH), OURS, 2).inv_freq
     assert torch.allclose(model.model.rotary_embs[0].inv_freq.double(), torch.from_numpy(theta))
-    made = extend_checkpoint(tmp_path / "source", tmp_path / "made", "dprope", 2)
+    made = extend_checkpoint(tmp_path / "source", tmp_path / "made", OURS, 2)
     loaded = AutoModelForCausalLM.from_pretrained(made).eval()
     assert torch.equal(families.logits(loaded), families.logits(model))
 
@@ -92,23 +100,24 @@ def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
     tower = next(module for name, module in model.named_modules() if "visual" in name and hasattr(module, "inv_freq"))
     seen = tower.inv_freq.clone()
     model.save_pretrained(tmp_path / "source")
-    extend(model, "pi", 2)
+    extend(model, UNIT, 2)
     assert torch.equal(tower.inv_freq, seen)
-    made = extend_checkpoint(tmp_path / "source", tmp_path / "made", "pi", 2)
+    made = extend_checkpoint(tmp_path / "source", tmp_path / "made", UNIT, 2)
     loaded = transformers.Qwen2VLForConditionalGeneration.from_pretrained(made).eval()
     assert torch.equal(families.logits(loaded), families.logits(model))
-    assert torch.equal(loaded.model.language_model.rotary_emb.inv_freq * 2, 1e4 ** -(torch.arange(0, 16, 2) / 16))
+    scaled = 1e4 ** -(torch.arange(0, 16, 2) / 16) / 2
+    assert torch.allclose(loaded.model.language_model.rotary_emb.inv_freq, scaled)
 
 
 def test_alibi_is_no_rotation():
     with pytest.raises(InputError, match="none of its layers rotates"):
-        extend(random_model("FalconConfig", alibi=True), "pi", 2)
+        extend(random_model("FalconConfig", alibi=True), UNIT, 2)
 
 
 @pytest.mark.parametrize("model_type", ["gemma4_text", "lfm3"])
 def test_rope_of_another_kind_is_not_called_scaled(model_type):
     with pytest.raises(InputError, match="'proportional'") as error:
-        extend(families.random_model(model_type), "pi", 2)
+        extend(families.random_model(model_type), UNIT, 2)
     assert "already" not in str(error.value)
 
 
@@ -147,9 +156,9 @@ def test_an_extended_model_stays_extended(tmp_path, change, architecture):
     mixed = {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
     model = random_model(architecture, **(mixed if architecture.startswith("Gemma") else {}))
     plain = families.logits(model)
-    expected = families.logits(extend(model, "dprope", 2))
+    expected = families.logits(extend(model, OURS, 2))
     assert not torch.equal(plain, expected)
     changed = families.logits(change(model, tmp_path))[:, : expected.shape[-1]]
     assert torch.allclose(changed, expected, atol=1e-6)
-    again = families.logits(extend(model, "original", 2))[:, : expected.shape[-1]]
+    again = families.logits(extend(model, ORIGINAL, 2))[:, : expected.shape[-1]]
     assert torch.allclose(again, plain, atol=1e-6)
