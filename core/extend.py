@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
@@ -11,7 +12,7 @@ from . import clex, files, rope
 from .errors import InputError, in_one_line
 from .huggingface import checkpoint, configuration
 from .huggingface.configuration import text_config
-from .huggingface.embedding import apply_scaling, differences, rope_geometry
+from .huggingface.embedding import apply_scaling, differences, in_vain, rope_geometry
 from .huggingface.rotation import skeleton
 from .rope import scale
 
@@ -37,12 +38,17 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     Returns:
         the same model, with its rotary embedding and configuration changed.
 
+    Warns:
+        UserWarning: layers that see only a window of tokens are scaled with the others, because they share RoPE.
+
     Raises:
         InputError: the model has no rotary embedding that can be extended or one that is scaled already, its
             configuration states no context length, or an option is wrong; the model is as it was.
     """
     geometry = rope_geometry(model)
     scaling = scale(geometry, method, factor, **options)
+    if note := in_vain(model):
+        warnings.warn(note, stacklevel=2)
     if scaling.install:
         scaling.install(model, geometry, factor)
     else:

@@ -150,7 +150,7 @@ def families() -> dict[str, list[str]]:
     by_outcome: dict[str, list[str]] = {}
     with open(FAMILIES, encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            outcome = row["note"] or row["outcome"].partition(":")[0]
+            outcome = f"right; {row['note']}" if row["note"] else row["outcome"].partition(":")[0]
             about_it = re.sub(r"\b\w+For\w+\b|\ba '[\w-]+' model\b", "the model", outcome)
             by_outcome.setdefault(about_it, []).append(row["type"])
     return dict(sorted(by_outcome.items(), key=lambda each: -len(each[1])))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 
 import numpy as np
 import torch
@@ -19,7 +18,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from ..errors import InputError, in_one_line
 from ..geometry import RopeGeometry, RopeScaling
 from .configuration import EXTENSION, forms, layer_type, rope_parameters, scale_config, text_config
-from .rotation import layers, skeleton
+from .rotation import Layer, layers, skeleton
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
@@ -162,44 +161,56 @@ def differences(model: PreTrainedModel, other: PreTrainedModel) -> list[str]:
 def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
     """(parent, attribute, rotary embedding) for every stock rotary embedding to extend, at least one.
 
-    These are those of the layers in which tokens may be further apart than L. A warning says if other layers share
-    them.
-
     Raises:
         InputError: there are none; the message says why.
     """
-    config, name = text_config(model.config), type(model).__name__
-    wanted, found = layer_type(config), layers(model)
-    length = getattr(config, EXTENSION, {}).get("context_length") or config.max_position_embeddings or 0
-    rotating = [layer for layer in found if layer.rotations]
-    far = [layer for layer in rotating if layer.window is None or layer.window > length]
-    near = [layer for layer in rotating if layer not in far]
-    if not rotating:
-        raise InputError(
-            f"{name} has no rotary embedding that can be extended: none of its layers rotates by one; "
-            "the method needs a RoPE model such as Llama, Mistral or Qwen."
-        )
-    window = max((layer.window or 0 for layer in near), default=0)
-    if not far and any(layer.attends and layer.window is None for layer in found):
-        raise InputError(
-            f"{name} rotates only in layers that see {window} tokens, so no rotated pair gets beyond pre-training; "
-            "leave its RoPE as it is and raise max_position_embeddings in config.json."
-        )
-    used = {(path, kind) for layer in far or near for path, kind in layer.rotations if kind == wanted}
-    if not used:
-        raise InputError(f"no layer of {name} rotates by RoPE of the type {wanted}; give another model.")
-    if any(used & layer.rotations for layer in near):
-        which = "some" if far else "all"
-        warnings.warn(
-            f"{which} layers of {name} see {window} tokens and are scaled though they need not be.", stacklevel=2
-        )
     places = []
-    for path in sorted({path for path, _ in used}):
+    for path in sorted({path for path, _ in _to_extend(model)[0]}):
         parent, _, attribute = path.rpartition(".")
         holder, rotary = model.get_submodule(parent), model.get_submodule(path)
         # CLEX's embedding, and a learned one, hold the stock one that they replace
         places.append((rotary, "stock", rotary.stock) if hasattr(rotary, "stock") else (holder, attribute, rotary))
     return places
+
+
+def in_vain(model: nn.Module) -> str | None:
+    """A sentence that says which layers are extended with the others though they see a window of tokens; or None."""
+    used, near = _to_extend(model)
+    windows = [layer.window for layer in near if layer.window and used & layer.rotations]
+    if not windows:
+        return None
+    which = "all" if len(near) == len([layer for layer in layers(model) if layer.rotations]) else "some"
+    return f"{which} layers of {type(model).__name__} see {max(windows)} tokens and are scaled though they need not be."
+
+
+def _to_extend(model: nn.Module) -> tuple[set[tuple[str, str | None]], list[Layer]]:
+    """The rotations to extend, and the layers that rotate but see no more than L tokens.
+
+    The rotations are those of the layers in which tokens may be further apart than L; if there are none, all.
+
+    Raises:
+        InputError: nothing is to be extended; the message says why.
+    """
+    config, name = text_config(model.config), type(model).__name__
+    wanted, found = layer_type(config), layers(model)
+    length = getattr(config, EXTENSION, {}).get("context_length") or config.max_position_embeddings or 0
+    rotating = [layer for layer in found if layer.rotations]
+    near = [layer for layer in rotating if layer.window is not None and layer.window <= length]
+    far = [layer for layer in rotating if layer not in near]
+    if not rotating:
+        raise InputError(
+            f"{name} has no rotary embedding that can be extended: none of its layers rotates by one; "
+            "the method needs a RoPE model such as Llama, Mistral or Qwen."
+        )
+    if not far and any(layer.attends and layer.window is None for layer in found):
+        raise InputError(
+            f"{name} rotates only in layers that see {max(layer.window or 0 for layer in near)} tokens, so no rotated "
+            "pair gets beyond pre-training; leave its RoPE as it is and raise max_position_embeddings in config.json."
+        )
+    used = {(path, kind) for layer in far or near for path, kind in layer.rotations if kind == wanted}
+    if not used:
+        raise InputError(f"no layer of {name} rotates by RoPE of the type {wanted}; give another model.")
+    return used, near
 
 
 def _buffer_name(layer_type: str | None) -> str:

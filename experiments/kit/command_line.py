@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -228,6 +229,7 @@ def run(main: Callable[[], None], otherwise: int = 2) -> None:
     for stream in (sys.stdout, sys.stderr):  # a terminal with ASCII only shows n̂ as n\\u0302
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    warnings.formatwarning = lambda message, *_, **__: f"note: {message}\n"
     try:
         main()
         sys.stdout.flush()

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 
 from core import files, rope
-from core.errors import InputError
 from experiments import suites
 from experiments.base_models.model import Model
 from experiments.kit import pool
@@ -109,10 +108,9 @@ def _asked(given: GivenModel, experiment: str, factor: float) -> tuple[Suite | N
     A model whose suite does not have the experiment is asked what a model of one's own is.
     """
     place = ROOT / "build" / "rerun" / given.folder
-    try:
-        model = replace(given.base or Model(given.folder, given.name, given.geometry), factors=(factor,))
-    except InputError:  # no method can extend it, so no lengths follow from L'; what cannot be read is refused later
+    if not given.base and not given.extends:  # no lengths follow from L'
         return None, {}
+    model = replace(given.base or Model(given.folder, given.name, given.geometry), factors=(factor,))
     for name in (given.folder, suites.OWN):
         suite = Asked(given.folder, model, place, place / "results")
         if step := suite.step(suites.find(name), experiment, factor):

@@ -317,3 +317,39 @@ def test_the_name_of_a_model_extended_in_memory_loads_nothing_until_it_is_export
     export(model, tmp_path / "made")
     assert config_geometry(AutoConfig.from_pretrained(model.name_or_path)).context_length == 128
     assert AutoConfig.from_pretrained(model.name_or_path).max_position_embeddings == 256
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("model-00002-of-00002.safetensors", b"cut short"),
+        ("model-00001-of-00002.safetensors", b""),
+        ("tokenizer_config.json", b"{"),
+        ("generation_config.json", b"[1, 2"),
+        ("model.safetensors.index.json", b'{"metadata": {}}'),
+    ],
+)
+def test_what_cannot_be_read_is_refused_before_anything_is_written(source, tmp_path, monkeypatch, name, content):
+    monkeypatch.setattr("core.files.new", lambda _: pytest.fail("something was written"))
+    (source / name).write_bytes(content)
+    with pytest.raises(InputError, match=name):
+        extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+
+
+@pytest.mark.parametrize(("before", "after"), [(20, 20), (127, 127), (128, 256), (256, 256), (1000, 1000)])
+def test_a_limit_of_generation_below_pre_trainings_length_was_chosen(source, tmp_path, before, after):
+    edit(source, "generation_config.json", max_length=before)
+    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+    assert read(made, "generation_config.json")["max_length"] == after
+
+
+def test_an_export_states_its_method_and_the_next_one_replaces_it(source, tmp_path):
+    once = extend_checkpoint(source, tmp_path / "once", rope.OURS, 2, n_hat=8)
+    twice = extend_checkpoint(once, tmp_path / "twice", rope.UNIT, 4)
+    stated = [
+        {key: read(made)["rope_extension"][key] for key in ("method", "options", "factor")} for made in (once, twice)
+    ]
+    assert stated == [
+        {"method": rope.OURS, "options": {"n_hat": 8}, "factor": 2.0},
+        {"method": rope.UNIT, "options": {}, "factor": 4.0},
+    ]

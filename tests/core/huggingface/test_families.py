@@ -21,11 +21,13 @@ COMMITTED = {row["type"]: row["outcome"] for row in csv.DictReader(io.StringIO(f
 TOKENS = families.TOKENS
 
 
-@pytest.mark.parametrize("model_type", families.TYPES)
+BUILT = [each for each in COMMITTED if not COMMITTED[each].startswith((families.NO_ROPE, families.NOT_BUILT))]
+
+
+@pytest.mark.filterwarnings("ignore:.* are scaled though they need not be")
+@pytest.mark.parametrize("model_type", BUILT)
 def test_every_type_is_right_or_refused_as_the_table_says(model_type):
     """All methods by `python -m tools.families`, which writes the table; one of them here."""
-    if COMMITTED[model_type].startswith((families.NO_ROPE, families.NOT_BUILT)):
-        pytest.skip(COMMITTED[model_type])
     assert families.outcome(model_type, [OURS]) == COMMITTED[model_type]
 
 
@@ -141,7 +143,7 @@ def enlarged(model, folder):
 
 
 def recomputing(model, folder):
-    model.gradient_checkpointing_enable()
+    model.activation_checkpointing_enable()
     model.train()(TOKENS).logits.sum().backward()
     return model.eval()
 
