@@ -63,7 +63,7 @@ class Perplexity(Experiment):
 
     def data(self) -> dict:
         self.books = texts.chosen(self.given)
-        self.refuse_training_text({book.sha256 for book in self.books})
+        self.refuse_training_text(texts.hashes(self.books))
         return {book.title: book.sha256 for book in self.books}
 
     def samples(self) -> dict[str, tuple]:

@@ -93,7 +93,7 @@ class Learned(Experiment):
         cache = self.results.resolve().parent / "runs" / "data"
         data = pack(corpus, self.tokenizer, length, settings.batch, settings.steps, given.seed, cache, self.bos)
         for book in data.facts["books"]:
-            if book["sha256"] in run["held_out"]["texts"].values():
+            if book["sha256"] in texts.hashes(library):
                 raise InputError(f"{book['title']!r} is in the training data; give another text to hold out.")
         held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length, self.bos)
         place = self.journal_place(file, run["identity"])

@@ -42,7 +42,7 @@ class LossByPosition(Experiment):
 
     def data(self) -> dict:
         self.books = texts.chosen(self.given)
-        self.refuse_training_text({book.sha256 for book in self.books})
+        self.refuse_training_text(texts.hashes(self.books))
         return {book.title: book.sha256 for book in self.books}
 
     def samples(self) -> dict[str, tuple]:

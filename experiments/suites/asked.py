@@ -20,6 +20,7 @@ from experiments.suites import measure
 from experiments.suites.commands import Step, Suite
 
 CHOSEN = "factor", "method", "from", "seed", "fitting"  # what a command line is to say itself
+TEXTS = "books", "parts", "text"  # whoever chooses by one of them needs no other
 OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
 
 
@@ -85,6 +86,8 @@ def parsed(parser: argparse.ArgumentParser, experiment: str) -> argparse.Namespa
     suite, options = _asked(model, experiment, model.applied["factor"] if model.applied else given.factor or 2)
     if getattr(given, "lengths", None):
         options = {name: value for name, value in options.items() if name not in OF_LENGTHS}
+    if any(getattr(given, name, None) for name in TEXTS):
+        options = {name: value for name, value in options.items() if name not in TEXTS}
     for action in parser._actions:
         if action.dest in options:
             value = options[action.dest]
