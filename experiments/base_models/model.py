@@ -11,6 +11,11 @@ from core.geometry import RopeGeometry
 ABLATED = ("n_hat", "intervals", "attention_factor")
 
 
+def papers_n_hat(geometry: RopeGeometry) -> dict[int, int]:
+    """The paper's n̂ by scaling factor: 80 of 128 dimensions at s = 2 and 64 at s = 4 (section 4.1), as shares of d."""
+    return {2: 2 * round(geometry.head_dim * 5 / 16), 4: 2 * round(geometry.head_dim / 4)}
+
+
 @dataclass(frozen=True)
 class Training:
     """The settings of a model's fine-tuning; the defaults are the paper's (section 4.1 and its appendix).
@@ -55,7 +60,7 @@ class Model:
             directory of this repository, or "random".
         geometry: head dimension d, base and pre-training length L.
         factors: the scaling factors s that are compared.
-        n_hat: n̂, the number of interpolated dimensions, for each factor where it is set by hand.
+        n_hat: the paper's n̂ by factor, see :func:`papers_n_hat`.
         trains_n_hat: whether the paper's own method is fine-tuned only at n̂, as in the paper. Then t = 0 is measured
             without training, and a fine-tune that states neither t nor n̂ uses n̂.
         training: the settings of fine-tuning.
@@ -83,6 +88,16 @@ class Model:
             if name == rope.OURS and factor in self.n_hat:
                 settings.append((name, {"n_hat": self.n_hat[factor]}))
         return settings
+
+    def covering(self, factor: float) -> int:
+        """The least n̂ that interpolates every pair whose wavelength exceeds L.
+
+        Extrapolation would show these pairs angles never seen in pre-training.
+        """
+        slow = self.geometry.wavelength > self.geometry.context_length
+        sizes = range(0, self.geometry.head_dim + 1, 2)
+        chosen = (rope.scale(self.geometry, rope.OURS, factor, n_hat=n_hat).interpolated for n_hat in sizes)
+        return next(n_hat for n_hat, interpolated in zip(sizes, chosen) if interpolated[slow].all())
 
     def defaults(self, method: str, factor: float) -> dict:
         """The options of a fine-tune for which no options say which pairs to choose."""

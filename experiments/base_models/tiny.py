@@ -1,14 +1,14 @@
 """A small Llama trained here, its weights in the repository: every artifact, end to end."""
 
 from core.geometry import RopeGeometry
-from experiments.base_models.model import Model, Training
+from experiments.base_models.model import Model, Training, papers_n_hat
 
+GEOMETRY = RopeGeometry(head_dim=64, base=1300.0, context_length=1024)
 MODEL = Model(
     title="tiny (5.3 M)",
     model="repository:models/tiny",
-    geometry=RopeGeometry(head_dim=64, base=1300.0, context_length=1024),
-    # By the same rule as smollm2's; here the pairs are 23-31.
-    n_hat={2: 20, 4: 18},
+    geometry=GEOMETRY,
+    n_hat=papers_n_hat(GEOMETRY),
     training=Training(
         steps={2: 32, 4: 16},
         batch=2,

@@ -11,7 +11,7 @@ from types import ModuleType
 from core import files, rope
 from core.errors import InputError
 from experiments import suites
-from experiments.base_models.model import Model
+from experiments.base_models.model import Model, papers_n_hat
 from experiments.kit import command_line, given_model, pool, records
 from experiments.kit.command_line import existing_directory, option
 from experiments.kit.given_model import GivenModel
@@ -159,7 +159,7 @@ def _own(given: GivenModel, path: str, factors: list[float]) -> Model:
         )
     for factor in factors:
         rope.scale(given.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
-    return Model(given.folder, path, given.geometry, factors=tuple(factors))
+    return Model(given.folder, path, given.geometry, tuple(factors), papers_n_hat(given.geometry))
 
 
 def _corpus(name: str) -> str:

@@ -6,12 +6,12 @@ chain is the commands that make one model and measure it. `suite` holds the opti
 
 from collections.abc import Iterator
 
+from experiments.base_models import tiny
 from experiments.kit.pool import Chain
 from experiments.suites.commands import CORPUS, GENERATED, Suite, step
 
 FACTORS, SEEDS = (2, 4), 3
-N_HAT = {2: 40, 4: 32}  # the paper's 80 and 64 of 128 dimensions
-COVERED = {2: 20, 4: 18}  # the least n̂ that interpolates every pair with a wavelength above L
+N_HAT = tiny.MODEL.n_hat  # by factor
 # Of RULER's 13 tasks, those whose prompts fit in 1,024 tokens of tiny's small vocabulary, what is generated included.
 FITTING = ("niah_single_1", "niah_single_2", "niah_multikey_2", "niah_multikey_3", "vt", "cwe", "fwe")
 
@@ -37,8 +37,8 @@ EVALUATIONS = perplexity, passkey, ruler, longbench_e, open_llm
 
 
 def dprope(factor):
-    """DPRoPE at t = 0, at the paper's n̂, and at the least that covers; a setting is a method and its options."""
-    return [("dprope", {}), *(("dprope", {"n_hat": n_hat[factor]}) for n_hat in (N_HAT, COVERED))]
+    """DPRoPE with t = 0 and with the paper's n̂; a setting is a method and its options."""
+    return [("dprope", {}), ("dprope", {"n_hat": N_HAT[factor]})]
 
 
 def untrained_settings(factor):

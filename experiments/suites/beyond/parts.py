@@ -10,13 +10,18 @@ from experiments.suites.commands import Step, Suite
 
 
 def temperature_swapped(suite: Suite, factor: float) -> list[Setting]:
-    """YaRN without its attention temperature, and DPRoPE at n̂ with it.
+    """YaRN without its attention temperature, and DPRoPE at the covering n̂ with it.
 
     Comparing these shows how much of the methods' difference comes from the choice of pairs.
     """
     temperature = round(rope.scale(suite.model.geometry, "yarn", factor).attention_factor, 4)
-    n_hat = {"n_hat": suite.model.n_hat[factor]}
-    return [("yarn", {"attention_factor": 1.0}), ("dprope", {**n_hat, "attention_factor": temperature})]
+    method, options = covering(suite, factor)
+    return [("yarn", {"attention_factor": 1.0}), (method, {**options, "attention_factor": temperature})]
+
+
+def covering(suite: Suite, factor: float) -> Setting:
+    """DPRoPE at the least n̂ that interpolates every pair with a wavelength above L."""
+    return "dprope", {"n_hat": suite.model.covering(factor)}
 
 
 def learned_factors(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.kit.pool import Chain
-from experiments.suites.beyond.parts import learned_factors, temperature_swapped
+from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
 from experiments.suites.commands import BOOKS, CORPUS, Suite, step
 from experiments.suites.smollm2 import EVALUATIONS, FACTOR, INTERVALS, N_HATS, TRAINED, UNTRAINED, tune
 
@@ -19,8 +19,10 @@ learn = step("learned", reads=CORPUS, steps=100, evaluate_every=5, quick=None)
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
-    yield suite.fine_tuned(tune, SIGNIFICANT, FACTOR, 0, EVALUATIONS)
-    for setting in (*TRAINED, SIGNIFICANT):
+    ours = covering(suite, FACTOR)
+    for setting in (SIGNIFICANT, ours):
+        yield suite.fine_tuned(tune, setting, FACTOR, 0, EVALUATIONS)
+    for setting in (*TRAINED, SIGNIFICANT, ours):
         yield suite.fine_tuned(tune, setting, FACTOR, 0, [positions])
 
 
@@ -28,7 +30,11 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for setting in (("ntk", {}), SIGNIFICANT):
         yield suite.untrained(setting, FACTOR, EVALUATIONS)
     for factor, loss in ((2, positions), (4, positions_at_4)):
-        for setting in (*suite.model.comparison(factor), COVERED):  # every method that needs no training, a new one too
+        for setting in (
+            *suite.model.comparison(factor),
+            covering(suite, factor),
+            COVERED,
+        ):  # every method that needs no training, a new one too
             yield suite.untrained(setting, factor, [loss])
     yield suite.once(step("selections", quick={"every": 32}))
 

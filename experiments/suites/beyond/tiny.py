@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.kit.pool import Chain
-from experiments.suites.beyond.parts import learned_factors, temperature_swapped
+from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
 from experiments.suites.commands import Suite, step
 from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
 
@@ -21,13 +21,19 @@ def positions(factor):
 def trained(suite: Suite) -> Iterator[Chain]:
     for setting in NEWER:
         yield suite.fine_tuned(tune, setting, 2, 0, [perplexity, passkey])
+    for factor in FACTORS:
+        for seed in suite.seeds(SEEDS):
+            yield suite.fine_tuned(tune, covering(suite, factor), factor, seed, EVALUATIONS)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
-        for setting in COMPARED:
+        for setting in (*COMPARED, covering(suite, factor)):
             yield suite.untrained(setting, factor, EVALUATIONS)
-        for setting in suite.model.comparison(factor):  # every method that needs no training, a new one too
+        for setting in (
+            *suite.model.comparison(factor),
+            covering(suite, factor),
+        ):  # every method that needs no training, a new one too
             yield suite.untrained(setting, factor, [positions(factor)])
     yield suite.once(step("selections"))
 
