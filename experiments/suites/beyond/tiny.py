@@ -30,10 +30,8 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in (*COMPARED, covering(suite, factor)):
             yield suite.untrained(setting, factor, EVALUATIONS)
-        for setting in (
-            *suite.model.comparison(factor),
-            covering(suite, factor),
-        ):  # every method that needs no training, a new one too
+        # every method that needs no training, a new one too
+        for setting in (*suite.model.comparison(factor), covering(suite, factor)):
             yield suite.untrained(setting, factor, [positions(factor)])
     yield suite.once(step("selections"))
 
