@@ -17,7 +17,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from analysis.scores import Score
 
-CONTRADICTED, REPRODUCED, UNDECIDED = "contradicted", "reproduced", "undecided"
+REPRODUCED, CONTRADICTED, UNDECIDED = "holds here", "does not hold here", "not decided here"
 LEVEL = 0.05
 
 

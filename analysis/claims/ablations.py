@@ -77,7 +77,7 @@ def ablated(
             Fact((decided(f"{symbol} = {value:g}", decision, unit="points"),), factor, metric, decision)
             for value, decision in zip(stated, decisions)
         ]
-        about = f"{told(label, decisions)}. The differences are to {symbol} = {reference:g}"
+        about = f"{told(label, decisions, experiment)}. The differences are to {symbol} = {reference:g}"
         edges = {region.high for region, _ in stated.values()} - {0.0}
         margin = Quantity("the spread of the paper's own numbers", Score(max(edges)), 2, "points") if edges else None
         return concluded(results.model, facts, about, margin, values=len(facts))

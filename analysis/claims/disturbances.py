@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections.abc import Iterator
 
-import numpy as np
-from scipy.special import ndtri
-
-from analysis import disturbance, published
-from analysis.claims.finding import EXACT, Fact, Finding, Quantity, concluded, decided
-from analysis.comparison import compared, factors, in_comparison
-from analysis.hypothesis_tests import ABOVE, CONTRADICTED, REPRODUCED, Estimate, decide
+from analysis import disturbance, published, row_differences
+from analysis.claims.finding import CERTAIN, EXACT, Fact, Finding, Quantity, concluded, decided, told
+from analysis.claims.rivals import log_perplexity
+from analysis.comparison import compared, factors
+from analysis.hypothesis_tests import BELOW, CONTRADICTED, REPRODUCED, decide
 from analysis.metrics import perplexity
 from analysis.results import Results
 from analysis.scores import Score
-from analysis.settings import Setting, extended_length, tokens
+from analysis.settings import STATES, Setting, extended_length, tokens
 from core import rope
 
 _ROUNDING = 0.005  # relative; the published disturbances have three to four digits
@@ -41,22 +39,24 @@ def published_numbers(results: Results) -> Finding | None:
 
 
 def least(results: Results) -> Finding | None:
-    """DPRoPE's disturbance at t = 0 against the least of the paper's rivals; nothing here is random."""
+    """DPRoPE's disturbance at t = 0 against that of each of the paper's rivals; nothing here is random.
+
+    At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be above PI's.
+    """
     by_factor: dict[float, dict[str, float]] = {}
     for factor, method, average in _averages(results, disturbance.FLOAT64):
         by_factor.setdefault(factor, {})[method] = average
     facts = []
-    # The disturbance depends only on the geometry, so every model of the paper's geometry must give its numbers.
-    met = EXACT if disturbance.comparable(results) else REPRODUCED
     for factor, averages in by_factor.items():
-        rivals = [method for method in published.rivals("disturbance") if method in averages]
-        if rope.OURS not in averages or not rivals:
-            continue
-        rival = min(rivals, key=averages.__getitem__)
-        quantities = tuple(
-            Quantity(Setting(method, (), factor).name, Score(averages[method])) for method in (rope.OURS, rival)
-        )
-        facts.append(Fact(quantities, factor, stated=met if averages[rope.OURS] <= averages[rival] else CONTRADICTED))
+        for rival in published.rivals("disturbance"):
+            if rope.OURS not in averages or rival not in averages:
+                continue
+            both = (rope.OURS, rival)
+            quantities = tuple(Quantity(Setting(each, (), factor).name, Score(averages[each])) for each in both)
+            holds = REPRODUCED if averages[rope.OURS] < averages[rival] else CONTRADICTED
+            # The disturbance depends only on the geometry, so a model of the paper's must give the paper's numbers.
+            met = EXACT if disturbance.comparable(results) and holds == REPRODUCED else holds
+            facts.append(Fact(quantities, factor, stated=CERTAIN if rival == rope.UNIT else met))
     return concluded(results.model, facts, "averaged disturbances in 10⁻³ nat")
 
 
@@ -70,40 +70,29 @@ def _averages(results: Results, way: disturbance.Way) -> Iterator[tuple[float, s
 
 
 def order_loss(results: Results) -> Finding | None:
-    """The central claim, without training: whether settings with less disturbance have less perplexity at L'."""
-    orders = []
+    """The central claim, without training: of two methods, that with less disturbance has less perplexity at L'.
+
+    The methods are the paper's rivals and DPRoPE at t = 0 and at the paper's n̂. A correlation over a few methods, or
+    over selections of pairs that contain each other, would rest on no sample.
+    """
+    family, named = [], []
     for factor in factors(results, "perplexity"):
         length = tokens(extended_length(results, factor))
-        comparison = compared(results, "perplexity", False, twins=False, factor=factor)
-        scored = [
-            (row, score)
-            for row in comparison.only(in_comparison(results.model)).rows
-            if (score := perplexity(row.first).get(length))
-        ]
-        moved = [(disturbance.averaged(results, row.setting), score.mean) for row, score in scored]
-        pairs = [(average, score) for average, score in moved if average is not None]
-        if len(pairs) < 4 or any(len(set(values)) == 1 for values in zip(*pairs)):  # too little to order
-            continue
-        best, score = min(scored, key=lambda each: each[1].mean)
-        orders.append((factor, correlation(pairs), Quantity(f"least perplexity ({best.setting.name})", score)))
-    decisions = decide([(rho, ABOVE, published.rank_correlation(factor)) for factor, rho, _ in orders])
+        rows = compared(results, "perplexity", False, twins=False, factor=factor)
+        wanted = [(method, {}) for method in published.rivals("disturbance")] + [(rope.OURS, {})]
+        wanted += [(rope.OURS, {"n_hat": results.model.n_hat.get(factor)})]
+        moved = [(row, average) for each in wanted if (row := rows.find(*each, factor))
+                 and (average := disturbance.averaged(results, row.setting)) is not None]  # fmt: skip
+        for (row, average), (other, others) in itertools.combinations(sorted(moved, key=lambda each: each[1]), 2):
+            if average < others and all(length in each.scores(perplexity) for each in (row, other)):
+                gap = row_differences.between(row, other, "perplexity", log_perplexity, length, rows)
+                family.append((gap, BELOW, None))
+                named.append((factor, row, other, average, others))
     facts = []
-    for (factor, rho, perplexities), decision in zip(orders, decisions):
-        quantities = (perplexities, decided(f"Spearman's ρ over {rho.samples} settings", decision))
-        facts.append(Fact(quantities, factor, decision=decision))
-    return concluded(results.model, facts, "disturbance and perplexity at L', without training", factors=len(facts))
-
-
-def correlation(pairs: list[tuple[float, float]]) -> Estimate:
-    """Spearman's ρ of n pairs, with errors from the 95 % interval on Fisher's model, atanh ρ.
-
-    There the error is √((1 + ρ²/2) / (n - 3)) (Bonett and Wright, Psychometrika 2000). For a perfect order, ρ is taken
-    half of its smallest step below 1, since atanh 1 is infinite.
-    """
-    from scipy.stats import spearmanr  # imported here, because it takes a second and nothing else needs it
-
-    n = len(pairs)
-    most = 1 - 6 / (n * (n**2 - 1))
-    rho = float(np.clip(spearmanr(*zip(*pairs)).statistic, -most, most))
-    half = ndtri(0.975) * math.sqrt((1 + rho**2 / 2) / (n - 3))
-    return Estimate.of(Score(rho, math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half), n))
+    for (factor, row, other, average, others), decision in zip(named, decide(family)):
+        beside = [Quantity(f"{each.setting.name}, disturbance", Score(1e3 * value), 2, "10⁻³ nat")
+                  for each, value in ((row, average), (other, others))]  # fmt: skip
+        name = f"{row.setting.name} minus {other.setting.name}"
+        facts.append(Fact((*beside, decided(name, decision, 3, "nats per token")), factor, decision=decision))
+    about = told(dict(STATES)[False], [fact.decision for fact in facts if fact.decision], "perplexity")
+    return concluded(results.model, facts, about, pairs=len(facts))

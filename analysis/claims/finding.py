@@ -2,8 +2,8 @@
 
 The tests share how they choose rows and name them.
 
-A claim may consist of several statements, about several rivals, factors or lengths. It is contradicted if one statement
-is, reproduced if all are, and undecided otherwise.
+A claim may consist of several statements, about several rivals, factors or lengths. It does not hold if one statement
+does not, it holds if all do, and it is not decided otherwise. What could not have come out otherwise decides nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from analysis.scores import Score
 from analysis.settings import STATES
 from core import rope
 
-EXACT, NONE = "reproduced exactly", "not run"
-VERDICTS = (EXACT, REPRODUCED, CONTRADICTED, UNDECIDED, NONE)
+EXACT, CERTAIN, NONE = "reproduced exactly", "true by construction", "not tested here"
+VERDICTS = (EXACT, REPRODUCED, CONTRADICTED, UNDECIDED, CERTAIN, NONE)
 TRAINED = dict(STATES)[True]
 
 
@@ -106,20 +106,14 @@ def concluded(
 
 
 def overall(verdicts: Sequence[str]) -> str:
-    """One verdict for several: contradicted if one is, else undecided if one is, else the weakest of them."""
-    for verdict in (CONTRADICTED, UNDECIDED, REPRODUCED):
-        if verdict in verdicts:
-            return verdict
-    return EXACT
+    """One verdict for several: that no statement holds if one does not, else the weakest of them."""
+    return next(verdict for verdict in (CONTRADICTED, UNDECIDED, REPRODUCED, EXACT, CERTAIN) if verdict in verdicts)
 
 
 def papers_own(results: Results, rows: Comparison) -> dict[float, Row]:
-    """DPRoPE as the paper uses it, by factor: at the model's n̂, or at t = 0 if that was not measured."""
-    own = {}
-    for factor in sorted({row.setting.factor for row in rows.rows if row.setting.method == rope.OURS}):
-        n_hat = results.model.n_hat.get(factor)
-        own[factor] = rows.find(rope.OURS, {"n_hat": n_hat}, factor) or rows.find(rope.OURS, {}, factor)
-    return {factor: row for factor, row in own.items() if row}
+    """DPRoPE as the paper's experiments use it, by factor: at its n̂, 5/8 of d at s = 2 and 1/2 at s = 4."""
+    own = {factor: rows.find(rope.OURS, {"n_hat": n_hat}, factor) for factor, n_hat in results.model.n_hat.items()}
+    return {factor: row for factor, row in sorted(own.items()) if row}
 
 
 def measured(results: Results, experiment: str) -> list[tuple[str, Comparison]]:
@@ -142,15 +136,16 @@ def called(row: Row) -> str:
     return f"{row.setting.name} ({tuned if row.trained else 'without training'})"
 
 
-def told(state: str, decisions: list[Decision]) -> str:
-    """A state in words, with its number of training seeds and what the intervals do not cover."""
+UNITS = {"perplexity": "text", "open_llm": "document", "longbench_e": "sample", "ruler": "prompt", "passkey": "prompt"}
+
+
+def told(state: str, decisions: list[Decision], experiment: str) -> str:
+    """The training, and how many seeds and samples there are of it."""
     estimates = [decision.estimate for decision in decisions]
     seeds = min((estimate.seeds for estimate in estimates), default=1)
-    if state != TRAINED:
-        return state
-    if seeds == 1:
-        known = any(estimate.over_seeds for estimate in estimates)
-        spread = "taken from the settings with several" if known else "not known"
-        return f"{state} with one seed; the spread over seeds is {spread}"
-    fixed = any(estimate.samples is None for estimate in estimates)
-    return f"{state} with {seeds} seeds" + ("; the intervals are of these samples alone" if fixed else "")
+    counts = sorted({estimate.samples for estimate in estimates if estimate.samples})
+    parts = [state if state != TRAINED else f"{state}, {'one seed' if seeds == 1 else f'{seeds} seeds'}"]
+    if counts:
+        many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        parts.append(f"{many} {UNITS[experiment]}{'s' * (counts[-1] > 1)}")
+    return ", ".join(parts)

@@ -110,7 +110,8 @@ def _against_all(
             facts.append(Fact(quantities, pair[0].setting.factor, metric, decision))
         against = {rival.setting.method for _, rival in pairs}
         extensions = {fact.factor for fact in facts}
-        return concluded(results.model, facts, told(state, decisions), rivals=len(against), factors=len(extensions))
+        about = told(state, decisions, experiment)
+        return concluded(results.model, facts, about, rivals=len(against), factors=len(extensions))
     return None
 
 

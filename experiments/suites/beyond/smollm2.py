@@ -30,11 +30,8 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for setting in (("ntk", {}), SIGNIFICANT):
         yield suite.untrained(setting, FACTOR, EVALUATIONS)
     for factor, loss in ((2, positions), (4, positions_at_4)):
-        for setting in (
-            *suite.model.comparison(factor),
-            covering(suite, factor),
-            COVERED,
-        ):  # every method that needs no training, a new one too
+        # every method that needs no training, a new one too
+        for setting in (*suite.model.comparison(factor), covering(suite, factor), COVERED):
             yield suite.untrained(setting, factor, [loss])
     yield suite.once(step("selections", quick={"every": 32}))
 
