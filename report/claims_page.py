@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.claims import Claim, claims
-from analysis.claims.finding import EXACT, NONE, Fact, Finding, Quantity, overall
+from analysis.claims.finding import CERTAIN, EXACT, NONE, Fact, Finding, Quantity, overall
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
 from analysis.results import Model
 from core import rope
@@ -18,7 +18,8 @@ MEANING = {
     EXACT: "the paper's own numbers, computed again",
     REPRODUCED: "the whole interval lies where the claim says",
     CONTRADICTED: "the whole interval lies where the claim does not",
-    UNDECIDED: "the interval lies on both sides",
+    UNDECIDED: "the interval lies on both sides, or there are too few texts or seeds for one",
+    CERTAIN: "it could not have come out otherwise",
     NONE: "no model has a record of it",
 }
 _OURS, _RIVAL = rope.METHODS[rope.OURS].title, rope.METHODS[rope.RIVAL].title
@@ -52,6 +53,11 @@ class Tested:
     def verdict(self) -> str:
         """Of all findings together."""
         return overall([finding.verdict for finding in self.findings]) if self.model else NONE
+
+    @property
+    def where(self) -> str:
+        """The training, and how many seeds and samples there are of the first finding."""
+        return self.findings[0].about if self.model else ""
 
     @property
     def share(self) -> str:

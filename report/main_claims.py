@@ -1,4 +1,4 @@
-"""README's main claims: of each, a line for each verdict, with the numbers of the first model on which it came out."""
+"""README's main claims: each on each model, with the training, the samples and the outcome in one line."""
 
 from __future__ import annotations
 
@@ -7,43 +7,39 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from report import claims_page
-from report.claims_page import Tested
 
 
 @dataclass(frozen=True)
 class Line:
-    """A claim's verdict on some models.
+    """A claim on a model.
 
     Attributes:
         claim: empty in a claim's further lines.
         paper: its number, or what it says; empty where it is that of the line above.
-        ours: what was measured on the first of the models, with its interval.
+        name, title: the model's; empty if no model has a record of it.
+        where: its training, and how many seeds and samples there are.
+        ours: what was measured, with its interval.
         verdict: one of analysis.claims.finding.VERDICTS.
-        models: (name, title) of the models on which it came out.
-        section: of those models' pages.
+        section: of the model's page.
     """
 
     claim: str
     paper: str
+    name: str
+    title: str
+    where: str
     ours: str
     verdict: str
-    models: tuple[tuple[str, str], ...]
     section: str
 
 
-def lines(folder: Path) -> list[Line]:
+def lines(folder: Path) -> Iterator[Line]:
     """Of the records under a folder."""
-    main = (models for models in claims_page.tested(folder) if models[0].claim.headline)
-    return [line for models in main for line in _lines(models)]
-
-
-def _lines(models: list[Tested]) -> Iterator[Line]:
-    by_verdict: dict[str, list[Tested]] = {}
-    for one in models:
-        by_verdict.setdefault(one.verdict, []).append(one)
-    before = None
-    for verdict, (first, *others) in by_verdict.items():
-        titles = tuple((one.model.name, one.model.title) for one in (first, *others) if one.model)
-        claim, paper = "" if before is not None else first.claim.headline, "" if first.paper == before else first.paper
-        yield Line(claim, paper, first.ours, verdict, titles, first.claim.shown[0])
-        before = first.paper
+    for models in claims_page.tested(folder):
+        before = None
+        for one in models if models[0].claim.headline else ():
+            claim, paper = (one.claim.headline, one.paper) if before is None else ("", one.paper)
+            named = (one.model.name, one.name) if one.model else ("", "")
+            shown = "" if paper == before else paper
+            yield Line(claim, shown, *named, one.where, one.ours, one.verdict, one.claim.shown[0])
+            before = one.paper

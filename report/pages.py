@@ -104,7 +104,7 @@ def overall_pages(models: Pages) -> Pages:
         "cost": took,
         "all": sum(time_taken.compute().values(), time_taken.Compute()),
         "minutes": time_taken.commands(),
-        "main_claims": main_claims.lines(RESULTS),
+        "main_claims": list(main_claims.lines(RESULTS)),
         "section": sections(RESULTS, ROOT, models),
         "differences": markdown.render(DIFFERENCES, caption=False),
         "methods": list(rope.METHODS),

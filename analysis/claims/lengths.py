@@ -17,13 +17,14 @@ from analysis.claims.finding import (
     decided,
     measured,
     papers_own,
+    told,
 )
 from analysis.comparison import Metrics, Row, agree, compared
 from analysis.hypothesis_tests import ABOVE, Estimate, Region, decide
 from analysis.metrics import passkeys_within
 from analysis.results import Results
 from analysis.scores import Score, Scores, over_seeds
-from analysis.settings import extended_length, tokens
+from analysis.settings import STATES, extended_length, tokens
 from core import rope
 
 RESOLUTION = 0.5  # in per cent: the paper's "100 %" of passkeys is rounded to whole per cents
@@ -57,7 +58,9 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
         for (factor, row, ends, by_length), name, decision in zip(measured_rows, names, decide(family)):
             at = [Quantity(f"{called(row)} at {end}", by_length[end], 1, unit) for end in ends]
             facts.append(Fact((*at, decided(name, decision, 0, "%")), factor, experiment, decision))
-        return concluded(results.model, facts, statements=2, factors=len(facts) // 2)
+        state = dict(STATES)[bool(measured_rows) and measured_rows[-1][1].trained]
+        about = told(state, [fact.decision for fact in facts if fact.decision], experiment)
+        return concluded(results.model, facts, about, statements=2, factors=len(facts) // 2)
 
     return test
 
@@ -89,17 +92,38 @@ def minus(ours: Estimate, other: Estimate) -> Estimate:
 
 
 def finds_all_passkeys(results: Results) -> Finding | None:
-    """No passkey within L' is missed, to the precision of whole per cents."""
-    shares: list[tuple[Row, Score]] = []
-    for _, rows in measured(results, "passkey")[:1]:
-        for factor, row in papers_own(results, rows).items():
-            longest = extended_length(results, factor)
-            score = over_seeds([{"": passkeys_within(run, longest)} for run in row.runs])[""]
-            shares.append((row, replace(score, n=passkeys_within(row.first, longest).n)))
-    region = Region(low=100 - RESOLUTION)
-    facts = []
-    for (row, score), decision in zip(shares, decide([(Estimate.of(score), region, 100.0) for _, score in shares])):
-        interval = replace(decision.interval, high=min(decision.interval.high, 100.0))
-        quantity = Quantity(called(row), interval, 0, f"% of {score.n}")
-        facts.append(Fact((quantity,), row.setting.factor, "", decision))
-    return concluded(results.model, facts, "passkeys found within L'", factors=len(facts))
+    """No passkey within L' is missed, to the precision of whole per cents.
+
+    The unextended model and the rivals stand beside it: a model may miss keys within L already.
+    """
+    for state, rows in measured(results, "passkey"):
+        own = papers_own(results, rows)
+        if not own:
+            continue
+        shares = [(row, _found(results, row, factor)) for factor, row in own.items()]
+        decisions = decide([(Estimate.of(score), Region(low=100 - RESOLUTION), 100.0) for _, score in shares])
+        facts = []
+        for (row, score), decision in zip(shares, decisions):
+            factor = row.setting.factor
+            rivals = [rows.find(method, {}, factor) for method in published.rivals("perplexity")]
+            others = [_beside(each, _found(results, each, factor)) for each in rivals if each]
+            originals = compared(results, "passkey", False).find(rope.ORIGINAL, {}, factor)
+            if originals and agree(originals.first, row.first):
+                others.append(_beside(originals, _found(results, originals, 1), "original within L"))
+            interval = replace(decision.interval, high=min(decision.interval.high, 100.0))
+            quantity = Quantity(row.setting.name, interval, 0, f"% of {score.n}")
+            facts.append(Fact((*others, quantity), factor, "", decision))
+        about = f"passkeys found within L': {told(state, decisions, 'passkey')}"
+        return concluded(results.model, facts, about, factors=len(facts))
+    return None
+
+
+def _found(results: Results, row: Row, factor: float) -> Score:
+    """The per cent of passkeys found within `factor` times L; n counts the prompts of one run."""
+    longest = extended_length(results, factor)
+    score = over_seeds([{"": passkeys_within(run, longest)} for run in row.runs])[""]
+    return replace(score, n=passkeys_within(row.first, longest).n)
+
+
+def _beside(row: Row, score: Score, name: str = "") -> Quantity:
+    return Quantity(name or row.setting.name, Score(score.mean), 0, f"% of {score.n}")
