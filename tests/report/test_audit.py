@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from analysis import published
+from core.errors import InputError
 from report import audit, audit_tables
 from tables.kit import latex
 
@@ -143,3 +144,12 @@ def test_a_changed_number_is_noticed(replaced):
     replaced("ruler", frame)
     wrong = [f for f in audit_tables.averages() if f.kind == "slip"]
     assert sum(f.where == "RULER table" for f in wrong) == 10
+
+
+@pytest.mark.parametrize("metric", ["4k", "Avg."])
+def test_a_number_that_is_gone_is_named(replaced, metric):
+    frame = published.table("ruler")
+    gone = frame[(frame["metric"] == metric) & (frame["method"] == "dprope")].index[0]
+    replaced("ruler", frame.drop(index=gone))
+    with pytest.raises(InputError, match="ruler lacks"):
+        audit.findings()
