@@ -25,9 +25,8 @@ from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import BEYOND, RESULTS, ROOT
-from report import audit, claims_page, main_claims
+from report import audit, claims_page, main_claims, paper_and_code
 from report.model_view import FILTERS, RIVAL, View, environment, holds
-from report.paper_and_code import DIFFERENCES
 from tables.kit import markdown
 
 Pages = dict[Path, str]  # what belongs in which file
@@ -106,11 +105,18 @@ def overall_pages(models: Pages) -> Pages:
         "minutes": time_taken.commands(),
         "main_claims": list(main_claims.lines(RESULTS)),
         "section": sections(RESULTS, ROOT, models),
-        "differences": markdown.render(DIFFERENCES, caption=False),
+        "differences": markdown.render(paper_and_code.DIFFERENCES, caption=False),
+        "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
+        "missed": paper_and_code.missed,
+        "best_epsilon": paper_and_code.best_epsilon(),
         "methods": list(rope.METHODS),
         "checks": len(checks),
         "agree": sum(check.holds for check in checks),
+        "kinds": audit.kinds(checks),
+        "meaning": audit.KINDS,
+        "rule": audit.RULE,
         "audit": markdown.render(audit.build(checks), caption=False),
+        "compared": markdown.render(audit.compared(), caption=False),
     }
     written = {}
     parts = [(TEMPLATES, OVERALL)] + ([(BEYOND_TEMPLATES, _beyond.OVERALL)] if _beyond else [])

@@ -301,7 +301,8 @@ class Experiment:
             self.check(run, todo)
             if process == 0 and "loaded" not in vars(self):
                 tasks = run.get("tasks", getattr(self.given, "tasks", None))
-                print(f"{len(keys):,} samples{f' of {len(tasks)} tasks' if tasks else ''} made", file=sys.stderr)
+                many = f"{len(keys):,} sample{'s' * (len(keys) > 1)}"
+                print(f"{many}{f' of {len(tasks)} tasks' if tasks else ''} made", file=sys.stderr)
             self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         with (
             journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,

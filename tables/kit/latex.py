@@ -9,7 +9,7 @@ from tables.kit.table import Block, Cell, Table
 _WIDE = 6  # columns from which print is smaller
 _FULL, _OVERFULL = 104, 120  # characters of a line from which it is smaller yet, and from which intervals stand below
 _LONG = 100  # characters of a title from which it is broken into lines
-_WORDS = r"p{0.26\textwidth}"  # a column of text
+_WORDS, _REMARK = r"p{0.19\textwidth}", r"p{0.31\textwidth}"  # a column of words, and the last one
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
@@ -36,7 +36,7 @@ def render(table: Table) -> str:
     elif not table.words and characters > _FULL:
         size, small = r"\scriptsize\setlength{\tabcolsep}{1.2pt}", r"{value} {{\tiny {small}}}"
     lines = [line for block in table.blocks for line in _block(block, columns, block is table.blocks[-1], small)]
-    layout = "l" + (_WORDS if table.words else "r") * (columns - 1)
+    layout = _WORDS * (columns - 1) + _REMARK if table.words else "l" + "r" * (columns - 1)
     return "\n".join(
         [
             r"\begin{table*}",

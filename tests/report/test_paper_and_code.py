@@ -1,0 +1,45 @@
+"""Equation (7) over ε gives the paper's disturbances nowhere; the released direction gives them at a small ε."""
+
+import numpy as np
+import pytest
+
+from analysis import published
+from core import rope
+from report import paper_and_code
+
+
+def by_hand(inv_freq, factor, epsilon):
+    """Equation (7) as it is printed, with histograms counted by NumPy: 10⁻³ nat of each pair."""
+    histograms = []
+    for frequencies, length in ((inv_freq, round(4096 * factor)), (published.GEOMETRY.inv_freq, 4096)):
+        angles = np.arange(length) * frequencies[:, None] % (2 * np.pi)
+        counts = [np.histogram(pair, bins=360, range=(0, 2 * np.pi))[0] for pair in angles]
+        histograms.append(np.array(counts) / length)
+    longer, pretrained = histograms
+    return 1e3 * (longer * np.log((longer + epsilon) / (pretrained + epsilon))).sum(1)
+
+
+@pytest.mark.parametrize(("epsilon", "known"), [(1e-3, 15.8), (1e-4, 47.4), (1e-8, 190.8)])
+def test_equation_7_at_8k_by_hand(epsilon, known):
+    ours, geometry = paper_and_code.recomputed("equation", epsilon), published.GEOMETRY
+    assert ours["pi", 2] == pytest.approx(known, abs=0.05)
+    interpolated, kept = (by_hand(geometry.inv_freq / divided, 2, epsilon) for divided in (2, 1))
+    assert ours["pi", 2] == pytest.approx(interpolated.mean(), rel=0.01)
+    assert ours["dprope", 2] == pytest.approx(np.minimum(interpolated, kept).mean(), rel=0.01)
+    yarn = by_hand(rope.scale(geometry, "yarn", 2).inv_freq, 2, epsilon)
+    assert ours["yarn", 2] == pytest.approx(yarn.mean(), rel=0.01)
+
+
+def test_no_epsilon_gives_the_table_by_equation_7():
+    assert max(paper_and_code.missed("released", 1e-8)) < 0.005
+    off = [paper_and_code.missed("equation", epsilon) for epsilon in paper_and_code.EPSILONS]
+    assert min(off[-1]) == pytest.approx(3.88, abs=0.01) and min(off[0]) == pytest.approx(0.34, abs=0.01)
+    best = paper_and_code.best_epsilon()
+    assert 3e-4 < best < 5e-4 and max(paper_and_code.missed("equation", best)) > 0.1
+    assert all(max(each) > max(paper_and_code.missed("equation", best)) for each in off)
+
+
+def test_the_table_has_the_papers_numbers_first():
+    (block,) = paper_and_code.by_epsilon().blocks
+    assert [cell.text for cell in block.rows[0]][1:7] == ["24.08", "25.55", "6.71", "33.67", "35.44", "22.92"]
+    assert [row[0].text for row in block.rows[1:]] == ["10⁻³", "10⁻⁴", "10⁻⁵", "10⁻⁶", "10⁻⁷", "10⁻⁸"]
