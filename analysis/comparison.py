@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from analysis.results import Model, Results
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
@@ -54,6 +56,24 @@ class Row:
             if scores[_seed(run)] is None:
                 raise InputError(f"the record {run.get('file')} has no score {metric!r}; measure it again.")
         return scores
+
+
+def paired(row: Row, other: Row, values: Callable[[Row], np.ndarray]) -> np.ndarray:
+    """What a row measures minus what another does, on the same samples: [seeds, …].
+
+    It is paired by the seeds that both have, if several; each seed is compared with a model that has no seed; otherwise
+    the means over seeds are compared, [1, …].
+
+    Args:
+        values: from a row to numbers [seeds, …].
+    """
+    shared = set(row.seeds) & set(other.seeds)
+    if len(shared) > 1:
+        return values(row.of_seeds(shared)) - values(other.of_seeds(shared))
+    ours, others = values(row), values(other)
+    if 1 in (len(ours), len(others)) and not (row.trained and other.trained):
+        return ours - others
+    return ours.mean(axis=0, keepdims=True) - others.mean(axis=0, keepdims=True)
 
 
 def _seed(run: dict) -> int | None:

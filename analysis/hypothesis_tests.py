@@ -1,9 +1,10 @@
 """Whether a measured number decides a statement: its interval, and Holm's correction.
 
 A statement says that a number lies in a region: above zero, below zero, or within a margin. It is reproduced if the
-whole interval lies in the region, contradicted if the whole interval lies outside, and undecided otherwise. The p-value
-of a decision belongs to the region's nearer edge, so it is at most α exactly if the interval at 1 - α contains no edge.
-If several statements are decided together, each is decided at Holm's level (Scand. J. Stat. 1979).
+whole interval lies in the region, contradicted if the whole interval lies outside, and undecided otherwise, so also if
+there is no interval. The p-value of a decision belongs to the region's nearer edge, so it is at most α exactly if the
+interval at 1 - α contains no edge. If several statements are decided together, each is decided at Holm's level (Scand.
+J. Stat. 1979).
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
-from analysis.scores import Score
+from analysis.scores import Score, together
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "holds here", "does not hold here", "not decided here"
 LEVEL = 0.05
@@ -28,10 +29,14 @@ class Estimate:
     Attributes:
         mean: the number, in the metric's unit.
         below, above: the error over samples, toward smaller and toward larger values; 0 if samples have no part in it.
-        samples: the number of samples; None if samples have no part in the error.
+        samples: the number of samples or of texts; None if it is not known.
         over_seeds: the error over training seeds; 0 if seeds have no part in it.
         seeds: the number of seeds.
         freedom: the degrees of freedom of the error over seeds.
+        of_samples: the degrees of freedom of the error over samples; infinite for a bootstrap.
+        texts: the value of each text, for what is measured on texts.
+
+    A number without any error has no interval and decides nothing.
     """
 
     mean: float
@@ -41,12 +46,17 @@ class Estimate:
     over_seeds: float = 0.0
     seeds: int = 1
     freedom: int = 0
+    of_samples: float = math.inf
+    texts: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, score: Score) -> Estimate:
-        """From a 95 % interval over samples, taken as normal on each side."""
-        below, above = (float(abs(end - score.mean) / ndtri(0.975)) for end in (score.low, score.high))
-        return cls(score.mean, below, above, score.n)
+        """From a 95 % interval over samples, taken as Student's on each side, or as normal for a bootstrap."""
+        if score.low is None:
+            return cls(score.mean, samples=score.n, texts=score.texts)
+        times = stdtrit(score.freedom, 0.975)
+        below, above = (float(abs(end - score.mean) / times) for end in (score.low, score.high))
+        return cls(score.mean, below, above, score.n, of_samples=score.freedom, texts=score.texts)
 
     @property
     def errors(self) -> tuple[float, float]:
@@ -55,15 +65,18 @@ class Estimate:
 
     @property
     def degrees(self) -> float:
-        """The degrees of freedom by Welch and Satterthwaite; those of samples count as infinite."""
-        share = self.over_seeds**2 / (sum(error**2 for error in self.errors) / 2) if self.over_seeds else 0.0
-        return self.freedom / share**2 if share else math.inf
+        """The degrees of freedom of both errors together, by Welch and Satterthwaite."""
+        samples = math.hypot(self.below, self.above) / math.sqrt(2)
+        return together([(samples, self.of_samples), (self.over_seeds, self.freedom or math.inf)])[1]
 
     def interval(self, level: float = LEVEL) -> Score:
-        """The interval at 1 - level; n counts seeds if there are several, else samples."""
+        """The interval at 1 - level, if there is an error; n counts seeds if there are several, else samples."""
+        n = self.seeds if self.seeds > 1 else self.samples
+        if not any(self.errors):
+            return Score(self.mean, n=n, texts=self.texts)
         times = stdtrit(self.degrees, 1 - level / 2)
         low, high = (float(self.mean + sign * times * error) for sign, error in zip((-1, 1), self.errors))
-        return Score(self.mean, low, high, self.seeds if self.seeds > 1 else self.samples)
+        return Score(self.mean, low, high, n, self.texts, self.degrees)
 
 
 @dataclass(frozen=True)
@@ -78,8 +91,13 @@ class Region:
         return self.low < value < self.high
 
     def p(self, estimate: Estimate) -> float:
-        """The two-sided p-value of the nearer edge: the least level at which the interval contains no edge."""
+        """The two-sided p-value of the nearer edge: the least level at which the interval contains no edge.
+
+        It is 1 for a number that has no interval.
+        """
         below, above = estimate.errors
+        if not (below or above):
+            return 1.0
         ends = ((estimate.mean - self.low, below, above), (self.high - estimate.mean, above, below))
         # If the mean lies beyond an edge, the interval's other end is nearer to that edge.
         far = min(_in_errors(abs(gap), toward if gap > 0 else away) for gap, toward, away in ends)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from analysis.comparison import Row
-from analysis.scores import Score, Scores
+from analysis.scores import Score, Scores, over_texts
 from analysis.settings import tokens
+from core.errors import InputError
+from eval import longbench
 from eval.intervals import accuracy_interval
 
 # Generated samples in LongBench-E's form have buckets that divide at L and 2L tokens.
@@ -27,13 +30,26 @@ OPEN_LLM = {
 def longbench_e(record: dict) -> Scores:
     """The buckets, and the averages whose buckets were all measured."""
     scores = record["scores"]["buckets"] | record["scores"]["averages"]
-    names = _MINIATURE if "benchmark" in record else {}
-    return {names.get(name, name): Score.of(score) for name, score in scores.items()}
+    names, tasks = _MINIATURE if "benchmark" in record else {}, record["scores"].get("tasks", {})
+    found = {}
+    for name, score in scores.items():
+        over = longbench.AVERAGES.get(name, (name,))
+        groups = [of[bucket] for of in tasks.values() for bucket in over if bucket in of]
+        found[names.get(name, name)] = _mean_of(score, *groups)
+    return found
 
 
 def open_llm(record: dict) -> Scores:
     """Each benchmark, and their mean if all four were measured."""
-    return {OPEN_LLM.get(name, name): Score.of(score) for name, score in record["scores"].items()}
+    scores = dict(record["scores"])
+    of = {name: scores.values() if name == "average" else () for name in scores}
+    return {OPEN_LLM.get(name, name): _mean_of(score, *of[name]) for name, score in scores.items()}
+
+
+def _mean_of(score: Mapping, *groups: Mapping) -> Score:
+    """The mean of groups; without an interval if one has a single sample, which resampling cannot change."""
+    resampled = all(group.get("n") != 1 for group in groups)
+    return Score.of(score) if resampled else Score(score["mean"], n=score.get("n"))
 
 
 def ruler(record: dict) -> Scores:
@@ -42,9 +58,39 @@ def ruler(record: dict) -> Scores:
     return by_length if len(by_length) == 1 else by_length | {"Avg.": Score.of(record["scores"]["average"])}
 
 
-def perplexity(record: dict) -> Scores:
-    """The token-weighted average at every evaluation length."""
-    return {tokens(row["length"]): Score.of(row["token"]) for row in record["scores"]}
+def perplexity(record: dict, convention: str = "token") -> Scores:
+    """exp of :func:`log_perplexity`."""
+    losses = log_perplexity(record, convention)
+    with np.errstate(over="ignore"):
+        return {length: replace(loss.to(np.exp), geometric=True) for length, loss in losses.items()}
+
+
+def log_perplexity(record: dict, convention: str = "token") -> Scores:
+    """At every evaluation length, the mean over texts of a text's mean loss in nats per token.
+
+    Args:
+        convention: every token of a text has the same weight, or with "window" every window (see eval.perplexity).
+
+    Raises:
+        InputError: a length has no windows.
+    """
+    losses: dict[int, dict[str, list[tuple[float, int]]]] = {row["length"]: {} for row in record["scores"]}
+    for key, window in record["by_window"].items():
+        title, length, _ = key.rsplit("/", 2)
+        if int(length) in losses:
+            losses[int(length)].setdefault(title, []).append(window)
+    if empty := [length for length, texts in losses.items() if not texts]:
+        raise InputError(f"{record['file']} has no windows of {empty[0]} tokens; measure it again.")
+    return {
+        tokens(length): over_texts([[_loss(np.array(texts[title]), convention) for title in sorted(texts)]])
+        for length, texts in losses.items()
+    }
+
+
+def _loss(windows: np.ndarray, convention: str) -> float:
+    """A text's mean loss, from the summed loss and the number of tokens of its windows [windows, 2]."""
+    sums, counts = windows.T
+    return float(sums.sum() / counts.sum() if convention == "token" else (sums / counts).mean())
 
 
 def passkey(record: dict) -> Scores:
@@ -89,9 +135,7 @@ def passkeys_by_length(row: Row) -> dict[str, Passkeys]:
     counts = {}
     for name, share in shares.items():
         of_length = [line for line in lines if name in (ALL, tokens(line["length"]))]
-        # An interval over seeds may exceed 100 %.
-        share = replace(share, high=min(share.high, 100.0))
-        counts[name] = Passkeys(*_keys(of_length), share)
+        counts[name] = Passkeys(*_keys(of_length), share.at_most(100.0))
     return counts
 
 

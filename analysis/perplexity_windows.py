@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from analysis.comparison import Row
-from analysis.scores import Score, stacked
+from analysis.comparison import Row, paired
+from analysis.scores import Score, over_texts, stacked
 from core.errors import InputError
-from eval.intervals import resampled_interval, resampled_ratio
+
+ByText = Mapping[str, np.ndarray]  # by title: [seeds, windows, buckets]
 
 
-def over_seeds(row: Row) -> np.ndarray:
-    """A row's losses, averaged over seeds: [windows, buckets]."""
-    _check_same_windows(*row.runs)
-    return stacked([losses(run) for run in row.runs]).mean(axis=0)
+def losses(row: Row) -> ByText:
+    """The losses of each text."""
+    return _by_text(row.first, _all(row))
 
 
-def differences(row: Row, reference: Row) -> np.ndarray:
-    """A row's losses minus another's, window by window: [windows, buckets]."""
+def differences(row: Row, reference: Row) -> ByText:
+    """The losses minus another row's, window by window; for seeds see :func:`analysis.comparison.paired`."""
     _check_same_windows(row.first, reference.first)
-    losses = stacked([over_seeds(row), over_seeds(reference)])
-    return losses[0] - losses[1]
+    return _by_text(row.first, paired(row, reference, _all))
+
+
+def _all(row: Row) -> np.ndarray:
+    """The losses in all windows: [seeds, windows, buckets]."""
+    _check_same_windows(*row.runs)
+    return stacked([list(windows(run).values()) for run in row.runs])
+
+
+def _by_text(run: dict, values: np.ndarray) -> ByText:
+    of = np.array([title for title, _ in windows(run)])
+    return {str(title): values[:, of == title] for title in np.unique(of)}
 
 
 def _check_same_windows(first: dict, *others: dict) -> None:
@@ -48,18 +60,20 @@ def windows(run: dict) -> dict[tuple[str, int], np.ndarray]:
     return dict(sorted(by_window.items()))
 
 
-def losses(run: dict) -> np.ndarray:
-    """The losses of :func:`windows` as an array [windows, buckets]."""
-    return np.array(list(windows(run).values()))
+def average(values: ByText, part: slice = slice(None)) -> Score:
+    """The mean over texts of each text's mean over windows and buckets, without NaN.
 
+    Args:
+        part: which buckets.
 
-def average(values: np.ndarray) -> Score:
-    """The mean over windows and buckets [windows, buckets], without NaN, with a bootstrap interval over windows."""
-    sums, counts = np.nansum(values, axis=1), np.count_nonzero(~np.isnan(values), axis=1)
-    sums, counts = sums[counts > 0], counts[counts > 0]
-    if not len(sums):
+    Raises:
+        InputError: no text has these positions; one that has not does not count.
+    """
+    parts = [of_text[:, :, part] for of_text in values.values()]
+    reached = [np.nanmean(of_text, axis=(1, 2)) for of_text in parts if not np.isnan(of_text).all()]
+    if not reached:
         raise InputError("no text was scored at the positions that are compared; measure in longer windows.")
-    return Score.of(resampled_interval(sums.sum() / counts.sum(), resampled_ratio(sums, counts), len(sums)))
+    return over_texts(np.transpose(reached))
 
 
 def stride(run: dict) -> int:

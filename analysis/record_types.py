@@ -112,6 +112,11 @@ def _around_mean(value: dict) -> dict:
     return value
 
 
+def _pair(value: Any) -> Any:
+    """JSON has no tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _geometry(value: dict) -> dict:
     if {"head_dim", "base", "context_length"} <= value.keys():
         RopeGeometry(value["head_dim"], value["base"], value["context_length"])
@@ -168,6 +173,7 @@ _PASSKEYS = score(length=Count, depth=Number)
 _PHASE_TIME = fields(
     method=str, options=Options, again=bool, phase=str, rounds=Count, relative_to_pi=Number, low=Number, high=Number
 )
+_WINDOW = Annotated[str, Field(pattern=r"/\d+/\d+$")]  # TITLE/LENGTH/BEGIN
 TYPES: dict[str, dict[str, Any]] = {  # by experiment, the fields that only its records have
     MODEL: {
         "title": str,
@@ -189,7 +195,8 @@ TYPES: dict[str, dict[str, Any]] = {  # by experiment, the fields that only its 
         "tokens": Count | None,
         "bucket": Count,
         "scores": Some[fields(length=Count, windows=Count, tokens=Count, token=Score, window=Score)],
-        "by_position": dict[Annotated[str, Field(pattern=r"/\d+/\d+$")], Some[Number]],  # by TITLE/LENGTH/BEGIN
+        "by_window": dict[_WINDOW, Annotated[tuple[Number, Count], BeforeValidator(_pair)]],
+        "by_position": dict[_WINDOW, Some[Number]],
     },
     "ruler": {
         "tasks": Some[str],

@@ -78,6 +78,11 @@ class Results:
         model = Model(name, facts["title"], geometry, stated["context_length"], n_hat, tuple(facts["ablated"]))
         return cls(Path(folder), model)
 
+    @property
+    def quick(self) -> bool:
+        """Whether `make … QUICK=1` wrote the records, by the name of its folder."""
+        return any(part.endswith("-quick") for part in self.folder.absolute().parts)
+
     def records(self, experiment: str) -> list[dict]:
         """All records of an experiment, sorted by file name; "file" in each is its file's name without the suffix."""
         return _read(records.folder(self.folder, self.model.name, experiment))

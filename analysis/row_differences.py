@@ -2,9 +2,10 @@
 
 The two models answered the same samples, so the error over samples comes from the differences sample by sample; with
 several seeds, from the means over seeds. A record without single samples is paired by what it holds, such as tasks and
-lengths. Records that hold only totals are not paired. Then, with several seeds, the error is that over seeds alone, on
-these samples; with one seed, the two intervals are combined. Two rows trained with one seed take the error over seeds
-from the settings that have several.
+lengths. Records that hold only totals are not paired, and fewer than five texts are no sample of texts. Then, with
+several seeds, the error is that over seeds alone, on these samples; with one seed, the two intervals are combined, and
+of so few texts there is none. Two rows trained with one seed take the error over seeds from the settings that have
+several.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis import perplexity_windows
 from analysis.comparison import Comparison, Metrics, Row
 from analysis.hypothesis_tests import Estimate
 from analysis.metrics import OPEN_LLM
-from analysis.scores import Score, difference, stacked
+from analysis.scores import Score, difference, over_texts, stacked
 from analysis.settings import tokens
 from eval import longbench
 from eval.intervals import mean_of_means
@@ -36,7 +36,8 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
     shared = set(ours.seeds) & set(other.seeds)
     our_row, other_row = (row.of_seeds(shared) if len(shared) > 1 else row for row in (ours, other))
     scores = [row.by_seed(metrics, metric) for row in (our_row, other_row)]
-    gap, paired = difference(*scores), _paired(our_row, other_row, experiment, metric)
+    gap = difference(*scores)
+    paired = over_texts([gap.texts]) if gap.texts else _paired(our_row, other_row, experiment, metric)
     estimate = Estimate.of(paired) if paired else Estimate(gap.mean)
     k = len(shared)
     if k > 1:
@@ -45,7 +46,7 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
     if not paired:
         estimate = Estimate.of(gap)
     spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
-    # Use the mean of the scores that tables print; the mean over windows may differ from it.
+    # Use the mean of the scores that tables print; the mean over paired samples may differ from it.
     return replace(estimate, mean=gap.mean, over_seeds=spread, freedom=freedom)
 
 
@@ -68,8 +69,6 @@ def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str)
 
 def _paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
     """The difference with a bootstrap interval over samples; None if the records do not hold them."""
-    if experiment == "perplexity":
-        return _by_window(ours, other, metric)
     if experiment not in _READ:
         return None
     by_run, count = [_READ[experiment](run, metric) for run in (*ours.runs, *other.runs)], len(ours.runs)
@@ -115,15 +114,3 @@ _READ: dict[str, Callable[[dict, str], _Scores]] = {
     "ruler": _ruler,
     "longbench_e": _longbench_e,
 }
-
-
-def _by_window(ours: Row, other: Row, metric: str) -> Score | None:
-    """The difference in loss over windows of the longest length, at the positions that no earlier window scores."""
-    runs, first = (*ours.runs, *other.runs), ours.first
-    if not all("by_position" in run and tokens(max(run["lengths"])) == metric for run in runs):
-        return None
-    gaps = perplexity_windows.differences(ours, other)
-    read_before = (max(first["lengths"]) - perplexity_windows.stride(first)) // first["bucket"]
-    for gap, (_, begin) in zip(gaps, perplexity_windows.windows(first)):
-        gap[: read_before if begin else 0] = np.nan
-    return perplexity_windows.average(gaps)

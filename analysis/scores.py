@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import bdtr, stdtrit
 
 from core.errors import InputError
+
+LEAST_TEXTS = 5  # fewer are no sample of texts: each is printed
 
 
 @dataclass(frozen=True)
@@ -18,8 +21,12 @@ class Score:
     """A mean with its 95 % interval.
 
     Attributes:
-        mean, low, high: in the metric's unit; a published number has no interval.
-        n: the number of samples or of seeds.
+        mean, low, high: in the metric's unit. There is no interval of a published number, over fewer than LEAST_TEXTS
+            texts and one seed, and where resampling changes nothing, as for one sample a task.
+        n: the number of seeds if there are several, else of samples or of texts; None for a published number.
+        texts: the value of each text, for what is measured on texts.
+        freedom: the degrees of freedom of the interval; infinite for a bootstrap.
+        geometric: whether texts and seeds are averaged by their logarithms, as perplexities are.
 
     Raises:
         InputError: one of them is not a finite number.
@@ -29,6 +36,9 @@ class Score:
     low: float | None = None
     high: float | None = None
     n: int | None = None
+    texts: tuple[float, ...] = ()
+    freedom: float = math.inf
+    geometric: bool = False
 
     def __post_init__(self) -> None:
         for value in (self.mean, self.low, self.high):
@@ -37,20 +47,43 @@ class Score:
 
     @classmethod
     def of(cls, record: Mapping, times: float = 1.0) -> Score:
-        """From a record's {"mean", "low", "high", "n"}, multiplied by `times` to change the unit."""
+        """From a record's {"mean", "low", "high", "n"}, multiplied by `times` to change the unit.
+
+        An interval that is a point comes from one sample, or from samples that are all alike, and is none.
+        """
         mean, low, high = (times * record[key] for key in ("mean", "low", "high"))
-        return cls(mean, low, high, record.get("n"))
+        return cls(mean, low, high, record.get("n")) if low < high else cls(mean, n=record.get("n"))
 
     @property
     def holds_zero(self) -> bool:
-        """Whether the interval contains zero."""
-        return self.low <= 0 <= self.high
+        """Whether zero is possible: the interval contains it, or there is no interval."""
+        return self.low is None or self.low <= 0 <= self.high
+
+    @property
+    def over_seeds_alone(self) -> bool:
+        """Whether the interval is over seeds on these texts, which are too few to stand for others."""
+        return self.low is not None and 0 < len(self.texts) < LEAST_TEXTS
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """(low, high) as figures draw them: NaN where there is no interval."""
+        return (math.nan, math.nan) if self.low is None else (self.low, self.high)
+
+    def to(self, change: Callable[[float], float]) -> Score:
+        """In another unit, by an increasing function."""
+        low, high = (None if end is None else float(change(end)) for end in (self.low, self.high))
+        texts = tuple(float(change(value)) for value in self.texts)
+        return replace(self, mean=float(change(self.mean)), low=low, high=high, texts=texts)
+
+    def at_most(self, most: float) -> Score:
+        """The interval's upper end cut at `most`, such as 100 %, which an interval over seeds may exceed."""
+        return self if self.high is None else replace(self, high=min(self.high, most))
 
 
 Scores = Mapping[str, Score | None]  # by metric; None where there is nothing to compare with
 
 
-def stacked(rows: Sequence) -> np.ndarray:
+def stacked(rows: ArrayLike) -> np.ndarray:
     """Lists of numbers for the same samples in the same order, as one array [rows, …].
 
     Raises:
@@ -65,12 +98,57 @@ def stacked(rows: Sequence) -> np.ndarray:
     return values
 
 
+def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
+    """The mean over texts with a 95 % interval over what a reader would draw anew: texts and, if several, seeds.
+
+    The error over texts is that of each text's mean over seeds, the error over seeds that of each seed's mean over
+    texts. They count as independent, so their squares add, and Student's interval takes its degrees of freedom from
+    Welch and Satterthwaite. What a seed does to a single text enters both, so the interval is rather too wide. With one
+    seed it is Student's interval over texts. With fewer than LEAST_TEXTS texts it is Student's over seeds, on these
+    texts alone, and with one seed there is none.
+
+    Args:
+        values: of each seed and text, [seeds, texts].
+        geometric: take the mean, and its errors, of logarithms.
+    """
+    values = stacked(values)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # Score refuses what is not finite
+        values = np.log(values) if geometric else values
+        by_text, by_seed = values.mean(axis=0), values.mean(axis=1)
+        samples = [by_text] * (len(by_text) >= LEAST_TEXTS) + [by_seed] * (len(by_seed) > 1)
+        error, freedom = together((standard_error(sample), len(sample) - 1) for sample in samples)
+        mean, half = float(by_text.mean()), float(stdtrit(freedom, 0.975) * error)
+        low, high = (mean - half, mean + half) if samples else (None, None)
+        n = len(by_seed) if len(by_seed) > 1 else len(by_text)
+        score = Score(mean, low, high, n, tuple(by_text.tolist()), freedom)
+        return replace(score.to(np.exp), geometric=True) if geometric else score
+
+
+def standard_error(values: np.ndarray) -> float:
+    """Of the mean of independent values [n]."""
+    return float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def together(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The error of a sum of independent (standard error, degrees of freedom), and its own degrees of freedom.
+
+    They are Welch's and Satterthwaite's, and infinite where there is no error.
+    """
+    errors = list(errors)
+    variance = sum(error**2 for error, _ in errors)
+    spread = sum((error**2 / variance) ** 2 / freedom for error, freedom in errors) if variance else 0.0
+    return math.sqrt(variance), 1 / spread if spread else math.inf
+
+
 def over_seeds(runs: Sequence[Scores]) -> Scores:
     """One run's scores as they are; for several seeds, their mean with a 95 % interval over seeds and samples together.
 
+    What is measured on texts is averaged by :func:`over_texts`. Of other scores:
+
     Student's interval over the seeds alone would be a single point if all seeds answered the same few samples alike.
     The two errors are independent, so the squares of two half-widths add: Student's over seeds, and the seeds' mean
-    half-width over samples. Scores here are never negative, so the interval ends at 0 or above.
+    half-width over samples. Scores here are never negative, so the interval ends at 0 or above. There is none if a run
+    has none.
     """
     if len(runs) == 1:
         return runs[0]
@@ -80,7 +158,13 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
             raise InputError(f"not every seed of a setting has the score {differing[0]!r}; measure the rest again.")
     for metric in runs[0]:
         scores = [run[metric] for run in runs]
+        if all(score.texts for score in scores):
+            pooled[metric] = over_texts([score.texts for score in scores], scores[0].geometric)
+            continue
         means = np.array([score.mean for score in scores])
+        if any(score.low is None for score in scores):
+            pooled[metric] = Score(float(means.mean()), n=len(scores))
+            continue
         mean, seeds = float(means.mean()), _students_half(means)
         below, above = (float(np.mean([abs(getattr(s, end) - s.mean) for s in scores])) for end in ("low", "high"))
         low, high = max(mean - np.hypot(seeds, below), 0.0), mean + np.hypot(seeds, above)
@@ -91,18 +175,34 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
 def difference(ours: Mapping[int | None, Score], others: Mapping[int | None, Score]) -> Score:
     """Our score minus the other's with a 95 % interval: Student's over the seeds that both have, if several.
 
-    Otherwise the two intervals over samples are combined as if independent, which is wider than a paired interval.
+    Otherwise the two intervals over samples are combined as if independent, which is wider than a paired interval;
+    there is none if one of the two has none. What is measured on texts is paired by text, see :func:`over_texts`, and
+    the difference of two perplexities is that of their logarithms, the loss in nats per token.
     """
     seeds = sorted(ours.keys() & others.keys(), key=str)
+    pairs = [(ours[seed], others[seed]) for seed in seeds]
+    if len(pairs) < 2:
+        pairs = [(next(iter(ours.values())), next(iter(others.values())))]
+    if all(score.texts for pair in pairs for score in pair):
+        return over_texts([_by_text(*pair) for pair in pairs])
     if len(seeds) > 1:
         gaps = np.array([ours[seed].mean - others[seed].mean for seed in seeds])
         mean, half = float(gaps.mean()), _students_half(gaps)
         return Score(mean, mean - half, mean + half, len(seeds))
-    a, b = (next(iter(scores.values())) for scores in (ours, others))
+    ((a, b),) = pairs
     mean = a.mean - b.mean
+    if a.low is None or b.low is None:
+        return Score(mean, n=a.n)
     low = mean - float(np.hypot(a.mean - a.low, b.high - b.mean))
     high = mean + float(np.hypot(a.high - a.mean, b.mean - b.low))
     return Score(mean, low, high)
+
+
+def _by_text(ours: Score, other: Score) -> np.ndarray:
+    """The difference on each text [texts], of perplexities that of their logarithms."""
+    values = stacked([ours.texts, other.texts])
+    values = np.log(values) if ours.geometric else values
+    return values[0] - values[1]
 
 
 @dataclass(frozen=True)
@@ -123,5 +223,4 @@ def sign_test(ours: np.ndarray, others: np.ndarray) -> SignTest:
 
 def _students_half(values: np.ndarray) -> float:
     """Half the width of Student's 95 % interval of the mean of values [n]."""
-    n = len(values)
-    return float(stdtrit(n - 1, 0.975) * values.std(ddof=1) / np.sqrt(n))
+    return float(stdtrit(len(values) - 1, 0.975)) * standard_error(values)

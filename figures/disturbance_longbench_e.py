@@ -41,7 +41,7 @@ def build(results: Results) -> Figure:
             "average; measure it with `--limit all` and all --tasks."
         )
     scores = [scores[AVERAGE] for scores in found]
-    spans = [[score.mean - score.low for score in scores], [score.high - score.mean for score in scores]]
+    spans = [[score.mean - score.ends[0] for score in scores], [score.ends[1] - score.mean for score in scores]]
     places = range(len(rows))
 
     figure, axes = plt.subplots(figsize=(style.COLUMN, 2.5))

@@ -12,7 +12,7 @@ from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
 from analysis.results import Model
 from core import rope
 from tables.kit.markdown import text
-from tables.kit.table import interval, number
+from tables.kit.table import number, spread
 
 MEANING = {
     EXACT: "the paper's own numbers, computed again",
@@ -151,9 +151,13 @@ def papers(fact: Fact) -> str:
 
 
 def value(quantity: Quantity) -> str:
-    """A number with its interval and unit."""
+    """A number with its interval, or with the value of each text, and its unit."""
     score = quantity.score
-    parts = (number(score.mean, quantity.digits, quantity.signed), interval(score, quantity.digits), quantity.unit)
+    parts = (
+        number(score.mean, quantity.digits, quantity.signed),
+        spread(score, quantity.digits, quantity.signed),
+        quantity.unit,
+    )
     return " ".join(filter(None, parts))
 
 

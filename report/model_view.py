@@ -22,7 +22,7 @@ from experiments.kit import records
 from experiments.kit.records import BEYOND, RESULTS
 from figures.kit import command as figures
 from tables.kit import benchmark_table, command, markdown
-from tables.kit.table import Table, interval, number
+from tables.kit.table import Table, number, spread
 
 RIVAL = rope.METHODS[rope.RIVAL].title
 
@@ -178,8 +178,8 @@ def holds(condition: bool, sentence: str) -> str:
 
 
 def shown(score: Score, digits: int = 2, sign: bool = False) -> str:
-    """A number with its interval."""
-    return f"{number(score.mean, digits, sign)} {interval(score, digits)}".strip()
+    """A number with its interval, or with the value of each text."""
+    return f"{number(score.mean, digits, sign)} {spread(score, digits, sign)}".strip()
 
 
 def is_beyond(name: str) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from analysis import metrics
 from analysis.results import Results
-from tables.kit.benchmark_table import INTERVALS, benchmark
-from tables.kit.table import Table
+from tables.kit.benchmark_table import OVER_TEXTS, benchmark
+from tables.kit.table import Table, titles
 
 CAPTION = (
     "Sliding-window perplexity by evaluation length in tokens, at a stride of S = 256 unless stated. Published rows "
-    "are on PG19, measured rows on the public-domain books that the records name. Measured perplexity is weighted "
-    f"by tokens, {INTERVALS}; a sample is a window. The best is bold."
+    "are on PG19. Measured perplexity is exp of the mean loss over the texts that a title names, each token of a text "
+    f"weighing the same. {OVER_TEXTS} The best is bold."
 )
 
 
@@ -21,8 +21,8 @@ def build(results: Results) -> Table:
 
 
 def extent(record: dict) -> str:
-    """Which part of the texts was scored, and the stride or strides, where not the paper's."""
+    """Which texts and which part of them were scored, and the stride or strides, where not the paper's."""
     part = "" if record["tokens"] is None else f", first {record['tokens']:,} tokens"
     stride = record["stride"]
     strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))
-    return part if stride == 256 else f"{part}, S = {strides}"
+    return (part if stride == 256 else f"{part}, S = {strides}") + f", {titles(record['data'])}"

@@ -1,4 +1,4 @@
-"""Learned factors: the records of experiments.beyond.learned, and every method's loss beside theirs."""
+"""Factors found by gradient descent: records of experiments.beyond.learned, and every method's loss beside theirs."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ def groups(results: Results) -> list[Learned]:
 
 
 def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None:
-    """Every untrained setting on one text by name, and the learned factors with the least loss over all positions.
+    """Every untrained setting on the same texts by name, and the learned factors that the others are compared with.
 
-    Learned factors have one row for each start, with a record per seed. None if none were scored at this factor.
+    Those are of the start from which gradient descent came to the least loss over all positions. Learned factors have
+    one row for each start, with a record per seed. None if none were scored at this factor.
     """
     rows: dict[str, Row] = {}
     runs: dict[str, list[dict]] = {}
@@ -84,8 +85,8 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
         learned_name(method): Row(Setting("factors", (("from", method),), factor), tuple(of_method))
         for method, of_method in runs.items()
     }
-    bound = min(together.values(), key=lambda row: loss_by_position.blocks(*row.runs).mean())
-    return rows | together, bound
+    least = min(together.values(), key=lambda row: loss_by_position.blocks(*row.runs).mean())
+    return rows | together, least
 
 
 def inverse(results: Results, setting: Setting) -> np.ndarray | None:

@@ -1,14 +1,18 @@
-"""Loss by position at the beginnings of books: the records of experiments.beyond.loss_by_position."""
+"""Loss by position at the beginnings of texts: the records of experiments.beyond.loss_by_position.
+
+A text may have several excerpts, one after the other; its loss is their mean.
+"""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-from analysis.comparison import Comparison, Row, compared, factors
+from analysis.comparison import Comparison, Row, compared, factors, paired
 from analysis.results import Results
-from analysis.scores import Score, Scores, stacked
+from analysis.scores import Score, Scores, over_texts, stacked
 from analysis.settings import span
-from eval.intervals import mean_interval
 
 
 def measured_factors(results: Results) -> list[float]:
@@ -44,37 +48,63 @@ def parts(results: Results, factor: float) -> list[Comparison]:
 
 def ranges(run: dict) -> Scores:
     """The mean loss within L and in the two halves of the range beyond it."""
-    return {span(each["start"], each["end"]): Score.of(each) for each in run["ranges"]}
+    losses = by_text(run)
+    return {span(each["start"], each["end"]): over_texts(_part(run, losses, each)) for each in run["ranges"]}
 
 
 def buckets(run: dict) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The curve: positions [buckets] in tokens, and mean, low and high [buckets] in nats per token."""
+    """The curve: positions [buckets] in tokens, and mean, low and high [buckets] in nats per token.
+
+    low and high are NaN where there is no interval.
+    """
+    losses = by_text(run)
+    scores = [over_texts(_part(run, losses, bucket)) for bucket in run["buckets"]]
     position = np.array([(bucket["start"] + bucket["end"]) / 2 for bucket in run["buckets"]])
-    return position, {name: np.array([bucket[name] for bucket in run["buckets"]]) for name in ("mean", "low", "high")}
+    low, high = np.array([score.ends for score in scores]).T
+    return position, {"mean": np.array([score.mean for score in scores]), "low": low, "high": high}
+
+
+def _part(run: dict, losses: np.ndarray, positions: dict) -> np.ndarray:
+    """Of losses [seeds, texts, blocks], the mean over positions: [seeds, texts]."""
+    start, end = (positions[edge] // run["block"] for edge in ("start", "end"))
+    return losses[:, :, start:end].mean(axis=2)
 
 
 def beyond(record: dict) -> Scores:
     """The mean loss over all positions beyond L."""
-    return {"beyond": _mean(record, blocks(record)[0], beyond=True)}
+    return {"beyond": over_texts(_side(record, by_text(record)))}
 
 
 def blocks(*runs: dict) -> np.ndarray:
-    """The losses of records on the same texts, [records, texts, blocks], with the texts in the first record's order."""
-    return stacked([[run["blocks"][title] for title in runs[0]["blocks"]] for run in runs])
+    """The losses of records on the same texts, [records, excerpts, blocks], in the first record's order."""
+    return stacked([[run["blocks"][name] for name in runs[0]["blocks"]] for run in runs])
+
+
+def texts(run: dict) -> list[str]:
+    """The text of each excerpt: the first excerpt has the text's own title, and the next is "TITLE (1)"."""
+    without = {name: re.sub(r" \(\d+\)$", "", name) for name in run["blocks"]}
+    return [title if title in run["blocks"] else name for name, title in without.items()]
+
+
+def by_text(*runs: dict) -> np.ndarray:
+    """:func:`blocks`, each text's mean over its excerpts: [records, texts, blocks], in the order of the titles."""
+    losses, of = blocks(*runs), np.array(texts(runs[0]))
+    return np.stack([losses[:, of == title].mean(axis=1) for title in np.unique(of)], axis=1)
 
 
 def level(row: Row, beyond: bool = True) -> Score:
-    """The loss beyond L or within it, as each block's mean over seeds, with a bootstrap interval over blocks."""
-    return _mean(row.first, blocks(*row.runs).mean(axis=0), beyond)
+    """The loss beyond L or within it, over texts and seeds."""
+    return over_texts(_side(row.first, by_text(*row.runs), beyond))
 
 
 def gap(row: Row, reference: Row, beyond: bool = True) -> Score:
-    """:func:`level` minus the reference's, paired by block."""
-    losses, others = (blocks(row.first, *each.runs)[1:].mean(axis=0) for each in (row, reference))
-    return _mean(row.first, losses - others, beyond)
+    """:func:`level` minus the reference's, paired by text and seed."""
+    names = row.first  # both in its order
+    losses = paired(row, reference, lambda each: by_text(names, *each.runs)[1:])
+    return over_texts(_side(row.first, losses, beyond))
 
 
-def _mean(run: dict, losses: np.ndarray, beyond: bool) -> Score:
-    """The mean over losses [texts, blocks] beyond L or within it."""
+def _side(run: dict, losses: np.ndarray, beyond: bool = True) -> np.ndarray:
+    """Of losses [seeds, texts, blocks], the mean beyond L or within it: [seeds, texts]."""
     edge = run["ranges"][1]["start"] // run["block"]
-    return Score.of(mean_interval((losses[:, edge:] if beyond else losses[:, :edge]).ravel()))
+    return (losses[:, :, edge:] if beyond else losses[:, :, :edge]).mean(axis=2)

@@ -23,7 +23,7 @@ def differences(results: Results, factor: float, trained: bool) -> dict[Setting,
     """Each setting's scores minus the unextended model's; equal selections of pairs appear once.
 
     Perplexity is in per cent, at the positions below L; the Open LLM benchmarks are in points. Only settings whose
-    benchmark scores are recorded by document are listed. Several seeds are averaged.
+    benchmark scores are recorded by document are listed. Of several seeds the benchmarks' mean is taken.
     """
     changes: dict[Setting, dict] = {}
     for experiment, change in (("loss_by_position", _perplexity), ("open_llm", _benchmarks)):
@@ -34,7 +34,7 @@ def differences(results: Results, factor: float, trained: bool) -> dict[Setting,
         for row in compared(results, experiment, True, factor=factor).rows if trained else untrained.rows:
             same = all(row.first.get(key) == original.first.get(key) for key in ("data", "length", "shots"))
             if same and row.setting.method != rope.ORIGINAL and "same_selection_as" not in row.first:
-                changes.setdefault(row.setting, {}).update(change(row, original.first))
+                changes.setdefault(row.setting, {}).update(change(row, original))
     return {setting: scores for setting, scores in changes.items() if set(scores) - {PERPLEXITY}}
 
 
@@ -46,20 +46,18 @@ def left_out(results: Results, factor: float, trained: bool) -> list[LeftOut]:
     return records
 
 
-def _perplexity(row: Row, original: dict) -> Scores:
-    """The change of perplexity in per cent, over the blocks below L."""
-    within = original["ranges"][0]["end"] // original["block"]
-    losses = loss_by_position.blocks(original, *row.runs)[:, :, :within]
-    change = mean_interval((losses[1:].mean(axis=0) - losses[0]).ravel())
-    return {PERPLEXITY: Score.of(change | {end: 100 * float(np.expm1(change[end])) for end in ("mean", "low", "high")})}
+def _perplexity(row: Row, original: Row) -> Scores:
+    """The change of perplexity in per cent, by the loss below L."""
+    change = loss_by_position.gap(row, original, beyond=False)
+    return {PERPLEXITY: change.to(lambda nats: 100 * np.expm1(nats))}
 
 
-def _benchmarks(row: Row, original: dict) -> Scores:
+def _benchmarks(row: Row, original: Row) -> Scores:
     """The change in points for each benchmark and, if all were measured, for their mean."""
-    if not all("by_document" in run for run in [original, *row.runs]):
+    if not all("by_document" in run for run in [original.first, *row.runs]):
         return {}
     changes = {}
-    for task, scores in original["by_document"].items():
+    for task, scores in original.first["by_document"].items():
         values = stacked([scores, *(run["by_document"][task] for run in row.runs)])
         changes[task] = 100 * (values[1:].mean(axis=0) - values[0])
     by_benchmark = {OPEN_LLM.get(task, task): Score.of(mean_interval(change)) for task, change in changes.items()}

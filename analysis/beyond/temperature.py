@@ -39,8 +39,4 @@ def _scores(results: Results, setting: Setting, measured: dict[str, dict[Setting
         if setting in measured[experiment]:
             scores = measured[experiment][setting].scores(of)
             by_name |= {f"{title}, {end}": scores[end] for end in ends if end in scores}
-    # An interval over seeds may exceed 100 %.
-    return {
-        name: replace(score, high=min(score.high, 100.0)) if name.startswith("passkeys") else score
-        for name, score in by_name.items()
-    }
+    return {name: score.at_most(100.0) if name.startswith("passkeys") else score for name, score in by_name.items()}

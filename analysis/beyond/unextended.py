@@ -68,10 +68,13 @@ def _ruler(run: dict) -> Iterator[Line]:
 
 
 def _perplexity(run: dict) -> Iterator[Line]:
+    by_convention = {name: metrics.perplexity(run, name) for name in ("token", "window")}
     for row in run["scores"]:
-        amount = f"{row['windows']} windows, {row['tokens']:,} tokens"
+        length = tokens(row["length"])
         for convention, name in (("token", "Perplexity"), ("window", "Perplexity by window")):
-            yield Line(f"{name}, {tokens(row['length'])}", amount, Score.of(row[convention]), 2)
+            score = by_convention[convention][length]
+            amount = f"{len(score.texts)} text{'s' * (len(score.texts) > 1)}, {row['tokens']:,} tokens"
+            yield Line(f"{name}, {length}", amount, score, 2)
 
 
 def _passkey(run: dict) -> Iterator[Line]:

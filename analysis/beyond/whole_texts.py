@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.comparison import Comparison, Row, compared
-from analysis.perplexity_windows import average, differences, over_seeds, stride, windows
+from analysis.perplexity_windows import average, differences, losses, stride, windows
 from analysis.results import Results
-from analysis.scores import Score, Scores, stacked
+from analysis.scores import Score, Scores
 from analysis.settings import tokens
 
 
@@ -33,25 +33,28 @@ def _by_position(run: dict) -> bool:
 
 def scores(row: Row, reference: Row | None, context_length: int) -> Scores:
     """Losses within and beyond L, their differences from the reference, and the gain from more context."""
-    losses, edge = over_seeds(row), context_length // row.first["bucket"]
+    own, edge = losses(row), context_length // row.first["bucket"]
     gaps = None if reference is None or reference is row else differences(row, reference)
     parts = {"within L": slice(edge), "beyond L": slice(edge, None)}
-    scores: dict[str, Score | None] = {title: average(losses[:, part]) for title, part in parts.items()}
+    scores: dict[str, Score | None] = {title: average(own, part) for title, part in parts.items()}
     for title, part in parts.items():
-        scores[f"Δ {title}"] = None if gaps is None else average(gaps[:, part])
-    more = [more_context(run) for run in row.runs]
-    alone = not all(map(len, more))  # if no text is longer than a window
-    scores[f"{tokens(stride(row.first))} more before"] = None if alone else average(stacked(more).mean(axis=0)[:, 1:])
+        scores[f"Δ {title}"] = None if gaps is None else average(gaps, part)
+    scores[f"{tokens(stride(row.first))} more before"] = more_context(row)
     return scores
 
 
-def more_context(run: dict) -> np.ndarray:
-    """For the tokens that two successive windows share, the earlier's loss minus the later's: [pairs, buckets].
+def more_context(row: Row) -> Score | None:
+    """For the tokens that two successive windows share, the loss in the earlier window minus that in the later one.
 
-    In the earlier window, one stride more of tokens precedes them.
+    In the earlier window, one stride more of tokens precedes them. The first bucket of the later window does not count.
+    None if no text is longer than a window.
     """
-    by_window, step = windows(run), stride(run)
-    shared = next(iter(by_window.values())).size - step // run["bucket"]
-    pairs = [(window, by_window.get((title, begin + step))) for (title, begin), window in by_window.items()]
-    changes = [earlier[-shared:] - later[:shared] for earlier, later in pairs if later is not None and shared > 0]
-    return np.array(changes).reshape(len(changes), max(shared, 0))
+    step, seeds = stride(row.first), [windows(run) for run in row.runs]
+    shared = next(iter(seeds[0].values())).size - step // row.first["bucket"]
+    changes: dict[str, list] = {}
+    for title, begin in seeds[0]:
+        later = (title, begin + step)
+        if shared > 1 and all(later in run for run in seeds):
+            pair = [run[title, begin][1 - shared :] - run[later][1:shared] for run in seeds]
+            changes.setdefault(title, []).append(pair)
+    return average({title: np.swapaxes(pairs, 0, 1) for title, pairs in changes.items()}) if changes else None

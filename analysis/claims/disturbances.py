@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from analysis import disturbance, published, row_differences
 from analysis.claims.finding import CERTAIN, EXACT, Fact, Finding, Quantity, concluded, decided, told
-from analysis.claims.rivals import log_perplexity
 from analysis.comparison import compared, factors
 from analysis.hypothesis_tests import BELOW, CONTRADICTED, REPRODUCED, decide
-from analysis.metrics import perplexity
+from analysis.metrics import log_perplexity, perplexity
 from analysis.results import Results
 from analysis.scores import Score
 from analysis.settings import STATES, Setting, extended_length, tokens

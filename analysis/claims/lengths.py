@@ -50,7 +50,7 @@ def collapses(experiment: str, metrics: Metrics, unit: str = "", less_is_better:
                 continue
             theirs, mine = (share(by_length, whole, part) for by_length in scores)
             effect = published.kept_advantage(factor) if experiment == "ruler" else None
-            lost = Estimate(100 - theirs.mean, theirs.above, theirs.below, theirs.samples)
+            lost = replace(theirs, mean=100 - theirs.mean, below=theirs.above, above=theirs.below)
             family += [(lost, ABOVE, None), (minus(mine, theirs), ABOVE, effect)]
             measured_rows += [(factor, row, ends, by_length) for row, by_length in zip((original, ours), scores)]
         facts = []
@@ -76,19 +76,25 @@ def _pairs(results: Results, experiment: str) -> Iterator[tuple[float, Row, Row]
 
 
 def share(scores: Scores, whole: str, part: str) -> Estimate:
-    """One score in per cent of another, with independent errors (delta method)."""
+    """One score in per cent of another, with independent errors (delta method); none if one of the two has none."""
     of, kept = scores[whole], scores[part]
     times, (below, above) = 100 / of.mean, Estimate.of(kept).errors
     less, more = Estimate.of(of).errors  # a larger whole makes a smaller share
     ratio = kept.mean / of.mean
     below, above = math.hypot(below, ratio * more), math.hypot(above, ratio * less)
-    return Estimate(times * kept.mean, times * below, times * above, kept.n)
+    kept_share = Estimate(times * kept.mean, samples=kept.n)
+    if None in (of.low, kept.low):
+        return kept_share
+    return replace(kept_share, below=times * below, above=times * above, of_samples=min(of.freedom, kept.freedom))
 
 
 def minus(ours: Estimate, other: Estimate) -> Estimate:
-    """The difference of two independent numbers."""
+    """The difference of two independent numbers; without errors if one of them has none."""
+    gap = Estimate(ours.mean - other.mean, samples=ours.samples)
+    if not (any(ours.errors) and any(other.errors)):
+        return gap
     below, above = math.hypot(ours.below, other.above), math.hypot(ours.above, other.below)
-    return Estimate(ours.mean - other.mean, below, above, ours.samples)
+    return replace(gap, below=below, above=above, of_samples=min(ours.of_samples, other.of_samples))
 
 
 def finds_all_passkeys(results: Results) -> Finding | None:
@@ -110,8 +116,7 @@ def finds_all_passkeys(results: Results) -> Finding | None:
             originals = compared(results, "passkey", False).find(rope.ORIGINAL, {}, factor)
             if originals and agree(originals.first, row.first):
                 others.append(_beside(originals, _found(results, originals, 1), "original within L"))
-            interval = replace(decision.interval, high=min(decision.interval.high, 100.0))
-            quantity = Quantity(row.setting.name, interval, 0, f"% of {score.n}")
+            quantity = Quantity(row.setting.name, decision.interval.at_most(100.0), 0, f"% of {score.n}")
             facts.append(Fact((*others, quantity), factor, "", decision))
         about = f"passkeys found within L': {told(state, decisions, 'passkey')}"
         return concluded(results.model, facts, about, factors=len(facts))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-
-import numpy as np
 
 from analysis import published, row_differences
 from analysis.claims.finding import (
@@ -21,11 +18,10 @@ from analysis.claims.finding import (
 )
 from analysis.comparison import Comparison, Metrics, Row
 from analysis.hypothesis_tests import ABOVE, BELOW, Region, decide
-from analysis.metrics import perplexity
+from analysis.metrics import log_perplexity, perplexity
 from analysis.results import Results
-from analysis.scores import Score, Scores
+from analysis.scores import Score
 from analysis.settings import extended_length, tokens
-from core.errors import InputError
 
 
 def ahead(experiment: str, metrics: Metrics) -> Test:
@@ -56,21 +52,6 @@ def less_perplexity(results: Results) -> Finding | None:
     return _against_all(
         results, "perplexity", log_perplexity, perplexity, at_extended_length, effect, "nats per token", BELOW, 3
     )
-
-
-def log_perplexity(record: dict) -> Scores:
-    """The logarithms of the perplexities in a record of experiments.perplexity.
-
-    Raises:
-        InputError: an interval reaches 0, which no perplexity does.
-    """
-    scores = perplexity(record)
-    if any(score.low <= 0 for score in scores.values()):
-        raise InputError(f"the record {record.get('file')} has a perplexity of 0 or less; measure it again.")
-    return {
-        name: Score(math.log(score.mean), math.log(score.low), math.log(score.high), score.n)
-        for name, score in scores.items()
-    }
 
 
 def _against_all(
@@ -104,8 +85,7 @@ def _against_all(
         decisions = decide(family)
         facts = []
         for pair, metric, decision in zip(pairs, names, decisions):
-            means = [np.mean([score.mean for score in row.by_seed(printed, metric).values()]) for row in pair]
-            beside = [Quantity(row.setting.name, Score(float(mean))) for row, mean in zip(pair, means)]
+            beside = [Quantity(row.setting.name, Score(row.scores(printed)[metric].mean)) for row in pair]
             quantities = (*beside, decided("difference", decision, digits, unit))
             facts.append(Fact(quantities, pair[0].setting.factor, metric, decision))
         against = {rival.setting.method for _, rival in pairs}

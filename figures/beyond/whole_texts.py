@@ -47,8 +47,7 @@ def build(results: Results) -> Figure:
         line[1].set_ylabel(f"difference to {rope.METHODS[rope.RIVAL].title}")
         rival = rows.find(rope.RIVAL, {})
         for row in rows.only(listed).rows:
-            losses = perplexity_windows.over_seeds(row)
-            _draw(line[0], losses, row, drawn)
+            _draw(line[0], perplexity_windows.losses(row), row, drawn)
             if rival:
                 _draw(line[1], perplexity_windows.differences(row, rival), row, drawn)
         style.compress(line[1])
@@ -59,11 +58,12 @@ def build(results: Results) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, values: np.ndarray, row, drawn: dict) -> None:
-    """The mean over windows [windows, buckets] with its interval."""
-    scores = [perplexity_windows.average(values[:, [bucket]]) for bucket in range(values.shape[1])]
+def _draw(axes: Axes, values: perplexity_windows.ByText, row, drawn: dict) -> None:
+    """The mean over texts of losses by text, with its interval if it has one."""
+    buckets = next(iter(values.values())).shape[2]
+    scores = [perplexity_windows.average(values, slice(bucket, bucket + 1)) for bucket in range(buckets)]
     position = (np.arange(len(scores)) + 0.5) * row.first["bucket"] / 1024
     look = style.line(drawn[row.setting])
     axes.plot(position, [score.mean for score in scores], label=row.setting.name, **look)
-    low, high = ([getattr(score, end) for score in scores] for end in ("low", "high"))
+    low, high = zip(*(score.ends for score in scores))
     axes.fill_between(position, low, high, color=look["color"], alpha=0.12, linewidth=0)

@@ -33,18 +33,18 @@ class View(model_view.View):
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def loss(self, name: str, than: str = RIVAL, trained: bool = False, factor: float | None = None) -> Score:
-        """On the beginnings of books beyond L, a row's loss minus another's, in nats per token, paired by block."""
+        """On the beginnings of books beyond L, a row's loss minus another's, in nats per token, paired by text."""
         return loss_by_position.gap(*(self.row("loss_by_position", each, trained, factor) for each in (name, than)))
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def books(
         self, name: str, than: str = RIVAL, trained: bool = False, start: int = 0, end: int | None = None
     ) -> Score:
-        """Over whole books, a row's loss minus another's at the positions from start to end, paired by window."""
+        """Over whole books, a row's loss minus another's at the positions from start to end, paired by text."""
         rows = whole_texts.runs(self.results, trained)
         gaps = perplexity_windows.differences(*(find(rows, "whole texts", each, None) for each in (name, than)))
         bucket = rows.first["bucket"]
-        return perplexity_windows.average(gaps[:, start // bucket : end and end // bucket])
+        return perplexity_windows.average(gaps, slice(start // bucket, end and end // bucket))
 
     def families(self) -> dict[str, list[str]]:
         """What came out for transformers' model types."""
@@ -53,8 +53,7 @@ class View(model_view.View):
     def more_context(self, trained: bool = False) -> dict[str, Score]:
         """By row, what a stride's tokens more before them change of the loss."""
         rows = whole_texts.runs(self.results, trained).rows
-        average = perplexity_windows.average
-        return {row.setting.name: average(whole_texts.more_context(row.first)[:, 1:]) for row in rows}
+        return {row.setting.name: change for row in rows if (change := whole_texts.more_context(row))}
 
     def prompts(self, name: str, than: str = RIVAL, trained: bool = False) -> SignTest:
         """RULER's prompts that a row answers better and worse than another."""
@@ -78,12 +77,12 @@ class View(model_view.View):
         return sorted(losses, key=lambda entry: entry[1].mean)
 
     def to_learned(self, name: str, factor: float) -> Score:
-        """A method's loss beyond L without training minus that of the best learned factors, paired by block."""
+        """A method's loss beyond L without training minus that of factors found by gradient descent, paired by text."""
         scored = learned.scored(self.results, factor)
         if not scored:
             raise InputError(f"no learned factors of s = {factor:g} were scored; see table_learned.")
-        rows, bound = scored
-        return loss_by_position.gap(rows[name], bound)
+        rows, least = scored
+        return loss_by_position.gap(rows[name], least)
 
     def pairs(self, name: str, factor: float | None = None) -> set[int]:
         """Those that a row without training interpolates."""

@@ -1,6 +1,6 @@
-"""Loss of each method against that of learned scaling factors.
+"""Loss of each method against that of scaling factors found by gradient descent.
 
-The factors are learned with all weights frozen, so they show what a choice of frequencies can reach.
+All weights were frozen. Other factors may have less loss: gradient descent ends in a valley near its start.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from analysis.comparison import Row
 from analysis.results import NotMeasured, Results
 from analysis.scores import Scores
 from analysis.settings import extended_length, tokens
-from tables.kit.table import Block, Table, score_block
+from tables.kit.benchmark_table import OVER_TEXTS
+from tables.kit.table import Block, Table, score_block, titles
 
 _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
 CAPTION = (
-    "Loss (nats per token) within and beyond L without training, and its difference Δ to learned factors. Factors "
-    "and temperature were learned with all weights frozen, so they show how far a choice of both can get. Brackets "
-    "hold bootstrap 95 % intervals. Δ is paired by block of tokens, and seeds are averaged."
+    "Loss (nats per token) within and beyond L without training, and its difference Δ to factors found by gradient "
+    "descent, paired by text. Factors and temperature were learned with all weights frozen; seeds are those of the "
+    f"learning. {OVER_TEXTS}"
 )
 
 
@@ -27,7 +28,7 @@ def build(results: Results) -> Table:
     blocks = [_block(results, *of_factor, factor) for factor, of_factor in scored.items() if of_factor]
     notes = []
     for group in groups:
-        end = "had stopped falling" if group.converged else "was still falling, so this is no bound"
+        end = "had stopped falling" if group.converged else "was still falling"
         steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in group.runs))
         seeds = "one seed" if len(group.runs) == 1 else f"{len(group.runs)} seeds"
         notes.append(f"{group.name}, s = {group.factor:g}: {seeds}, {steps} steps. The held-out loss {end}.")
@@ -39,22 +40,23 @@ def build(results: Results) -> Table:
     return Table("learned", CAPTION, tuple(blocks), notes=tuple(notes))
 
 
-def _block(results: Results, rows: dict[str, Row], bound: Row, factor: float) -> Block:
+def _block(results: Results, rows: dict[str, Row], least: Row, factor: float) -> Block:
     scored = sorted(
-        ((name, _scores(row, bound)) for name, row in rows.items()), key=lambda entry: entry[1]["beyond L"].mean
+        ((name, _scores(row, least)) for name, row in rows.items()), key=lambda entry: entry[1]["beyond L"].mean
     )
-    reference = next(name for name, row in rows.items() if row is bound)
+    reference = next(name for name, row in rows.items() if row is least)
     length = tokens(extended_length(results, factor))
     lengths = f"{tokens(results.model.context_length)} to {length}"
-    title = f"{results.model.title}, s = {factor:g}, {lengths}, Δ to: {reference}"
+    named = titles(loss_by_position.texts(least.first))
+    title = f"{results.model.title}, s = {factor:g}, {lengths}, Δ to: {reference}, {named}"
     return score_block(title, scored, digits=3, best=None, signed=(_WITHIN, _BEYOND))
 
 
-def _scores(row: Row, bound: Row) -> Scores:
-    same = row is bound
+def _scores(row: Row, least: Row) -> Scores:
+    same = row is least
     return {
         "within L": loss_by_position.level(row, beyond=False),
         "beyond L": loss_by_position.level(row),
-        _WITHIN: None if same else loss_by_position.gap(row, bound, beyond=False),
-        _BEYOND: None if same else loss_by_position.gap(row, bound),
+        _WITHIN: None if same else loss_by_position.gap(row, least, beyond=False),
+        _BEYOND: None if same else loss_by_position.gap(row, least),
     }

@@ -12,15 +12,15 @@ from analysis.results import Results
 from analysis.scores import Score, Scores
 from analysis.settings import extended_length, tokens
 from core import rope
-from tables.kit.table import Block, Table, noted, score_block
+from tables.kit.benchmark_table import OVER_TEXTS, QUICK, seeds, sketched
+from tables.kit.table import Block, Table, noted, score_block, titles
 
 RIVAL = rope.METHODS[rope.RIVAL].title
 DISTURBANCE, DIFFERENCE = "disturbance", f"Δ to {RIVAL} beyond L"
 CAPTION = (
-    f"Mean loss (nats per token) by position, on the beginnings of books. Δ is the difference to {RIVAL}'s loss: "
-    f"untrained methods to untrained {RIVAL}, fine-tuned ones to fine-tuned. Brackets hold bootstrap 95 % intervals "
-    "over blocks of tokens; Δ is paired by block. Disturbance is the mean over pairs in 10⁻³ nat, in the released "
-    "code's convention. The best is bold."
+    f"Mean loss (nats per token) by position, on the beginnings of texts. Δ is the difference to {RIVAL}'s loss, "
+    f"paired by text: untrained methods to untrained {RIVAL}, fine-tuned ones to fine-tuned. {OVER_TEXTS} Disturbance "
+    "is the mean over pairs in 10⁻³ nat, in the released code's convention. The best is bold."
 )
 
 
@@ -45,10 +45,10 @@ def _block(results: Results, found: Comparison, factor: float) -> Block:
         scores[DIFFERENCE] = None if rival in (None, row) else loss_by_position.gap(row, rival)
         rows.append((row.setting.name, scores))
     metrics = dict.fromkeys(metric for _, scores in rows for metric in scores)
-    best = {metric: None if metric in (DISTURBANCE, DIFFERENCE) else min for metric in metrics}
-    return score_block(
-        _title(results, found, factor), rows, digits=dict.fromkeys(best, 3), best=best, signed=[DIFFERENCE]
-    )
+    quick = sketched(results, found.rows)
+    best = {metric: None if quick or metric in (DISTURBANCE, DIFFERENCE) else min for metric in metrics}
+    title = _title(results, found, factor) + QUICK * quick
+    return score_block(title, rows, digits=dict.fromkeys(best, 3), best=best, signed=[DIFFERENCE])
 
 
 def _title(results: Results, found: Comparison, factor: float) -> str:
@@ -56,9 +56,9 @@ def _title(results: Results, found: Comparison, factor: float) -> str:
     state = "without training"
     if found.rows[0].trained:
         training = first["training"]
-        state = "fine-tuned"
+        state = f"fine-tuned{seeds(found.rows)}"
         if {"steps", "length"} <= training.keys():
             state += f" ({training['steps']} steps on sequences of {training['length']:,} tokens)"
-    read = f"{', '.join(first['data'])} ({first['length'] * len(first['blocks']):,} tokens, blocks of {first['block']})"
+    read = f"{titles(loss_by_position.texts(first))} ({first['length'] * len(first['blocks']):,} tokens)"
     extended = tokens(extended_length(results, factor))
-    return f"{model.title}, s = {factor:g}, {tokens(model.context_length)} to {extended}, {state}: {read}"
+    return f"{model.title}, s = {factor:g}, {tokens(model.context_length)} to {extended}, {state}, {read}"

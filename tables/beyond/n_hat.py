@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from analysis.beyond import n_hat
 from analysis.results import NotMeasured, Results
+from tables.kit.benchmark_table import OVER_TEXTS, QUICK
 from tables.kit.table import Table, score_block
 
 CAPTION = (
     "Influence of n̂ without training on the mean loss beyond L (nats per token), sliding-window perplexity, "
-    "passkeys of all lengths (%), RULER (%) and the mean of the Open LLM benchmarks (%). Brackets hold 95 % "
-    "intervals over blocks of tokens, windows, prompts and items. The best is bold."
+    "passkeys of all lengths (%), RULER (%) and the mean of the Open LLM benchmarks (%). Of the benchmarks, brackets "
+    f"hold 95 % intervals over prompts or items. Of losses: {OVER_TEXTS[0].lower()}{OVER_TEXTS[1:]} The best is bold."
 )
 
 
@@ -28,10 +29,10 @@ def build(results: Results) -> Table:
     measured = [column for column in columns if column.scores]
     rows = [(str(n), {column.title: column.scores[n] for column in measured if n in column.scores}) for n in values]
     block = score_block(
-        f"{results.model.title}, s = {factor:g}",
+        f"{results.model.title}, s = {factor:g}" + QUICK * results.quick,
         rows,
         first="n̂",
         digits={column.title: column.digits for column in columns},
-        best={column.title: min if column.least else max for column in columns},
+        best=None if results.quick else {column.title: min if column.least else max for column in columns},
     )
     return Table("n_hat", CAPTION, (block,))

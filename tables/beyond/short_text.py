@@ -6,13 +6,14 @@ from analysis.beyond import short_text
 from analysis.comparison import factors
 from analysis.results import NotMeasured, Results
 from analysis.settings import STATES
+from tables.kit.benchmark_table import OVER_TEXTS
 from tables.kit.table import Table, noted, score_block
 
 CAPTION = (
     "What extending costs on texts that fit in L: the difference to the unextended model on the same texts. The "
-    "difference in perplexity is in per cent, at the positions below L of the books whose loss is measured by "
-    "position; that on the Open LLM benchmarks is in points. Brackets hold bootstrap 95 % intervals, paired by "
-    "block of tokens and by document."
+    "difference in perplexity is in per cent, at the positions below L of the texts whose loss is measured by "
+    "position; that on the Open LLM benchmarks is in points, with bootstrap 95 % intervals in brackets, paired by "
+    f"document. Perplexity is paired by text. {OVER_TEXTS}"
 )
 
 

@@ -9,14 +9,14 @@ from analysis.beyond import temperature
 from analysis.results import NotMeasured, Results
 from analysis.settings import STATES
 from core import rope
-from tables.kit.benchmark_table import INTERVALS
+from tables.kit.benchmark_table import INTERVALS, OVER_TEXTS
 from tables.kit.table import Table, noted, score_block
 
 CAPTION = (
     f"{rope.METHODS[rope.RIVAL].title}'s temperature on and off, for {rope.METHODS[rope.RIVAL].title} and for the "
     "paper's method. “Attention × 1.07” means that queries and keys are multiplied by 1.07; 1.00 is no temperature. "
     f"Sliding-window perplexity at L and L', and the per cent of passkeys found at both, {INTERVALS}; a sample is a "
-    "window or a prompt."
+    f"prompt. Of perplexity: {OVER_TEXTS[0].lower()}{OVER_TEXTS[1:]}"
 )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from analysis.beyond import unextended
 from analysis.results import NotMeasured, Results
+from tables.kit.benchmark_table import OVER_TEXTS
 from tables.kit.table import Block, Cell, Table, score_cell
 
 CAPTION = (
-    "The model without extension, on every benchmark that was run on it. Perplexity is weighted by tokens, or the "
-    "mean over windows. Brackets hold 95 % intervals: by bootstrap over items or windows, for passkeys and RULER "
-    "Wilson's."
+    "The model without extension, on every benchmark that was run on it. Brackets hold 95 % intervals: by bootstrap "
+    "over items, for passkeys and RULER Wilson's. Perplexity is exp of the mean loss over texts; in each text every "
+    f"token weighs the same, or every window. Of it: {OVER_TEXTS[0].lower()}{OVER_TEXTS[1:]}"
 )
 
 

@@ -10,15 +10,15 @@ from analysis.beyond import whole_texts
 from analysis.results import NotMeasured, Results
 from analysis.settings import STATES, tokens
 from core import rope
-from tables.kit.table import Table, noted, score_block
+from tables.kit.benchmark_table import OVER_TEXTS, seeds
+from tables.kit.table import Table, noted, score_block, titles
 
 RIVAL = rope.METHODS[rope.RIVAL].title
 CAPTION = (
-    "Mean loss (nats per token) by position, in windows of L' tokens over the whole of the texts that the records "
-    f"name. Brackets hold bootstrap 95 % intervals over windows; Δ to {RIVAL} is paired by window. Windows overlap, "
-    "so most tokens are scored twice: late in one window and early in the next. The last column is the loss in the "
-    "earlier window, where more text precedes them, minus that in the later one; the first positions of the later "
-    "window are left out."
+    "Mean loss (nats per token) by position, in windows of L' tokens over the whole of the texts that a title names. "
+    f"{OVER_TEXTS} Δ to {RIVAL} is paired by text. Windows overlap, so most tokens are scored twice: late in one "
+    "window and early in the next. The last column is the loss in the earlier window, where more text precedes them, "
+    "minus that in the later one; the first positions of the later window are left out."
 )
 
 
@@ -35,7 +35,7 @@ def build(results: Results) -> Table:
                     (row.setting.name, whole_texts.scores(row, rival, results.model.context_length))
                     for row in found.rows
                 ]
-                title = f"{results.model.title}, {state}, s = {factor:g}, {extent(found.first)}"
+                title = f"{results.model.title}, {state}{seeds(found.rows)}, s = {factor:g}, {extent(found.first)}"
                 signed = [metric for metric in rows[0][1] if not metric.endswith(" L") or metric.startswith("Δ")]
                 blocks.append(score_block(title, rows, digits=3, best=None, signed=signed))
     if not blocks:
@@ -48,5 +48,6 @@ def build(results: Results) -> Table:
 
 def extent(record: dict) -> str:
     """How much was scored."""
-    texts, windows = len(record["data"]), len(perplexity_windows.windows(record))
-    return f"{texts} texts, {windows} windows of {tokens(max(record['lengths']))}"
+    windows = perplexity_windows.windows(record)
+    texts = titles(title for title, _ in windows)
+    return f"{len(windows)} windows of {tokens(max(record['lengths']))}, {texts}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, compared, in_comparison
@@ -12,6 +12,12 @@ from core import rope
 from tables.kit.table import Block, Table, noted, score_block
 
 INTERVALS = "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds (Student's)"
+OVER_TEXTS = (
+    "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer than five texts are "
+    "no sample: parentheses hold each text's value, and an interval is over seeds on these texts alone."
+)
+QUICK = ", a quick run"
+_QUICK_STEPS = 2  # of the fine-tunes of a quick run
 _COUNTED = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}
 _BENCHMARKS = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}
 
@@ -48,9 +54,11 @@ def benchmark(
             left_out += found.left_out
             rows = found.only(in_comparison(results.model))
             if rows:
+                state += seeds(rows.rows)
                 title = f"{results.model.title}, {kind(rows.first)}measured {state}{extent(rows.first)}"
                 scored = [(name, row.scores(of)) for name, row in titled(rows, of)]
-                blocks.append(score_block(title, scored, digits=digits, best=best))
+                quick = sketched(results, rows.rows)
+                blocks.append(score_block(title + QUICK * quick, scored, digits=digits, best=None if quick else best))
     return noted(Table(name, caption, tuple(blocks), paper), left_out)
 
 
@@ -67,9 +75,11 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
     measured = []
     for state, varied in ablations(results, experiment, option, default):
         first = next(iter(varied.values()))
-        title = f"{results.model.title}, {kind(first.first)}measured {state}, s = {first.setting.factor:g}"
+        title = f"{results.model.title}, {kind(first.first)}measured {state}{seeds(varied.values())}"
+        title += f", s = {first.setting.factor:g}"
         rows = [(str(value), row.scores(getattr(metrics, experiment))) for value, row in varied.items()]
-        measured.append(score_block(title, rows, first=SYMBOLS[option]))
+        quick = sketched(results, varied.values())
+        measured.append(score_block(title + QUICK * quick, rows, first=SYMBOLS[option], best=None if quick else max))
     if not measured:
         command = results.command(experiment, f"--method {rope.OURS} --{option.replace('_', '-')} N")
         raise NotMeasured(
@@ -94,8 +104,28 @@ def published_blocks(name: str) -> list[Block]:
     return [score_block(f"{block.model}, published", block.rows.items(), best=best) for block in published.blocks(name)]
 
 
+def sketched(results: Results, rows: Iterable[Row]) -> bool:
+    """Whether rows are of a quick run, which shows that everything runs and not which method is best."""
+    steps = [run["training"].get("steps") for row in rows for run in row.runs if "training" in run]
+    return results.quick or any(made is not None and made <= _QUICK_STEPS for made in steps)
+
+
+def seeds(rows: Iterable[Row]) -> str:
+    """How many seeds the rows of fine-tuned models have at most, for a block's title; others name their own."""
+    most = max((len(row.seeds) for row in rows), default=0)
+    return f", {_counted(most)}" if most else ""
+
+
+def _counted(seeds: int) -> str:
+    return "one seed" if seeds == 1 else f"{seeds} seeds"
+
+
 def titled(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
-    """Rows by their name with its factor; the unextended model, which no s changes, in one line where it can."""
+    """Rows by their name with its factor, and its seeds where others have more.
+
+    The unextended model, which no s changes, is one line where it can be.
+    """
+    most = max((len(row.seeds) for row in rows.rows), default=0)
     plain = [row for row in rows.rows if row.setting.method == rope.ORIGINAL]
     once = plain and all(row.scores(of) == plain[0].scores(of) for row in plain)
     found = []
@@ -103,7 +133,8 @@ def titled(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
         if once and row in plain[1:]:
             continue
         factor = None if (once and row in plain) or row.setting.name == AS_IT_IS else row.setting.factor
-        found.append((published.with_factor(row.setting.name, row.setting.method, factor), row))
+        name = published.with_factor(row.setting.name, row.setting.method, factor)
+        found.append((name + (f", {_counted(len(row.seeds))}" if 0 < len(row.seeds) < most else ""), row))
     return found
 
 

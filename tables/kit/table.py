@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from analysis.comparison import LeftOut
-from analysis.scores import Score
+from analysis.scores import LEAST_TEXTS, Score
 
 NO_RECORD, NONE = "no record", "–"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -21,7 +21,7 @@ class Cell:
 
     Attributes:
         text: the value.
-        small: in small print behind it: an interval, a count.
+        small: in small print behind it: an interval, the values of single texts, a count.
         bold: whether it is the best of its column.
     """
 
@@ -92,15 +92,41 @@ def probability(p: float) -> str:
 
 
 def interval(score: Score, digits: int) -> str:
-    """[low, high]; empty for a published number."""
+    """[low, high]; empty where there is no interval."""
     return "" if score.low is None else f"[{number(score.low, digits)}, {number(score.high, digits)}]"
+
+
+def by_text(score: Score, digits: int, sign: bool = False) -> str:
+    """The value of each text, where there are too few for an interval over texts; empty for a single one."""
+    few = 1 < len(score.texts) < LEAST_TEXTS
+    return ", ".join(number(value, digits, sign) for value in score.texts) if few else ""
+
+
+def spread(score: Score, digits: int, sign: bool = False) -> str:
+    """What stands behind a number in prose: its interval and of what it is; of few texts, the value of each."""
+    parts, each = [interval(score, digits)], by_text(score, digits, sign)
+    parts += ["over seeds"] if score.over_seeds_alone else []
+    parts += [f"(texts: {each})"] if each else ["(one text)"] if len(score.texts) == 1 else []
+    return " ".join(filter(None, parts))
+
+
+def titles(texts: Iterable[str]) -> str:
+    """How many texts, and their titles; where each has a value of its own, in the order of these, the alphabet's."""
+    names = list(dict.fromkeys(texts))
+    if len(names) == 1:
+        return f"one text: {names[0]}"
+    listed = "; ".join(sorted(names)) if len(names) < LEAST_TEXTS else f"from {names[0]} to {names[-1]}"
+    return f"{len(names)} texts: {listed}"
 
 
 def score_cell(score: Score | None, digits: int = 1, sign: bool = False, bold: bool = False) -> Cell:
     """A score; a dash where there is nothing to compare, published numbers with the two decimals they have."""
     if score is None:
         return Cell(NONE)
-    return Cell(number(score.mean, 2 if score.low is None else digits, sign), interval(score, digits), bold)
+    digits = 2 if score.low is None and score.n is None else digits
+    each = by_text(score, digits, sign)
+    small = " ".join(filter(None, [interval(score, digits), f"({each})" if each else ""]))
+    return Cell(number(score.mean, digits, sign), small, bold)
 
 
 def score_block(

@@ -21,6 +21,23 @@ def score(mean: float, width: float = 1.0, n: int = 5) -> dict:
     return {"mean": mean, "low": mean - width, "high": mean + width, "n": n}
 
 
+def on_texts(losses: dict[int, dict[str, float]], **more) -> dict:
+    """The fields of a record of experiments.perplexity, from the mean loss by window length and text."""
+    return {
+        "lengths": list(losses),
+        "stride": 256,
+        "tokens": None,
+        "data": {title: "hash" for of in losses.values() for title in of},
+        "scores": [{"length": length, "tokens": 100 * len(of)} for length, of in losses.items()],
+        "by_window": {
+            f"{title}/{length}/{begin}": [count * loss, count]
+            for length, of in losses.items()
+            for title, loss in of.items()
+            for begin, count in ((0, 60), (60, 40))
+        },
+    } | more
+
+
 class Made:
     """Records in memory; :meth:`results` writes all that there are into a folder of its own."""
 
@@ -74,15 +91,8 @@ class Made:
         )
         add(
             "perplexity",
-            [
-                {"length": n, "token": score(20 - better), "window": score(21 - better), "windows": 2, "tokens": far}
-                for n in (LENGTH, far)
-            ],
-            tokens=None,
-            stride=[LENGTH // 2, LENGTH],
-            lengths=[LENGTH, far],
+            **on_texts({n: {"A Book": 3.0 - better} for n in (LENGTH, far)}, stride=[LENGTH // 2, LENGTH]),
             bucket=1024,
-            data={"A Book": "hash"},
             by_position={f"A Book/{far}/{begin}": [3.0 - better] * (far // 1024) for begin in (0, LENGTH)},
         )
         lengths = {str(n): score(50 + better) for n in (LENGTH, far)}

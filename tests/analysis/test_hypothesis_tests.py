@@ -18,7 +18,7 @@ from analysis.hypothesis_tests import (
     holm,
     within,
 )
-from analysis.scores import Score
+from analysis.scores import Score, over_texts
 
 RNG = np.random.default_rng(7)
 
@@ -69,9 +69,15 @@ def test_a_bootstrap_interval_gives_back_itself():
     assert ABOVE.p(estimate) == pytest.approx(2 * stats.norm.sf(2 * 1.959964))
 
 
-def test_a_number_without_error_is_decided_unless_it_is_the_edge():
-    assert [decide([(Estimate(mean), ABOVE, None)])[0].verdict for mean in (1.0, 0.0, -1.0)] == [
-        REPRODUCED,
-        UNDECIDED,
-        CONTRADICTED,
-    ]
+def test_a_number_without_an_interval_decides_nothing():
+    for estimate in (Estimate(1.0), Estimate.of(Score(-1.0, n=3, texts=(-2.0, -1.0, 0.0)))):
+        (decision,) = decide([(estimate, ABOVE, None)])
+        assert decision.verdict == UNDECIDED and decision.p == 1 and decision.interval.low is None
+
+
+def test_students_interval_over_texts_gives_back_itself_at_every_level():
+    gaps = RNG.normal(1, 1, 8)
+    (decision,) = decide([(Estimate.of(over_texts([gaps])), ABOVE, None)])
+    assert decision.p == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue)
+    wider = decision.estimate.interval(0.01)
+    assert (wider.low, wider.high) == pytest.approx(stats.t.interval(0.99, 7, gaps.mean(), stats.sem(gaps)))

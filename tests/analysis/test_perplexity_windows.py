@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from analysis import perplexity_windows
 from analysis.results import Results
 from core import rope
-from tests.analysis.made import paired_bootstrap
 
 
 def test_positions_past_a_texts_end_are_missing_and_windows_in_order():
@@ -17,18 +17,20 @@ def test_positions_past_a_texts_end_are_missing_and_windows_in_order():
         "A/8192/0": [50.0, 50.0],
         "A/16384/0": [1.0, 2.0, 3.0, 4.0],
     }
-    losses = perplexity_windows.losses({"lengths": [8192, 16384], "by_position": by_position})
+    losses = np.array(list(perplexity_windows.windows({"lengths": [8192, 16384], "by_position": by_position}).values()))
     np.testing.assert_array_equal(losses, [[1, 2, 3, 4], [0, 1, 2, 9], [2.5, 9.5, np.nan, np.nan]])
 
 
-def test_an_interval_over_windows_follows_their_spread_and_weighs_them_by_length():
+@pytest.mark.parametrize("texts", [3, 8])
+def test_an_average_is_over_texts_however_long_they_are(texts):
     rng = np.random.default_rng(0)
-    values = rng.normal(2.0, 0.3, (400, 1)) + rng.normal(0, 0.01, (400, 8))  # what differs, differs by window
-    found = perplexity_windows.average(values)
-    assert (found.high - found.low) / 2 == pytest.approx(1.96 * values.mean(axis=1).std() / 20, rel=0.1)
-    assert (found.low, found.high) == pytest.approx(paired_bootstrap(values.mean(axis=1), resamples=4000), abs=0.004)
-    values[1:, 2:] = np.nan
-    assert perplexity_windows.average(values).mean == pytest.approx(np.nanmean(values))
+    values = {str(text): rng.normal(2.0 + text / 10, 0.3, (1, 4 + 3 * text, 8)) for text in range(texts)}
+    values["0"][:, -1, 2:] = np.nan
+    found = perplexity_windows.average(values, slice(1, 6))
+    means = [np.nanmean(of[:, :, 1:6]) for of in values.values()]
+    low, high = stats.t.interval(0.95, texts - 1, np.mean(means), stats.sem(means))
+    assert found.mean == pytest.approx(np.mean(means)) and found.texts == pytest.approx(means)
+    assert (found.low, found.high) == ((None, None) if texts < 5 else pytest.approx((low, high)))
 
 
 def test_positions_beyond_the_first_half_are_what_the_windows_score():

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from analysis import row_differences
-from analysis.claims.rivals import log_perplexity
 from analysis.comparison import compared
-from analysis.metrics import open_llm, ruler
+from analysis.hypothesis_tests import ABOVE, UNDECIDED, decide
+from analysis.metrics import log_perplexity, open_llm, ruler
+from analysis.scores import over_texts
 from core.errors import InputError
-from tests.analysis.made import TASKS, paired_bootstrap, score
+from tests.analysis.made import TASKS, on_texts, paired_bootstrap, score
 
 RNG = np.random.default_rng(3)
 
@@ -104,17 +106,31 @@ def test_tasks_are_paired(made):
     assert (found.interval().low, found.interval().high) == pytest.approx((low, high), abs=0.3) and found.samples == 12
 
 
-def test_windows_count_where_they_are_scored_first(made):
-    gain = RNG.normal(0.1, 0.05, 6)
-    for method, gains in (("pi", np.zeros(6)), ("yarn", gain)):
-        by_position = {
-            f"A Book/4096/{2048 * index}": [9.0 if index else 3.0 - own, 3.0 - own] for index, own in enumerate(gains)
-        }
-        scored = [{"length": 4096, "token": score(20 * np.exp(-np.mean(gains)), 1, 6)}]
-        windows = {"lengths": [4096], "stride": 2048, "bucket": 2048, "tokens": None, "by_position": by_position}
-        made.add("perplexity", method, scored, **windows)
+@pytest.mark.parametrize("texts", [1, 3, 8])
+def test_losses_are_paired_by_text(made, texts):
+    gaps = RNG.normal(0.1, 0.05, texts)
+    for method, more in (("yarn", np.zeros(texts)), ("pi", gaps)):
+        losses = {f"Book {text}": float(3 + text + gap) for text, gap in enumerate(more)}
+        made.add("perplexity", method, **on_texts({4096: losses}))
     found = difference(made, "perplexity", log_perplexity, "4k")
-    # The first window is scored whole, the others in their second half.
-    low, high = paired_bootstrap(gain)
-    assert found.samples == 6 and found.interval().high - found.interval().low == pytest.approx(high - low, rel=0.25)
-    assert found.mean == pytest.approx(np.mean(gain))
+    assert found.mean == pytest.approx(gaps.mean()) and found.samples == texts
+    (decision,) = decide([(found, ABOVE, None)])
+    if texts < 5:
+        assert decision.interval.low is None and decision.verdict == UNDECIDED
+        assert decision.interval.texts == pytest.approx(gaps)
+    else:
+        test = stats.ttest_1samp(gaps, 0)
+        assert decision.p == pytest.approx(test.pvalue)
+        assert (decision.interval.low, decision.interval.high) == pytest.approx(tuple(test.confidence_interval()))
+
+
+def test_losses_of_seeds_and_texts_have_the_interval_of_the_tables(made):
+    gaps = RNG.normal(0.1, 0.05, (3, 8)) + RNG.normal(0, 0.05, (3, 1))
+    for seed, of_seed in enumerate(gaps):
+        for method, more in (("yarn", np.zeros(8)), ("pi", of_seed)):
+            losses = {f"Book {text}": float(3 + text + gap) for text, gap in enumerate(more)}
+            made.add("perplexity", method, seed=seed, **on_texts({4096: losses}))
+    found = difference(made, "perplexity", log_perplexity, "4k", trained=True)
+    assert (found.samples, found.seeds, found.freedom) == (8, 3, 2)
+    table = over_texts(gaps)
+    assert (found.interval().low, found.interval().high) == pytest.approx((table.low, table.high))

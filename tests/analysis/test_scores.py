@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.scores import Score, difference, over_seeds, sign_test
+from analysis.scores import Score, difference, over_seeds, over_texts, sign_test
+
+RNG = np.random.default_rng(5)
 
 
 def scores(*means, width=1.0):
@@ -45,3 +47,62 @@ def test_a_sign_test_counts_every_way_that_coins_can_fall():
     falls = [sum(fall) for fall in product((0, 1), repeat=5)]
     assert found.p == pytest.approx(np.mean([abs(heads - 2.5) >= 1.5 for heads in falls]))
     assert sign_test(ours, ours).p == 1.0
+
+
+@pytest.mark.parametrize("texts", [5, 8, 20])
+def test_one_seed_has_students_interval_over_texts(texts):
+    losses = RNG.normal(3, 0.4, texts)
+    found = over_texts([losses])
+    low, high = stats.ttest_1samp(losses, 0).confidence_interval()
+    assert (found.mean, found.low, found.high) == pytest.approx((losses.mean(), low, high))
+    assert found.n == texts and found.freedom == pytest.approx(texts - 1)
+    perplexity = over_texts([np.exp(losses)], geometric=True)
+    assert (perplexity.mean, perplexity.low, perplexity.high) == pytest.approx(np.exp([losses.mean(), low, high]))
+
+
+@pytest.mark.parametrize("texts", [1, 3, 4])
+def test_few_texts_have_no_interval_but_that_over_seeds(texts):
+    losses = RNG.normal(3, 0.4, (3, texts))
+    alone = over_texts(losses[:1])
+    assert (alone.low, alone.high) == (None, None) and alone.texts == tuple(losses[0]) and not alone.over_seeds_alone
+    found = over_texts(losses)
+    low, high = stats.t.interval(0.95, 2, loc=losses.mean(), scale=stats.sem(losses.mean(axis=1)))
+    assert (found.low, found.high) == pytest.approx((low, high)) and found.over_seeds_alone and found.n == 3
+    assert found.texts == pytest.approx(losses.mean(axis=0))
+
+
+def test_seeds_and_texts_together_cover_the_mean_of_all_seeds_and_texts():
+    """Drawn anew from normal seeds, texts, and what a seed does to a text."""
+    covered = []
+    for _ in range(600):
+        values = RNG.normal(0, 0.5, (3, 1)) + RNG.normal(0, 1, (1, 8)) + RNG.normal(0, 0.3, (3, 8))
+        found = over_texts(values)
+        covered.append(found.low < 0 < found.high)
+        assert found.high - found.low > 2 * stats.norm.isf(0.025) * stats.sem(values.mean(axis=0))
+    assert 0.93 < np.mean(covered) <= 0.995
+    # Without a spread over seeds, it is Student's over texts.
+    losses = RNG.normal(3, 0.4, 8)
+    assert over_texts([losses] * 3).low == pytest.approx(over_texts([losses]).low)
+
+
+def test_seeds_of_perplexities_are_averaged_in_nats_and_by_text():
+    losses = RNG.normal(3, 0.4, (3, 8))
+    found = over_seeds([{"4k": over_texts([np.exp(of_seed)], geometric=True)} for of_seed in losses])["4k"]
+    nats = over_texts(losses)
+    assert (found.mean, found.low, found.high) == pytest.approx(tuple(np.exp([nats.mean, nats.low, nats.high])))
+    assert found.texts == pytest.approx(np.exp(losses.mean(axis=0)))
+
+
+def test_differences_of_perplexities_are_nats_paired_by_text():
+    ours, others = (RNG.normal(3, 0.4, 8) for _ in range(2))
+    found = difference(*({None: over_texts([np.exp(of)], geometric=True)} for of in (ours, others)))
+    paired = stats.ttest_rel(ours, others).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((paired.low, paired.high))
+
+
+def test_what_resampling_cannot_change_has_no_interval():
+    alone = Score.of({"mean": 39.3, "low": 39.3, "high": 39.3, "n": 1})
+    assert (alone.low, alone.high, alone.n) == (None, None, 1) and alone.holds_zero
+    wide = Score.of({"mean": 39.3, "low": 30.0, "high": 50.0, "n": 9})
+    assert over_seeds([{"a": alone}, {"a": wide}])["a"].low is None
+    assert difference({None: alone}, {None: wide}).low is None

@@ -1,5 +1,9 @@
 """Benchmark tables: published rows as the paper prints them, measured ones from records, never mixed."""
 
+import math
+
+import pytest
+
 from tables import (
     intervals_longbench_e,
     longbench_e,
@@ -8,7 +12,8 @@ from tables import (
     ruler,
     time_cost,
 )
-from tests.analysis.made import score
+from tables.kit import command
+from tests.analysis.made import on_texts, score
 
 
 def rows(table):
@@ -69,20 +74,63 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(made):
 
 def test_seeds_become_one_row(made):
     for seed, value in enumerate((10.0, 12.0, 17.0)):
-        made.add("perplexity", "pi", [{"length": 1024, "token": score(value)}], seed=seed, stride=256, tokens=None)
-    made.add("perplexity", "yarn", [{"length": 1024, "token": score(11.0)}], seed=0, stride=256, tokens=None)
-    _, pi, yarn = rows(perplexity.build(made.results()))["A Model, measured fine-tuned"]
-    assert pi[1].text == "13.00" and not pi[1].bold
-    assert (yarn[1].text, yarn[1].small, yarn[1].bold) == ("11.00", "[10.00, 12.00]", True)  # less is better
+        made.add("open_llm", "pi", {"average": score(value)}, seed=seed)
+    made.add("open_llm", "yarn", {"average": score(13.5)}, seed=0)
+    _, pi, yarn = rows(open_llm.build(made.results()))["A Model, measured fine-tuned, 3 seeds"]
+    assert pi[1].text == "13.0" and not pi[1].bold
+    assert (yarn[0].text, yarn[1].small, yarn[1].bold) == ("YaRN (s = 2), one seed", "[12.5, 14.5]", True)
+
+
+@pytest.mark.parametrize("texts", [1, 3, 8])
+def test_perplexity_has_an_interval_over_texts_or_each_texts_value(made, texts):
+    losses = {f"Book {text}": math.log(10 + text) for text in range(texts)}
+    made.add("perplexity", "pi", **on_texts({8192: losses}))
+    made.add("perplexity", "yarn", **on_texts({8192: dict.fromkeys(losses, 4.0)}))
+    title, (_, pi, _) = list(rows(perplexity.build(made.results())).items())[-1]
+    printed = {1: "", 3: "(10.00, 11.00, 12.00)"}
+    assert pi[1].bold and pi[1].small.startswith(printed.get(texts, "["))
+    assert bool(pi[1].small) == (texts > 1) and ("Book 0; Book 1; Book 2" in title) == (texts == 3)
+
+
+def test_an_interval_over_seeds_on_few_texts_stands_beside_their_values(made):
+    for seed in range(3):
+        made.add("perplexity", "pi", seed=seed, **on_texts({8192: {"A": 3.0 + 0.1 * seed, "B": 4.0}}))
+    title, (_, pi) = list(rows(perplexity.build(made.results())).items())[-1]
+    assert "3 seeds" in title and "2 texts: A; B" in title
+    assert pi[1].small.endswith(f"({math.exp(3.1):.2f}, {math.exp(4):.2f})") and pi[1].small.startswith("[")
 
 
 def test_whole_texts_stand_below_their_beginnings(made):
-    for method, value in (("pi", 30.0), ("yarn", 20.0)):
-        made.add("perplexity", method, [{"length": 8192, "token": score(value)}], stride=4096, tokens=20480)
-    made.add("perplexity", "yarn", [{"length": 8192, "token": score(25.0)}], stride=[4096, 8192], tokens=None)
+    for method, loss in (("pi", 3.5), ("yarn", 3.0)):
+        made.add("perplexity", method, **on_texts({8192: {"A": loss}}, stride=4096, tokens=20480))
+    made.add("perplexity", "yarn", **on_texts({8192: {"A": 3.2}}, stride=[4096, 8192]))
     beginnings, whole = list(rows(perplexity.build(made.results())).items())[-2:]
     assert "20,480" in beginnings[0] and "4096" in beginnings[0] and len(beginnings[1]) == 3
-    assert "4096, 8192" in whole[0] and texts(whole[1][1]) == ["YaRN (s = 2)", "25.00"]
+    assert "4096, 8192" in whole[0] and texts(whole[1][1]) == ["YaRN (s = 2)", f"{math.exp(3.2):.2f}"]
+
+
+def test_a_quick_run_has_no_best(made):
+    def add(experiment, method, **training):
+        made.add(experiment, method, {"average": score(10 * len(method))}, seed=0, training=training)
+
+    for method in ("pi", "yarn"):
+        add("open_llm", method, steps=2)
+        add("ruler_like", method, steps=20)
+    results = made.results()
+    title, (_, *lines) = list(rows(open_llm.build(results)).items())[-1]
+    assert "quick" in title and not any(cell.bold for line in lines for cell in line)
+    _, (_, *lines) = list(rows(command.build("ruler_like", results)).items())[-1]
+    assert lines[1][1].bold
+    made.folder = made.folder / "tiny-quick"  # where QUICK=1 writes
+    _, (_, *lines) = list(rows(command.build("ruler_like", made.results())).items())[-1]
+    assert not any(cell.bold for line in lines for cell in line)
+
+
+def test_one_sample_a_task_has_no_interval(made):
+    alone = score(39.3, 0.0, 1)
+    made.add("longbench_e", "pi", {"buckets": {"0-4k": alone}, "averages": {}, "tasks": {"qasper": {"0-4k": alone}}})
+    _, (_, pi) = list(rows(longbench_e.build(made.results())).items())[-1]
+    assert (pi[1].text, pi[1].small) == ("39.3", "")
 
 
 def test_times_are_relative_and_pi_is_timed_again(made):
@@ -110,7 +158,6 @@ def test_an_original_whose_samples_depend_on_the_factor_has_a_line_for_each(made
 
 def test_an_original_that_is_the_same_at_every_factor_has_one_line(made):
     for factor in (2, 4):
-        losses = [{"length": 8192, "token": score(20)}]
-        made.add("perplexity", "original", losses, factor=factor, stride=256, tokens=None)
-    _, *lines = rows(perplexity.build(made.results()))["A Model, measured without training"]
+        made.add("perplexity", "original", factor=factor, **on_texts({8192: {"A": 3.0}}))
+    _, *lines = list(rows(perplexity.build(made.results())).values())[-1]
     assert [line[0].text for line in lines] == ["Original"]

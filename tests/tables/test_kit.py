@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from analysis.comparison import LeftOut
 from analysis.scores import Score
 from tables.kit import latex, markdown, plain
-from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, noted, number, probability, score_block
+from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, noted, number, probability, score_block, spread
 
 HOSTILE = (
     r"\input{/etc/passwd}",
@@ -147,6 +147,14 @@ def test_the_papers_symbols_are_mathematics_where_they_stand_alone():
 def test_numbers_of_every_kind():
     assert number(-0.5, 1) == "−0.5" and number(2, 1, sign=True) == "+2.0"
     assert [probability(p) for p in (1, 0.125, 0.005, 0.004, 3.05e-5)] == ["1.00", "0.12", "0.01", "4·10⁻³", "3·10⁻⁵"]
+
+
+def test_prose_says_what_an_interval_is_over_and_each_of_few_texts():
+    few = Score(0.042, n=3, texts=(0.032, 0.055, 0.039))
+    assert spread(few, 3, sign=True) == "(texts: +0.032, +0.055, +0.039)"
+    assert spread(replace(few, low=0.01, high=0.07), 2) == "[0.01, 0.07] over seeds (texts: 0.03, 0.06, 0.04)"
+    assert spread(Score(2.0, n=1, texts=(2.0,)), 2) == "(one text)" and not spread(Score(2.0), 2)
+    assert spread(Score(2.0, 1.0, 3.0, 8, tuple(range(8))), 1) == "[1.0, 3.0]"
 
 
 def test_what_is_left_out_is_named_once_with_its_reason():

@@ -1,7 +1,9 @@
 """Losses on beginnings of books: which text, which rows, and the disturbance of each setting."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 from analysis.beyond import learned, loss_by_position
 from analysis.results import Results
@@ -55,11 +57,45 @@ def test_fine_tuned_models_alone_are_a_comparison_too(made):
     assert tuned.rows[0].trained and loss_by_position.measured_factors(made.results()) == [2.0]
 
 
-def test_differences_are_paired_by_block_and_seeds_averaged_first(made):
+def test_differences_are_paired_by_text_and_seeds_averaged_first(made):
     for seed, more in ((0, 1.0), (1, 3.0)):
         made.add("loss_by_position", "pi", seed=seed, **book(1, 1, 2 + more, 7 + more))
     made.add("loss_by_position", "yarn", seed=0, **book(0, 1, 2, 7))
     pi, yarn = loss_by_position.parts(made.results(), 2.0)[0].rows
     found = loss_by_position.gap(pi, yarn)
-    assert (found.mean, found.low, found.high, found.n) == (2, 2, 2, 2)  # both blocks beyond L differ by two
+    assert (found.mean, found.low, found.texts) == (2, None, (2,))  # one text, and seeds that only one of them has
     assert loss_by_position.gap(pi, yarn, beyond=False).mean == 0.5
+
+
+@pytest.mark.parametrize("texts", [1, 3, 8])
+def test_excerpts_of_a_text_are_one_sample(made, texts):
+    rng = np.random.default_rng(texts)
+    means = {}
+    for method in ("pi", "yarn"):
+        losses = rng.normal(3, 0.5, (texts, 2, 4))
+        names = [f"Part {text}{excerpt}" for text in range(texts) for excerpt in ("", " (1)")]
+        blocks = dict(zip(names, losses.reshape(-1, 4).tolist()))
+        made.add("loss_by_position", method, **book(0, 0, 0, 0) | {"blocks": blocks})
+        means[method] = losses[:, :, 2:].mean(axis=(1, 2))
+    pi, yarn = loss_by_position.parts(made.results(), 2.0)[0].rows
+    for found, values in (
+        (loss_by_position.level(pi), means["pi"]),
+        (pi.scores(loss_by_position.beyond)["beyond"], means["pi"]),
+        (pi.scores(loss_by_position.ranges)["8–16k"], means["pi"]),
+        (loss_by_position.gap(pi, yarn), means["pi"] - means["yarn"]),
+    ):
+        assert found.mean == pytest.approx(values.mean()) and found.texts == pytest.approx(values)
+        interval = stats.ttest_1samp(values, 0).confidence_interval() if texts > 4 else (None, None)
+        assert (found.low, found.high) == (interval if texts < 5 else pytest.approx(tuple(interval)))
+
+
+def test_a_difference_of_committed_records_is_that_of_each_book():
+    """Three books, loss beyond L: by hand from the blocks, 128 tokens each."""
+    rows = loss_by_position.untrained(SMOLLM2, 2.0)
+    covered, yarn = rows.find("dprope-covered", {}), rows.find("yarn", {})
+    found = loss_by_position.gap(covered, yarn)
+    of = [pd.DataFrame(row.first["blocks"]).sort_index(axis=1)[64:].mean() for row in (covered, yarn)]
+    assert found.texts == pytest.approx((of[0] - of[1]).to_numpy()) and found.low is None
+    assert found.texts == pytest.approx([0.032, 0.015, 0.007], abs=5e-4)
+    low, high = stats.ttest_1samp(found.texts, 0).confidence_interval()
+    assert (low, high) == pytest.approx((-0.014, 0.050), abs=5e-4)  # what an interval over three books would be

@@ -33,19 +33,18 @@ def results(made):
 def test_averages_differences_and_what_more_context_gives(results):
     pi, yarn = whole_texts.runs(results, trained=False).rows
     own = whole_texts.scores(yarn, yarn, 8192)
-    # Within L the first two buckets of four windows; beyond, three windows reach.
-    means = {"within L": (3 + 7.5 + 1 + 12) / 8, "beyond L": (7 + 11 + 11) / 6}
-    assert {name: own[name].mean for name in means} == pytest.approx(means)
-    assert (own["within L"].n, own["beyond L"].n) == (4, 3)
+    # Within L the first two buckets of two windows of each text; beyond, B's second window does not reach.
+    texts = {"within L": ((3 + 7.5) / 4, (1 + 12) / 4), "beyond L": ((7 + 11) / 4, 11 / 2)}
+    assert {name: own[name].texts for name in texts} == texts
+    assert {name: own[name].mean for name in texts} == {name: np.mean(each) for name, each in texts.items()}
+    assert own["within L"].low is None
     assert own["Δ within L"] is own["Δ beyond L"] is None
     # In A [3, 4] against [3.5, 4.0], in B [2, 9] against [2.5, 9.5]; the first bucket aside: 0 and -0.5.
-    np.testing.assert_array_equal(whole_texts.more_context(yarn.first), [[-0.5, 0.0], [-0.5, -0.5]])
     more = own["8k more before"]
-    assert (more.mean, more.low, more.high, more.n) == (-0.25, -0.5, 0.0, 2)
+    assert (more.mean, more.low, more.texts) == (-0.25, None, (0.0, -0.5)) and whole_texts.more_context(yarn) == more
 
     other = whole_texts.scores(pi, yarn, 8192)
-    assert [getattr(other["Δ within L"], end) for end in ("mean", "low", "high", "n")] == [0, 0, 0, 4]
-    assert [getattr(other["Δ beyond L"], end) for end in ("mean", "low", "high", "n")] == [0.25, 0.25, 0.25, 3]
+    assert other["Δ within L"].texts == (0, 0) and other["Δ beyond L"].texts == (0.25, 0.25)
     assert other["8k more before"].mean == 0.0  # its 16k windows lose a quarter where they are beyond L
 
 
@@ -65,4 +64,4 @@ def test_each_factor_has_windows_of_its_own(made):
     results = made.results()
     assert whole_texts.measured_factors(results) == [2.0, 4.0]
     (row,) = whole_texts.runs(results, False, 4.0).rows
-    assert perplexity_windows.losses(row.first).shape == (2, 8)
+    assert perplexity_windows.losses(row)["A"].shape == (1, 2, 8)

@@ -4,7 +4,8 @@ import pytest
 
 from analysis.claims.finding import EXACT
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
-from tests.analysis.claims.made import findings, means, only, score
+from tests.analysis.claims.made import findings, means, only
+from tests.analysis.made import on_texts
 
 
 def disturbance(folder, model, precision="float32", **averages):
@@ -37,8 +38,8 @@ def test_the_least_disturbance_is_of_the_methods_that_the_paper_compares(folder,
 )
 def test_the_order_of_disturbance_and_perplexity(folder, order, verdict):
     for place in range(7):
-        perplexity = {"length": 16384, "token": score(20 + order.index(place))}
-        folder.save("perplexity", method=f"m{place}", scores=[perplexity])
+        losses = {16384: {"A Book": 3 + order.index(place)}}
+        folder.save("perplexity", method=f"m{place}", **on_texts(losses))
     disturbance(folder, "smollm2", "float64", **{f"m{place}": place + 1.0 for place in range(7)})
     finding = only("Less disturbance", folder)
     assert finding.verdict == verdict

@@ -1,10 +1,13 @@
 """The verdicts about lengths within L and beyond it; each comes out every way that it can."""
 
+import math
+
 import pytest
 
 from analysis.claims.finding import overall
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
-from tests.analysis.claims.made import decided, means, only, score
+from tests.analysis.claims.made import decided, means, only
+from tests.analysis.made import on_texts
 
 
 @pytest.mark.parametrize(
@@ -34,8 +37,9 @@ def test_what_is_lost_beyond_the_training_length(folder, original, near, ours, v
 
 def test_perplexity_collapses_upward(folder):
     for method, far in (("original", 40), ("dprope", 20)):
-        scores = [{"length": n, "token": score(mean, 1)} for n, mean in ((8192, 20), (16384, far))]
-        folder.save("perplexity", method=method, scores=scores)
+        means = {8192: math.log(20), 16384: math.log(far)}
+        losses = {n: {f"Book {i}": mean + 0.01 * i for i in range(-3, 4)} for n, mean in means.items()}
+        folder.save("perplexity", method=method, **on_texts(losses))
     finding = only("Without extension", folder)
     assert decided(finding) == [(50, REPRODUCED), (50, REPRODUCED)]
 

@@ -1,10 +1,12 @@
 """The verdicts on DPRoPE against the paper's rivals; each comes out every way that it can."""
 
+import math
+
 import pytest
 
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
-from core.errors import InputError
-from tests.analysis.claims.made import by_name, findings, means, only, score
+from tests.analysis.claims.made import by_name, means, only, score
+from tests.analysis.made import on_texts
 
 
 @pytest.mark.parametrize(
@@ -42,8 +44,8 @@ def test_dprope_is_the_papers_setting_whatever_scores_more(folder):
 @pytest.mark.parametrize(("rival", "verdict"), [(5, CONTRADICTED), (20, REPRODUCED)])
 def test_less_perplexity_is_less_loss(folder, rival, verdict):
     for method, mean in (("yarn", rival), ("dprope", 10)):
-        scores = [{"length": n, "token": score(mean, 0.5)} for n in (8192, 16384)]
-        folder.save("perplexity", method=method, scores=scores)
+        losses = {f"Book {i}": math.log(mean) + 0.01 * (i + i**2 * (mean == 10)) for i in range(8)}
+        folder.save("perplexity", method=method, **on_texts(dict.fromkeys((8192, 16384), losses)))
     finding = only("Least perplexity", folder)
     assert finding.verdict == verdict
     # ln(7.12 / 7.39) and ln(5.91 / 6.06)
@@ -75,9 +77,10 @@ def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(fo
     assert (gap.mean, gap.low, gap.high) == pytest.approx((2.1, 1.852, 2.348), abs=1e-3)
 
 
-def test_a_perplexity_that_is_none_is_refused(folder):
-    for method in ("yarn", "dprope"):
-        scores = [{"length": n, "token": score(1, 2)} for n in (8192, 16384)]
-        folder.save("perplexity", method=method, scores=scores)
-    with pytest.raises(InputError, match="measure it again"):
-        findings("Least perplexity", folder)
+def test_three_texts_decide_nothing_and_each_is_told(folder):
+    for method, more in (("yarn", 0.0), ("dprope", 0.1)):
+        losses = {f"Book {i}": 3 + i + more * (1 + i) for i in range(3)}
+        folder.save("perplexity", method=method, **on_texts(dict.fromkeys((8192, 16384), losses)))
+    finding = only("Least perplexity", folder)
+    gap = by_name(finding.facts[0])["difference"]
+    assert finding.verdict == UNDECIDED and gap.low is None and gap.texts == pytest.approx((0.1, 0.2, 0.3))
