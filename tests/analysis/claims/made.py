@@ -9,6 +9,7 @@ from experiments.kit.records import RESULTS
 from tests.analysis.made import score
 
 __all__ = ["score"]
+PAPERS = {"n_hat": 40}  # DPRoPE's options at s = 2 in the paper's experiments, of 64 dimensions
 
 
 class Folder:

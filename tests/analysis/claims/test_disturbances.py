@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.claims.finding import EXACT
+from analysis.claims.finding import CERTAIN, EXACT
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
 from tests.analysis.claims.made import findings, means, only
 from tests.analysis.made import on_texts
@@ -23,24 +23,30 @@ def test_a_published_number_is_met_within_half_a_per_cent(folder, average, verdi
 
 
 @pytest.mark.parametrize(
-    ("model", "ours", "verdict"),
-    [("llama2-7b", 1.0, EXACT), ("smollm2", 1.0, REPRODUCED), ("smollm2", 2.5, CONTRADICTED)],
+    ("model", "yarn", "verdict"),
+    [("llama2-7b", 3.0, EXACT), ("smollm2", 3.0, REPRODUCED), ("smollm2", 0.5, CONTRADICTED)],
 )
-def test_the_least_disturbance_is_of_the_methods_that_the_paper_compares(folder, model, ours, verdict):
-    disturbance(folder, model, "float64", dprope=ours, pi=2.0, yarn=3.0, ntk=0.5)
+def test_the_least_disturbance_is_of_the_methods_that_the_paper_compares(folder, model, yarn, verdict):
+    disturbance(folder, model, "float64", dprope=1.0, pi=2.0, yarn=yarn, ntk=0.1)
     finding = only("The method has the least", folder)
-    assert finding.verdict == verdict and means(finding.facts[0]) == [1000 * ours, 2000]
+    assert finding.verdict == verdict
+    assert [(means(fact), fact.verdict) for fact in finding.facts] == [
+        ([1000, 2000], CERTAIN),  # the lesser of each pair's two, one of which is PI's
+        ([1000, 1000 * yarn], verdict),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("order", "verdict"),
-    [((0, 1, 2, 3, 4, 5, 6), REPRODUCED), ((6, 5, 4, 3, 2, 1, 0), CONTRADICTED), ((3, 0, 5, 1, 6, 2, 4), UNDECIDED)],
+    ("losses", "verdict"),
+    [((2.0, 3.0, 4.0), REPRODUCED), ((4.0, 3.0, 2.0), CONTRADICTED), ((2.0, 3.0, 3.0), UNDECIDED)],
 )
-def test_the_order_of_disturbance_and_perplexity(folder, order, verdict):
-    for place in range(7):
-        losses = {16384: {"A Book": 3 + order.index(place)}}
-        folder.save("perplexity", method=f"m{place}", **on_texts(losses))
-    disturbance(folder, "smollm2", "float64", **{f"m{place}": place + 1.0 for place in range(7)})
+def test_of_two_methods_that_with_less_disturbance_has_less_loss(folder, losses, verdict):
+    for place, (method, loss) in enumerate(zip(("dprope", "pi", "yarn"), losses)):
+        texts = {f"Book {i}": loss + 0.01 * place * (-1) ** i for i in range(8)}
+        folder.save("perplexity", method=method, **on_texts({16384: texts}))
+    folder.save("perplexity", method="ntk", **on_texts({16384: dict.fromkeys(texts, 9.0)}))  # not of the paper
+    disturbance(folder, "smollm2", "float64", dprope=1.0, pi=2.0, yarn=3.0, ntk=0.1)
     finding = only("Less disturbance", folder)
-    assert finding.verdict == verdict
-    assert finding.facts[0].decision.effect == pytest.approx(0.5)  # the paper's three methods
+    assert finding.verdict == verdict and finding.family == ((3, "pairs"),)
+    names = ["DPRoPE (t = 0) minus PI", "DPRoPE (t = 0) minus YaRN", "PI minus YaRN"]
+    assert [fact.quantities[-1].name for fact in finding.facts] == names

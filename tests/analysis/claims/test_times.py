@@ -2,13 +2,14 @@
 
 import pytest
 
-from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
+from analysis.claims.finding import CERTAIN
+from analysis.hypothesis_tests import CONTRADICTED
 from tests.analysis.claims.made import means, only
 
 
 @pytest.mark.parametrize(
     ("relative", "width", "verdict"),
-    [(1.001, 0.002, REPRODUCED), (0.9, 0.01, REPRODUCED), (1.001, 0.02, UNDECIDED), (1.03, 0.01, CONTRADICTED)],
+    [(1.001, 0.002, CERTAIN), (0.9, 0.01, CERTAIN), (1.001, 0.02, CERTAIN), (1.03, 0.01, CONTRADICTED)],
 )
 def test_time_may_cost_what_the_paper_cannot_print(folder, relative, width, verdict):
     rows = [
