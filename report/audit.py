@@ -42,8 +42,8 @@ OUTPUT = ROOT / "tables" / "paper"
 _STATED = "stated"  # in the place of a number, where the sentence has none
 _GEOMETRY = "LLaMA2"  # whose disturbance is the same for both models
 _MODELS = _SEVEN, _THIRTEEN = ("LLaMA2-7B", "LLaMA2-13B")
-# Methods that a sentence may cover; “existing methods” are the first three.
-_EXISTING = (rope.UNIT, rope.RIVAL, "clex")
+# Methods that a sentence may cover; “existing methods” are PI, YaRN and CLEX.
+_EXISTING = _, _, _CLEX = tuple(published.rivals("perplexity"))
 _ALL = (*_EXISTING, rope.ORIGINAL)
 _UNITS = {
     "points": lambda own, other: own - other,
@@ -101,7 +101,7 @@ class Claim:
         own = rows[(rows["method"] == self.of) & rows["factor"].isin(self.factors)]
         pairs = own.merge(rows[rows["method"] != self.of], on="model", suffixes=("", "_other"))
         # The original model and CLEX have one row, which stands at every factor.
-        one_row = pairs["method_other"].isin((rope.ORIGINAL, "clex"))
+        one_row = pairs["method_other"].isin((rope.ORIGINAL, _CLEX))
         pairs = pairs[one_row | (pairs["factor"] == pairs["factor_other"])]
         pairs = pairs.assign(value=_UNITS[self.unit](pairs["score"], pairs["score_other"]))
         by_method = pairs.groupby("method_other")["value"]
@@ -240,7 +240,7 @@ def sentences() -> Iterator[Finding]:
     for model, rows in _rows("time_cost", phase="test").groupby("model", sort=False):
         times = rows.set_index("method")["relative_to_pi"].to_dict()
         what = f"DPRoPE takes no more time than PI and YaRN, CLEX more, {model}"
-        holds = times[rope.OURS] <= min(times[rope.UNIT], times[rope.RIVAL]) < times["clex"]
+        holds = times[rope.OURS] <= min(times[rope.UNIT], times[rope.RIVAL]) < times[_CLEX]
         yield true("sections 3.2, B.2", what, holds, _list(times))
     for row in published.table("perplexity").drop_duplicates("model").itertuples():
         label, size = row.printed_label, row.model.removeprefix("LLaMA2-")
