@@ -49,7 +49,8 @@ def build(results: Results) -> Figure:
             "average; measure it with `--limit all` and all --tasks."
         )
     moved = {setting: disturbance.averaged(results, setting) for setting in scores}
-    ours = {setting: (1e3 * moved[setting], of[AVERAGE]) for setting, of in scores.items() if moved[setting] is not None}
+    known = {setting: value for setting, value in moved.items() if value is not None}  # a learned one has none
+    ours = {setting: (1e3 * value, scores[setting][AVERAGE]) for setting, value in known.items()}
 
     figure, panels = plt.subplots(2, 2, figsize=(style.PAGE, 4.2))
     kind = f", {first.first['benchmark']}" if "benchmark" in first.first else ""
@@ -96,7 +97,8 @@ def _points(axes: Axes, points: Mapping[Setting, tuple[float, Score]], names: Ma
     for setting in sorted(names, key=lambda setting: points[setting][1].mean):
         point = points[setting][0], points[setting][1].mean
         x, y = (axes.transScale + axes.transLimits).transform(point)
-        while any(abs(x - other) < 0.1 * len(names[setting]) / 2 and abs(y - height) < 0.09 for other, height in placed):
+        near = [height for other, height in placed if abs(x - other) < 0.05 * len(names[setting])]
+        while any(abs(y - height) < 0.09 for height in near):
             y += 0.01
         placed.append((x, y))
         line = {"arrowstyle": "-", "linewidth": 0.4, "color": colours[setting], "relpos": (0, 0.5), "shrinkA": 0}

@@ -68,9 +68,10 @@ def styles(*panels: Iterable[Setting]) -> dict[Setting, rope.Style]:
     differ by dashes alone.
     """
     free = [style[::-1] for style in itertools.product(_DASHES, _COLOURS)]  # thirty pairs
-    together = [{(one.method, one.options) for one in panel} for panel in map(list, panels)]
+    lists = [list(panel) for panel in panels]
+    together = [{(one.method, one.options) for one in panel} for panel in lists]
     looks: dict[tuple, rope.Style] = {(None, ()): AS_IT_IS}  # by method and options
-    for setting in (ordered := sorted({one for panel in panels for one in panel}, key=_order)):
+    for setting in (ordered := sorted({one for panel in lists for one in panel}, key=_order)):
         look = setting.method, setting.options
         if look in looks:
             continue

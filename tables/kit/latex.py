@@ -28,8 +28,8 @@ _WIDTHS = {
     for character in characters
 }  # fmt: skip
 _SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_\allowbreak{}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
+    "_": r"\_\allowbreak{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
     "−": "$-$", "×": r"$\times$", "≤": r"$\le$", "≥": r"$\ge$", "Δ": r"$\Delta$", "ε": r"$\epsilon$", "λ": r"$\lambda$",
     "θ": r"$\theta$", "ρ": r"$\rho$", "β": r"$\beta$", "α": r"$\alpha$", "‖": r"$\|$", "·": r"$\cdot$",
     "…": r"\ldots{}",
@@ -126,8 +126,9 @@ def _block(block: Block, columns: int, last: bool, chosen: _Print, width: float)
         empty = [""] * (columns - len(block.header))
         rows = [[[text(part) for part in _broken(title, place, chosen)] for place, title in enumerate(block.header)]]
         for row in block.rows:
-            first = [text(part) for part in _broken(row[0].text, 0, chosen)]
-            rows.append([first, *(_lines(cell, chosen) for cell in row[1:])] if width else [[_words(cell)] for cell in row])
+            names = [text(part) for part in _broken(row[0].text, 0, chosen)]
+            values = [names, *(_lines(cell, chosen) for cell in row[1:])]
+            rows.append(values if width else [[_words(cell)] for cell in row])
         made = [[" & ".join([*line, *empty]) + end for line in zip_longest(*row, fillvalue="")] for row in rows]
         lines += [*made[0], rf"\cmidrule(r){{1-{len(block.header)}}}", *(line for row in made[1:] for line in row)]
     return [*lines, r"\bottomrule" if last else r"\midrule"]
@@ -151,8 +152,10 @@ def _parts(small: str) -> list[str]:
 
 def _broken(words: str, place: int, chosen: _Print) -> list[str]:
     """A row's name or a column's title in lines, where rows have several."""
+    if not chosen.stacked:
+        return [words]
     together = words.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
-    return (chosen.stacked and textwrap.wrap(together, _TITLE if place else _NAME)) or [words]
+    return textwrap.wrap(together, _TITLE if place else _NAME) or [""]
 
 
 def _width(plain: str, points: float) -> float:
@@ -209,7 +212,8 @@ def _sheets(table: Table, blocks: list[Block], chosen: _Print, shares: list[floa
     used = prose + notes + 30
     for block in blocks:
         title = block.title
-        above = (3.5 if chosen.stacked else 2.5) * chosen.line + chosen.line * math.ceil(_width(title, chosen.points) / (0.95 * _WIDTH))
+        lines = math.ceil(_width(title, chosen.points) / (0.95 * _WIDTH))
+        above = chosen.line * (lines + (3.5 if chosen.stacked else 2.5))
         rows: list[tuple[Cell, ...]] = []
         used += above
         for row in block.rows:
