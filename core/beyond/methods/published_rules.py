@@ -115,7 +115,7 @@ def _radix(geometry: RopeGeometry, beta_fast: float, beta_slow: float) -> tuple[
     return np.clip(np.arange(geometry.pairs) - low, 0, count), count
 
 
-@register("longrope2", "LongRoPE2's rule", styles=(("#88CCEE", (0, (2, 1))),))
+@register("longrope2", "LongRoPE2's rule", styles=(("#663300", (0, (2, 1))),))
 def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | None = None) -> RopeScaling:
     """LongRoPE2's critical dimension without its search: λ_i = s from the critical pair c on, s^(i/c) below it.
 
