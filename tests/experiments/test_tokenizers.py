@@ -11,7 +11,7 @@ from tokenizers import processors
 from transformers import ByT5Tokenizer
 
 from eval import longbench, reading
-from experiments.kit import load_model, texts
+from experiments.kit import load_model, records, texts
 from experiments.kit.texts import Book
 from experiments.training.corpus import Corpus
 from tests.eval.test_open_llm import write_benchmarks
@@ -26,12 +26,16 @@ COMMANDS = {
     "longbench_e": "--data {root}/data --tasks trec --window 1000 --new-tokens 4",
     "open_llm": "--data {root}/data --tasks truthfulqa hellaswag --limit 3",
     "perplexity": "--text {root}/book.txt --lengths 128 256 --stride 100 --tokens 900",
-    "loss_by_position": "--text {root}/book.txt",
-    "selections": "--text {root}/book.txt --every 16",
-    "learned": "--text {root}/book.txt --data {root}/books --steps 1 --sequences 2",
     "finetune": "--data {root}/books --steps 1 --batch 2 --length 64 --output {root}/tuned",
     "generate": "--prompt café --tokens 4",
 }
+BEYOND = records.ROOT / "experiments" / records.BEYOND
+if BEYOND.is_dir():
+    COMMANDS |= {
+        "loss_by_position": "--text {root}/book.txt",
+        "selections": "--text {root}/book.txt --every 16",
+        "learned": "--text {root}/book.txt --data {root}/books --steps 1 --sequences 2",
+    }
 
 
 def adding(template):
@@ -73,7 +77,8 @@ def model(tmp_path):
 def measure(call, tmp_path, monkeypatch):
     """measure("perplexity", model, options…) -> (its record, what was measured); or, refused, the sentence."""
 
-    monkeypatch.setattr("experiments.beyond.selections.RESAMPLES", 9)
+    if BEYOND.is_dir():
+        monkeypatch.setattr("experiments.beyond.selections.RESAMPLES", 9)
 
     def run(name, folder, *more):
         results = [] if name == "generate" else ["--results", tmp_path / "results"]
