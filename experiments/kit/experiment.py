@@ -301,9 +301,9 @@ class Experiment:
         if todo and self.weights:
             self.check(run, todo)
             if process == 0 and "loaded" not in vars(self):
-                tasks = run.get("tasks", getattr(self.given, "tasks", None))
-                many = f"{len(keys):,} sample{'s' * (len(keys) > 1)}"
-                print(f"{many}{f' of {len(tasks)} tasks' if tasks else ''} made", file=sys.stderr)
+                tasks = run.get("tasks", getattr(self.given, "tasks", None)) or ()
+                of = f" of {len(tasks)} tasks" if len(tasks) > 1 else ""
+                print(f"{len(keys):,} sample{'s' * (len(keys) > 1)}{of} made", file=sys.stderr)
             self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         with (
             journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,

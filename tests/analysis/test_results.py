@@ -15,8 +15,8 @@ def test_a_model_is_its_folder(made):
     with pytest.raises(NotMeasured, match="passkey"):
         results.require("passkey")
     assert results.command("passkey").endswith(f"--model 'PATH/my own_model' --results {results.folder}")
-    committed = Results.of("tiny").command("loss_by_position", "--method pi")
-    assert committed == "python -m experiments.beyond.loss_by_position --model tiny --method pi"
+    committed = Results.of("tiny").command("passkey", "--method pi")
+    assert committed == "python -m experiments.passkey --model tiny --method pi"
     with pytest.raises(InputError, match="my own_model"):
         Results.of("another", results.folder)
 

@@ -97,7 +97,7 @@ def test_the_device_batch_is_the_largest_that_fits_and_divides(gpus, length):
         ("dprope", {"n_hat": 40}, "dprope, n̂ = 40 of 64: interpolates pairs "),
         ("dprope", {"n_hat": 0}, "dprope, n̂ = 0 of 64: interpolates no pair"),
         ("pi", {}, "pi, n̂ = 64 of 64: interpolates pairs 0-31"),
-        ("ntk", {}, "ntk: divides the pairs by 1 to 2"),
+        ("yarn", {}, "yarn: divides the pairs by 1 to 2"),
     ],
 )
 def test_a_dry_run_names_what_it_would_train(method, options, said):
