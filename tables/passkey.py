@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis import metrics
-from analysis.comparison import compared
+from analysis.comparison import compared, in_comparison
 from analysis.metrics import ALL, Passkeys, passkeys_by_length
 from analysis.results import Results
 from analysis.settings import STATES
@@ -18,11 +18,11 @@ CAPTION = (
 
 
 def build(results: Results) -> Table:
-    """From the records of experiments.passkey, every setting; those of the same pairs once."""
+    """From the records of experiments.passkey, the main comparison's settings; those of the same pairs once."""
     results.require("passkey")
     blocks, left_out = [], []
     for trained, state in STATES:
-        rows = compared(results, "passkey", trained, twins=False)
+        rows = compared(results, "passkey", trained, twins=False).only(in_comparison(results.model))
         left_out += rows.left_out
         if rows:
             found = [(name, passkeys_by_length(row)) for name, row in titled(rows, metrics.passkey)]
