@@ -129,8 +129,12 @@ def averaged(results: Results, setting: Setting) -> float | None:
     for record in results.records("disturbance"):
         if Setting.of(record) == setting and (row := counted(record, FLOAT64)):
             return row["average"]
-    geometry, factor = results.model.geometry, setting.factor
-    scaling = setting.scaling(geometry)
+    return computed(results.model.geometry, setting)
+
+
+def computed(geometry: RopeGeometry, setting: Setting) -> float | None:
+    """The same of any geometry, always computed."""
+    factor, scaling = setting.factor, setting.scaling(geometry)
     if scaling is None:
         return None
     interpolation, extrapolation = _strategies(geometry, factor)

@@ -1,18 +1,23 @@
-"""Figure 5: LongBench-E against the disturbance as n̂ falls.
+"""Figure 5: LongBench-E against disturbance.
 
-n̂ falls as t rises, and the disturbance grows. From left to right fewer dimensions are interpolated. Solid line, left
-axis: the LongBench-E score with its 95 % interval. Dashed line, right axis: the disturbance. If less disturbance
-extended a model better, the score would fall where the disturbance rises.
+If less disturbance extended a model better, points would fall from the upper left to the lower right. Above: DPRoPE at
+the n̂ beside each point; n̂ falls as t rises. Below: the same beside other methods. Left: what the paper prints of
+LLaMA2-13B, in its Tables 4 and 1, over disturbances that are computed here. Right: ours, with 95 % intervals.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import disturbance, metrics
-from analysis.comparison import ablations
+from analysis import disturbance, metrics, published
+from analysis.comparison import ablations, compared
 from analysis.results import NotMeasured, Results
+from analysis.scores import Score
+from analysis.settings import Setting
 from core import rope
 from figures.kit import style
 
@@ -20,7 +25,7 @@ AVERAGE = "Avg."
 
 
 def build(results: Results) -> Figure:
-    """Both against n̂, from most to fewest dimensions interpolated; fine-tuned where there is that.
+    """The paper's points, and the model's at one factor; fine-tuned where there is that.
 
     Raises:
         NotMeasured: no ablation over n̂ by LongBench-E, or one of some lengths alone.
@@ -32,33 +37,71 @@ def build(results: Results) -> Figure:
             f"measure several N with `{results.command('longbench_e', '--method dprope --n-hat N')}`."
         )
     state, varied = found[-1]
-    rows = sorted(varied.items(), reverse=True)
-    moved = [1e3 * disturbance.averaged(results, row.setting) for _, row in rows]
-    found = [row.scores(metrics.longbench_e) for _, row in rows]
-    if any(AVERAGE not in scores for scores in found):
+    first = next(iter(varied.values()))
+    factor = first.setting.factor
+    rows = [row for row in compared(results, "longbench_e", first.trained, factor=factor).rows
+            if row.setting.plain("n_hat") and row.setting.method != rope.ORIGINAL]  # fmt: skip
+    rows = [row.of_seeds(set(first.seeds)) if first.seeds else row for row in rows]  # those that every n̂ has
+    scores = {row.setting: row.scores(metrics.longbench_e) for row in rows if row.runs}
+    if any(AVERAGE not in of for of in scores.values()):
         raise NotMeasured(
             f"longbench_e over n̂ under {results.folder / results.model.name} has no samples of some lengths, and so no "
             "average; measure it with `--limit all` and all --tasks."
         )
-    scores = [scores[AVERAGE] for scores in found]
-    spans = [[score.mean - score.low for score in scores], [score.high - score.mean for score in scores]]
-    places = range(len(rows))
+    moved = {setting: disturbance.averaged(results, setting) for setting in scores}
+    known = {setting: value for setting, value in moved.items() if value is not None}  # a learned one has none
+    ours = {setting: (1e3 * value, scores[setting][AVERAGE]) for setting, value in known.items()}
 
-    figure, axes = plt.subplots(figsize=(style.COLUMN, 2.5))
-    drawn = style.line(rope.METHODS[rope.OURS].styles[0]) | {"marker": "o", "markersize": 3}
-    lines = [axes.errorbar(places, [s.mean for s in scores], yerr=spans, capsize=2, elinewidth=0.8, **drawn)]
-    right = axes.twinx()
-    lines += right.plot(places, moved, color="0.45", linestyle="--", marker="s", markersize=2.5)
-    right.set_ylabel("disturbance (10⁻³ nat)")
-    right.spines["right"].set_visible(True)
-    right.grid(visible=False)
-    axes.set_xticks(places, [str(n_hat) for n_hat, _ in rows])
-    axes.set_xlabel("n̂, dimensions interpolated")
-    axes.set_ylabel("score, mean over tasks")
-    first = rows[0][1]
+    figure, panels = plt.subplots(2, 2, figsize=(style.PAGE, 4.2))
     kind = f", {first.first['benchmark']}" if "benchmark" in first.first else ""
-    axes.set_title(f"{results.model.title}{kind},\n{state}, s = {first.setting.factor:g}", loc="left", fontsize=7)
-    axes.set_ylim(0)
-    right.set_ylim(0)
-    axes.legend(lines, ["score", "disturbance"], loc="lower left")
+    titles = "LLaMA2-13B, fine-tuned, s = 2: the paper's", f"{results.model.title}{kind}, {state}, s = {factor:g}"
+    for (above, below), points, title in zip(panels.T, (published_points(), ours), titles):
+        n_hats = {setting: point for setting, point in points.items() if not setting.plain()}
+        _points(above, n_hats, {setting: str(setting.option("n_hat")) for setting in n_hats})
+        least = min(n_hats, key=lambda setting: points[setting][1].mean)
+        _points(below, points, {setting: setting.name for setting in points if setting.plain()} | {least: "DPRoPE (n̂)"})
+        above.set_title(title, loc="left")
+        below.set_xlabel("disturbance, mean over pairs (10⁻³ nat)")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("score, mean over tasks")
     return figure
+
+
+def published_points() -> dict[Setting, tuple[float, Score]]:
+    """The paper's scores on LLaMA2-13B at s = 2: its Table 4 over n̂, and its Table 1 for other methods."""
+    table = next(block for block in published.blocks("longbench_e") if block.model == "LLaMA2-13B")
+    ablated = next(iter(published.blocks("n_hat_longbench_e")))
+    scores = {
+        Setting(name, (), 2.0): table.rows[published.with_factor(rope.METHODS[name].title, name, 2.0)][AVERAGE]
+        for name in (rope.UNIT, rope.RIVAL)
+    }
+    for n_hat, row in ablated.rows.items():
+        scores[Setting(rope.OURS, (("n_hat", int(n_hat)),), 2.0)] = row[AVERAGE]
+    return {
+        setting: (1e3 * disturbance.computed(published.GEOMETRY, setting), score) for setting, score in scores.items()
+    }
+
+
+def _points(axes: Axes, points: Mapping[Setting, tuple[float, Score]], names: Mapping[Setting, str]) -> None:
+    """A point each with its interval, if it has one; names do not hide each other."""
+    drawn = style.styles(*style.panels(points))
+    by_hand, _ = rope.METHODS[rope.OURS].styles[1]
+    colours = {setting: drawn[setting][0] if setting.plain() else by_hand for setting in points}
+    for setting, (moved, score) in points.items():
+        ends = None if score.low is None else [[score.mean - score.low], [score.high - score.mean]]
+        look = {"marker": "o", "markersize": 3, "capsize": 1.5, "elinewidth": 0.4, "color": colours[setting]}
+        axes.errorbar([moved], [score.mean], ends, **look)
+    axes.margins(0.15)
+    axes.autoscale_view()
+    placed: list[tuple[float, float]] = []
+    for setting in sorted(names, key=lambda setting: points[setting][1].mean):
+        point = points[setting][0], points[setting][1].mean
+        x, y = (axes.transScale + axes.transLimits).transform(point)
+        near = [height for other, height in placed if abs(x - other) < 0.05 * len(names[setting])]
+        while any(abs(y - height) < 0.09 for height in near):
+            y += 0.01
+        placed.append((x, y))
+        line = {"arrowstyle": "-", "linewidth": 0.4, "color": colours[setting], "relpos": (0, 0.5), "shrinkA": 0}
+        white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
+        look = {"va": "center", "fontsize": 6.5, "color": colours[setting], "arrowprops": line, "bbox": white}
+        axes.annotate(names[setting], point, (x + 0.03, y), textcoords="axes fraction", **look)

@@ -1,7 +1,7 @@
 """Figure 4: passkeys found by length, method and depth.
 
-Curves: the share of passkeys that is found, with 95 % intervals. The paper claims 100 % for its method up to L'. Maps:
-the same by the place of the key in the text; yellow is found, dark blue is missed.
+Curves: the share of passkeys that is found, with 95 % intervals, in panels of at most five models. The paper claims
+100 % for its method up to L'. Maps: the same by the place of the key in the text; yellow is found, dark blue is missed.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
 from analysis.comparison import Row, compared, in_comparison
 from analysis.results import NotMeasured, Results
 from analysis.scores import stacked
+from analysis.settings import STATES
 from core import rope
 from figures.kit import style
 
 COLUMNS = 4  # of heat maps
-PANELS = 2  # of curves in a line
 
 
 def build(results: Results) -> Figure:
@@ -38,44 +38,34 @@ def build(results: Results) -> Figure:
         raise NotMeasured(
             f"no passkey record of {results.model.name}'s comparison; make one with `{results.command('passkey')}`."
         )
-    shown = sorted({(row.setting.factor, trained) for trained, rows in enumerate(states) for row in rows})
-    shown = shown or [(plain[0].setting.factor, 0)]
+    curves = {
+        f"{state}, s = {factor:g}": {row.setting: row for row in plain + own}
+        for (_, state), rows in zip(STATES, states)
+        for factor in sorted({row.setting.factor for row in rows})
+        if (own := [row for row in rows if row.setting.factor == factor])
+    }
+    curves = curves or {rope.METHODS[rope.ORIGINAL].title: {row.setting: row for row in plain}}
+    panels = {title: style.panels(rows) for title, rows in curves.items()}
+    drawn = style.styles(*(panel for own in panels.values() for panel in own))
     mapped = plain + sorted(states[True] or states[False], key=lambda row: row.setting.factor)
-    lines, rows = -(-len(shown) // PANELS), -(-len(mapped) // COLUMNS)
-    heights = [0.5 + 1.9 * lines, 0.5 + 0.95 * rows]
+    heights = [1.45 * sum(map(style.lines_of, panels.values())), 0.5 + 0.8 * -(-len(mapped) // COLUMNS)]
     figure = plt.figure(figsize=(style.PAGE, sum(heights)))
     upper, lower = figure.subfigures(2, 1, height_ratios=heights)
-
-    panels = upper.subplots(lines, min(len(shown), PANELS), squeeze=False, sharey=True)
-    drawn = style.styles(row.setting for row in [*untrained, *tuned])
-    for axes, (factor, trained) in zip(panels.ravel(), shown):
-        curves = plain + [row for row in states[trained] if row.setting.factor == factor]
-        _curves(axes, curves, drawn, results.model.context_length, factor)
-        title = "fine-tuned" if trained else "without training" if factor > 1 else "as it is"
-        axes.set_title(title + (f", s = {factor:g}" if factor > 1 else ""), loc="left")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("accuracy")
-    for axes in panels.ravel()[len(shown) :]:
-        axes.set_axis_off()
-    style.one_legend(upper, panels.ravel(), COLUMNS)
-
-    grid = lower.subplots(rows, min(len(mapped), COLUMNS), squeeze=False, sharex=True, sharey=True).ravel()
-    for axes, row in zip(grid, mapped):
-        image = _heat_map(axes, row)
-    for axes in grid[len(mapped) :]:
-        axes.set_axis_off()
-    lower.colorbar(image, ax=list(grid), label="accuracy", ticks=[0, 0.5, 1])
+    for title, placed in style.small_multiples(upper, panels).items():
+        for axes, panel in zip(placed, panels[title]):
+            _curves(axes, [curves[title][setting] for setting in panel], drawn, results.model.context_length)
+        placed[0].set_ylabel("passkeys found")
+    _heat_maps(lower, mapped)
     state = "methods fine-tuned, the original as it is" if states[True] else "without training"
     lower.suptitle(f"by depth, {state}", x=0.01, ha="left", fontsize=8)
-    lower.supxlabel("prompt length (1024 tokens)", fontsize=8)
-    lower.supylabel("depth of the key", fontsize=8)
     return figure
 
 
-def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int, factor: float) -> None:
+def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> None:
+    ends, colours = {}, {}
     for index, row in enumerate(rows):
         seeds = [run["scores"]["by_length"] for run in row.runs]
-        step = 0.006 * max(cell["length"] for cell in seeds[0]) / 1024  # side by side, or the intervals hide each other
+        step = 0.012 * max(cell["length"] for cell in seeds[0]) / 1024  # side by side, or the intervals hide each other
         length = [cell["length"] / 1024 + step * (index - (len(rows) - 1) / 2) for cell in seeds[0]]
         # Prompts are the same for every seed, so their intervals do not pool: the bar spans all of them.
         mean, low, high = (stacked([[c[end] for c in cells] for cells in seeds]) for end in ("mean", "low", "high"))
@@ -85,21 +75,36 @@ def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int, facto
             mean,
             yerr=[mean - low, high - mean],
             label=row.setting.name,
-            capsize=1.5,
-            elinewidth=0.6,
+            capsize=1,
+            elinewidth=0.5,
             marker="o",
-            markersize=3,
+            markersize=2,
             **style.line(drawn[row.setting]),
         )
-    for share, name in ((1, "L"), (factor, "L′")) if factor > 1 else ((1, "L"),):
-        position = context_length * share / 1024
-        axes.axvline(position, color="black", linewidth=0.8, linestyle=":")
-        axes.annotate(name, (position, 1.0), xytext=(2, 6), textcoords="offset points", fontsize=7)
-    axes.set_ylim(-0.05, 1.15)
+        ends[row.setting.name], colours[row.setting.name] = (length[-1], mean[-1]), drawn[row.setting][0]
+    style.mark_length(axes, context_length / 1024)
+    if (factor := max(row.setting.factor for row in rows)) > 1:
+        style.mark_length(axes, context_length * factor / 1024, "L′")
+    axes.set_ylim(-0.05, 1.25)  # the lengths are named above the curves
+    axes.set_yticks([0, 0.5, 1])
     axes.set_xlim(0)
     lengths = [cell["length"] / 1024 for cell in rows[0].first["scores"]["by_length"]]
     axes.set_xticks(lengths, [f"{length:.3g}" for length in lengths])
     axes.set_xlabel("prompt length (1024 tokens)")
+    style.name_curves(axes, ends, colours)
+
+
+def _heat_maps(figure: SubFigure, rows: list[Row]) -> None:
+    """A map of each row."""
+    grid = figure.subplots(-(-len(rows) // COLUMNS), min(len(rows), COLUMNS), squeeze=False, sharey=True).ravel()
+    for index, (axes, row) in enumerate(zip(grid, rows)):
+        image = _heat_map(axes, row)
+        axes.tick_params(labelbottom=index + COLUMNS >= len(rows))  # the lowest of its column
+    for axes in grid[len(rows) :]:
+        axes.set_axis_off()
+    figure.colorbar(image, ax=list(grid), label="passkeys found", ticks=[0, 0.5, 1])
+    figure.supxlabel("prompt length (1024 tokens)", fontsize=8)
+    figure.supylabel("depth of the key", fontsize=8)
 
 
 def _heat_map(axes: Axes, row: Row):

@@ -13,7 +13,13 @@ from .scaling import interpolate
     "DPRoPE",
     published=True,
     by_disturbance=True,
-    styles=(("#D55E00", "-"), ("#56B4E9", (0, (4, 1)))),
+    styles=(
+        ("#D55E00", "-"),
+        ("#882255", (0, (4, 1))),
+        ("#993404", (0, (6, 1))),
+        ("#DDCC77", (0, (10, 1, 2, 1))),
+        ("#EE99AA", (0, (4, 1, 1, 1))),
+    ),
 )
 def dprope(
     geometry: RopeGeometry,

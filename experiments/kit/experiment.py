@@ -129,10 +129,11 @@ class Experiment:
                 self.finish(run | summary, file, sum(part["seconds"] for part in parts.values()))
 
     def finish(self, record: dict, file: Path, seconds: float) -> None:
-        """Write a record, and say where."""
+        """Write a record; print its scores, and then where it is."""
         records.state_model(self.results, self.model.folder, self.facts())
         kernel = {"attention": self.loaded.model.config._attn_implementation} if "loaded" in vars(self) else {}
-        print(records.write(file, record | {"seconds": round(seconds, 1)}, **kernel))
+        written = records.write(file, record | {"seconds": round(seconds, 1)}, **kernel)
+        print(*records.told(record.get("scores") or record.get("ranges", [])), written, sep="\n")
 
     @functools.cached_property
     def context_length(self) -> int:

@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -32,6 +33,7 @@ MODEL = "model.json"  # beside a model's records: its facts
 BEYOND = "beyond"
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
 _PACKAGES = ("torch", "transformers", "numpy")
+_MEANS, _LINES = 10, 16  # the most numbers of a line and lines that are printed of a record
 _SCORING = ("lm_eval", "tokenizers")
 _ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
 
@@ -142,6 +144,38 @@ def write(file: Path, record: dict, **on_gpu: str) -> Path:
         on_gpu: what else the environment states where it has a GPU.
     """
     return files.write_json(file, record | {"environment": environment(**on_gpu)})
+
+
+def told(scores: dict | list) -> list[str]:
+    """The means of a record's scores as lines of text, one for each entry; of very many numbers, only how many."""
+    entries = scores.items() if isinstance(scores, dict) else ((_label(row), row) for row in scores)
+    counted = [(name, list(_means("", entry))) for name, entry in entries]
+    lines = [
+        f"{name}: {', '.join(means) if len(means) <= _MEANS else f'{len(means)} numbers'}"
+        for name, means in counted
+        if means
+    ]
+    return lines[:_LINES] + [f"and {len(lines) - _LINES} more lines"] * (len(lines) > _LINES)
+
+
+def _means(name: str, value: object) -> Iterator[str]:
+    if isinstance(value, dict) and "mean" in value:
+        yield f"{name} {value['mean']:.4g}".strip()
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _means(f"{name} {key}".strip(), part)
+    elif isinstance(value, list):
+        for row in value:
+            if isinstance(row, dict):
+                yield from _means(f"{name} {_label(row)}".strip(), row)
+    elif isinstance(value, float):
+        yield f"{name} {value:.4g}".strip()
+
+
+def _label(row: dict) -> str:
+    """What a row of a list is of: its first entry, such as its length."""
+    key, value = next(iter(row.items()))
+    return f"{key} {value}"
 
 
 def check_model(results: Path, model: str, facts: dict) -> dict:

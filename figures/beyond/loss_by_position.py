@@ -1,11 +1,14 @@
 """Loss against position, beginnings of books.
 
 Beyond the paper. Right of the dotted line are positions that the model never saw in pre-training. A method that extends
-the model keeps its line low there. Bands are 95 % intervals. In panels of differences, a line above zero has more loss
-than YaRN, and a line below zero has less; their axis is compressed away from zero.
+the model keeps its line low there. A state's first panel has the losses of the methods that the paper compares, means
+over the books. Its other panels have DPRoPE's settings and other methods as differences: above zero is more loss than
+YaRN, below zero less, on an axis that is compressed away from zero.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,77 +16,65 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.beyond import learned, loss_by_position
-from analysis.comparison import Comparison, Row, in_comparison
+from analysis.comparison import in_comparison
 from analysis.results import Results
+from analysis.settings import Setting
 from core import rope
 from figures.kit import style
 
 RIVAL = rope.METHODS[rope.RIVAL].title
 
+Curves = Mapping[Setting, tuple[np.ndarray, np.ndarray]]  # positions and losses, float64 [positions] each
+
 
 def build(results: Results) -> Figure:
-    """A panel for each factor without training, and one for the models that were fine-tuned for it."""
+    """Panels for each factor without training, and for the models that were fine-tuned for it."""
     results.require("loss_by_position")
-    shown = {}
+    listed = in_comparison(results.model)
+    shown: dict[str, Curves] = {}
     for factor in loss_by_position.measured_factors(results):
         for rows in loss_by_position.parts(results, factor):
             state = "fine-tuned" if rows.rows[0].trained else "without training"
-            shown[f"{state}, s = {factor:g}"] = rows.only(in_comparison(results.model))
-    drawn = style.styles(row.setting for rows in shown.values() for row in rows.rows)
-    rivals = {title: rows.find(rope.RIVAL, {}) for title, rows in shown.items()}
-    others = {title: rest for title, rows in shown.items() if (rest := _others(rows)) and rivals[title]}
-    parts = [part for part in (shown, others) if part]
-    width = style.PAGE if len(shown) > 1 else style.COLUMN
-    figure = plt.figure(figsize=(width, 2.8 * len(parts)))
-    for place, part in zip(np.atleast_1d(figure.subfigures(len(parts), 1)), parts):
-        panels = place.subplots(1, len(part), squeeze=False)[0]
-        for axes, (title, rows) in zip(panels, part.items()):
-            if part is shown:
-                _draw(axes, rows.only(_in_paper), drawn)
-            else:
-                _draw_differences(axes, rows, rivals[title], drawn)
-            axes.set_title(title, loc="left")
-            positions(axes, results.model.context_length, rows.first["length"])
-        panels[0].set_ylabel("loss (nats per token)" if part is shown else f"loss minus {RIVAL}'s")
-        style.one_legend(place, panels, 4 if len(shown) > 1 else 2)
+            chosen = rows.only(lambda row: listed(row) and not learned.start_of(row.setting)).rows
+            curves = {row.setting: loss_by_position.buckets(row.first) for row in chosen}
+            shown[f"{state}, s = {factor:g}"] = {
+                setting: (position, loss["mean"]) for setting, (position, loss) in curves.items()
+            }
+    return draw(shown, results.model.context_length)
+
+
+def draw(shown: Mapping[str, Curves], trained: int) -> Figure:
+    """Small multiples of losses by position: for each state its panels of at most five curves.
+
+    Args:
+        shown: curves by the state's title.
+        trained: L, in tokens.
+    """
+    panels = {title: style.panels(curves) for title, curves in shown.items()}
+    drawn = style.styles(*(panel for own in panels.values() for panel in own))
+    figure = plt.figure(figsize=(style.PAGE, 1.9 * sum(map(style.lines_of, panels.values()))))
+    for title, placed in style.small_multiples(figure, panels).items():
+        curves = shown[title]
+        rival = next((setting for setting in curves if setting.method == rope.RIVAL and setting.plain()), None)
+        for index, (axes, panel) in enumerate(zip(placed, panels[title])):
+            against = rival if index else None
+            _panel(axes, {setting: curves[setting] for setting in panel}, drawn, against, trained)
+            axes.set_ylabel(f"loss minus {RIVAL}'s" if against else "loss (nats per token)")
     return figure
 
 
-def _in_paper(row: Row) -> bool:
-    """What the paper compares, and the two that its own method is most like."""
-    setting = row.setting
-    known = rope.METHODS.get(setting.method)
-    most_like = setting.method in (None, rope.ORIGINAL, "ntk", "dprope-significant")
-    return (most_like or (known is not None and known.published)) and setting.plain("n_hat")
-
-
-def _others(rows: Comparison) -> Comparison:
-    """The rest, but for factors that were learned, which have a figure of their own."""
-    return rows.only(lambda row: not _in_paper(row) and not learned.start_of(row.setting))
-
-
-def _draw(axes: Axes, rows: Comparison, drawn: dict) -> None:
-    for row in rows.rows:
-        position, loss = loss_by_position.buckets(row.first)
-        look = style.line(drawn[row.setting])
-        axes.plot(position / 1024, loss["mean"], label=row.setting.name, **look)
-        axes.fill_between(position / 1024, loss["low"], loss["high"], color=look["color"], alpha=0.12, linewidth=0)
-
-
-def _draw_differences(axes: Axes, rows: Comparison, rival: Row, drawn: dict) -> None:
-    """Without intervals, of which so many would hide the lines; those of the means are in the table."""
-    position, reference = loss_by_position.buckets(rival.first)
-    axes.axhline(0, label=RIVAL, **style.line(drawn[rival.setting]))
-    for row in rows.rows:
-        gap = loss_by_position.buckets(row.first)[1]["mean"] - reference["mean"]
-        axes.plot(position / 1024, gap, label=row.setting.name, **style.line(drawn[row.setting]))
-    style.compress(axes)  # some fail altogether
-
-
-def positions(axes: Axes, trained: int, length: int) -> None:
-    """Positions up to `length` along the axis, in units of 1,024, and the training length as a line."""
+def _panel(axes: Axes, curves: Curves, drawn: dict, against: Setting | None, trained: int) -> None:
+    ends, colours = {}, {}
+    for setting, (position, loss) in curves.items():
+        values = loss - curves[against][1] if against else loss
+        axes.plot(position / 1024, values, label=setting.name, **style.line(drawn[setting]))
+        ends[setting.name], colours[setting.name] = (position[-1] / 1024, values[-1]), drawn[setting][0]
+    if against:
+        style.compress(axes)  # some fail altogether
+    length = max(position[-1] + position[0] for position, _ in curves.values())
     style.mark_length(axes, trained / 1024)
     axes.set_xlabel("position (1024 tokens)")
-    step = 2 ** max(round(np.log2(length / 1024 / 8)), -3)
+    step = 2 ** max(round(np.log2(length / 1024 / 4)), -3)
     axes.set_xticks(np.arange(0, length / 1024 + step / 2, step))
     axes.set_xlim(0, length / 1024)
+    style.name_curves(axes, ends, colours)

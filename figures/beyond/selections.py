@@ -1,44 +1,53 @@
-"""Disturbance against loss over dozens of selections of pairs.
+"""Loss and disturbance over n̂.
 
-Beyond the paper, without training. A point is one choice of the pairs to interpolate, with its 95 % interval. If less
-disturbance extended a model better, the points would rise from the lower left to the upper right, and Spearman's ρ
-would be near +1.
+Beyond the paper, without training, on one text. A point is DPRoPE at one n̂: it interpolates the n̂ dimensions that gain
+most by it, so each choice holds those to its left. Above: the loss beyond L. Below: the disturbance, as the released
+code computes it. The least of each is marked; if less disturbance extended a model better, both would be at one n̂.
 """
 
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
-from analysis.results import Results
+from analysis.results import NotMeasured, Results
+from core import rope
 from figures.kit import style
-
-TITLES = {"released": "released code: KL(P_L ‖ P_L')", "equation": "equation (7): KL(P_L' ‖ P_L)"}
 
 
 def build(results: Results) -> Figure:
-    """From the record of selections of the least factor: a point for each, a panel for each convention."""
+    """From the record of selections of the least factor.
+
+    Raises:
+        NotMeasured: no record of selections by n̂.
+    """
     run = min(results.require("selections"), key=lambda record: record["factor"])
-    figure, panels = plt.subplots(1, 2, figsize=(style.PAGE, 2.6), sharey=True)
-    panels[0].set_ylabel("loss beyond L (nats per token)")
-    rows = sorted(run["scores"], key=lambda row: len(row["interpolated_pairs"]))
-    share = [2 * len(row["interpolated_pairs"]) for row in rows]
-    losses = [row["beyond"]["mean"] for row in rows]
-    spans = [[row["beyond"]["mean"] - row["beyond"]["low"] for row in rows],
-             [row["beyond"]["high"] - row["beyond"]["mean"] for row in rows]]  # fmt: skip
-    for axes, (convention, title) in zip(panels, TITLES.items()):
-        moved = [1e3 * row["disturbance"][convention] for row in rows]
-        axes.errorbar(moved, losses, yerr=spans, fmt="none", ecolor="0.8", linewidth=0.6, zorder=1)
-        points = axes.scatter(moved, losses, c=share, cmap="viridis", s=14, zorder=2)
-        for index, name in ((0, f"n̂ = {share[0]}"), (-1, f"n̂ = {share[-1]}"), (moved.index(min(moved)), "least")):
-            axes.annotate(name, (moved[index], losses[index]), xytext=(4, 4), textcoords="offset points", fontsize=7)
-        axes.set_xscale("log")
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel("disturbance, mean over pairs (10⁻³ nat)")
-        axes.set_title(title, loc="left")
-        found = run["spearman"][convention]
-        text = f"Spearman ρ = {found['mean']:+.2f} [{found['low']:+.2f}, {found['high']:+.2f}]"
-        axes.annotate(text, (0.02, 0.97), xycoords="axes fraction", va="top", fontsize=7)
-    figure.colorbar(points, ax=panels, label="dimensions interpolated")
+    nested = {row["options"]["n_hat"]: row for row in run["scores"] if list(row.get("options", ())) == ["n_hat"]}
+    if not nested:
+        raise NotMeasured(f"no selection by n̂ under {results.folder / results.model.name}.")
+    shown = dict(sorted(nested.items()))
+    figure, panels = plt.subplots(2, 1, figsize=(style.COLUMN, 3.4), sharex=True)
+    colour, _ = rope.METHODS[rope.OURS].styles[0]
+    values = (
+        [row["beyond"]["mean"] for row in shown.values()],
+        [1e3 * row["disturbance"]["released"] for row in shown.values()],
+    )
+    for axes, drawn, form in zip(panels, values, (".3f", ".3g")):
+        axes.plot(list(shown), drawn, color=colour, marker="o", markersize=2.5, linewidth=0.8)
+        least, n_hat = min(zip(drawn, shown))
+        axes.plot([n_hat], [least], color="black", marker="o", markersize=5, markerfacecolor="none")
+        side = {"xytext": (-3, -2), "ha": "right"} if n_hat > max(shown) / 2 else {"xytext": (3, -2), "ha": "left"}
+        place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "va": "top", "fontsize": 7}
+        axes.annotate(f"least at n̂ = {n_hat}: {least:{form}}", (n_hat, 1), **place, **side)
+        for other in panels:
+            other.axvline(n_hat, color="black", linewidth=0.6, linestyle=":", zorder=0)
+    panels[0].set_ylabel("loss beyond L\n(nats per token)")
+    panels[1].set_ylabel("disturbance\n(10⁻³ nat)")
+    panels[1].set_yscale("log")
+    panels[1].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panels[1].yaxis.set_major_formatter("{x:g}")
+    panels[1].yaxis.set_minor_formatter(NullFormatter())
+    panels[1].set_xlabel("n̂, dimensions interpolated")
+    panels[0].set_title(f"{results.model.title}, s = {run['factor']:g}, {', '.join(run['data'])}", loc="left")
     return figure

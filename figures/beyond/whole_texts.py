@@ -1,35 +1,33 @@
 """Loss against position, whole books.
 
-Beyond the paper. One line per method. Left: the loss by position, in windows of L' over whole books. Right: the same
-minus YaRN's; a line above zero has more loss than YaRN. Right of the dotted line are positions that the model never saw
-in pre-training. Bands are 95 % intervals.
+Beyond the paper. The loss by position in windows of L' over whole books. Right of the dotted line are positions that
+the model never saw in pre-training. A state's first panel has the losses of the methods that the paper compares, means
+over the texts. Its other panels have DPRoPE's settings and other methods as differences: above zero is more loss than
+YaRN, below zero less, on an axis that is compressed away from zero.
 """
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import perplexity_windows
 from analysis.beyond import whole_texts
-from analysis.comparison import in_comparison
+from analysis.comparison import Row, in_comparison
 from analysis.results import NotMeasured, Results
 from analysis.settings import STATES
-from core import rope
-from figures.beyond.loss_by_position import positions
-from figures.kit import style
+from figures.beyond import loss_by_position
 
 
 def build(results: Results) -> Figure:
-    """A row of panels for each factor and state: without training, fine-tuned.
+    """Panels for each factor and state: without training, fine-tuned.
 
     Raises:
         NotMeasured: no record of experiments.perplexity of whole texts by position.
     """
+    listed = in_comparison(results.model)
     shown = {
-        f"{state}, s = {factor:g}": rows
+        f"{state}, s = {factor:g}": {row.setting: _curve(row) for row in rows.only(listed).rows}
         for factor in whole_texts.measured_factors(results)
         for trained, state in STATES
         if (rows := whole_texts.runs(results, trained, factor))
@@ -39,31 +37,17 @@ def build(results: Results) -> Figure:
             f"no record of whole texts under {results.folder / results.model.name}; "
             f"make one with `{results.command('perplexity', '--by-position --tokens all')}`."
         )
-    figure, panels = plt.subplots(len(shown), 2, figsize=(style.PAGE, 0.4 + 2.2 * len(shown)), squeeze=False)
-    listed = in_comparison(results.model)
-    drawn = style.styles(row.setting for rows in shown.values() for row in rows.only(listed).rows)
-    for line, (title, rows) in zip(panels, shown.items()):
-        line[0].set_ylabel("loss (nats per token)")
-        line[1].set_ylabel(f"difference to {rope.METHODS[rope.RIVAL].title}")
-        rival = rows.find(rope.RIVAL, {})
-        for row in rows.only(listed).rows:
-            losses = perplexity_windows.over_seeds(row)
-            _draw(line[0], losses, row, drawn)
-            if rival:
-                _draw(line[1], perplexity_windows.differences(row, rival), row, drawn)
-        style.compress(line[1])
-        for axes in line:
-            axes.set_title(title, loc="left")
-            positions(axes, results.model.context_length, max(rows.first["lengths"]))
-    style.one_legend(figure, panels[:, 0], 4)
-    return figure
+    return loss_by_position.draw(shown, results.model.context_length)
 
 
-def _draw(axes: Axes, values: np.ndarray, row, drawn: dict) -> None:
-    """The mean over windows [windows, buckets] with its interval."""
-    scores = [perplexity_windows.average(values[:, [bucket]]) for bucket in range(values.shape[1])]
-    position = (np.arange(len(scores)) + 0.5) * row.first["bucket"] / 1024
-    look = style.line(drawn[row.setting])
-    axes.plot(position, [score.mean for score in scores], label=row.setting.name, **look)
-    low, high = ([getattr(score, end) for score in scores] for end in ("low", "high"))
-    axes.fill_between(position, low, high, color=look["color"], alpha=0.12, linewidth=0)
+def _curve(row: Row) -> tuple[np.ndarray, np.ndarray]:
+    """Positions in tokens, and the mean over texts of each text's mean loss there, float64 [buckets] each."""
+    by_text: dict[str, list[np.ndarray]] = {}
+    for run in row.runs:
+        for (title, _), losses in perplexity_windows.windows(run).items():
+            by_text.setdefault(title, []).append(losses)
+    means = [np.ma.masked_invalid(losses).mean(axis=0) for losses in by_text.values()]  # a short text ends early
+    loss = np.ma.stack(means).mean(axis=0)
+    position = (np.arange(len(loss)) + 0.5) * row.first["bucket"]
+    reached = ~np.ma.getmaskarray(loss)
+    return position[reached], loss.data[reached]

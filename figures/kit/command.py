@@ -1,7 +1,7 @@
 """The command line of all figures: read records, write figures/MODEL/NAME.pdf and NAME.png.
 
     python -m figures                        every figure of every model whose records or whose code have changed
-    python -m figures passkey --model tiny   one of them, in any case
+    python -m figures passkey --model tiny   one of them, in any case, with its caption
 
 A figure is a module of figures/ or, beyond the paper, of figures/beyond/ and is then written to figures/MODEL/beyond/.
 CONTRIBUTING.md shows how to add one. Its docstring is its caption: the first line is the title, what follows says how
@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import importlib
 import io
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,8 @@ def write(name: str, results: Results, folder: Path) -> Rendered:
         figure.savefig(drawn, format=suffix, metadata=metadata)
         written.append(files.write(folder / f"{place(name)}.{suffix}", drawn.getvalue()))
     pyplot.close(figure)
-    return Rendered(written)
+    title, reading = caption(name)
+    return Rendered(written, textwrap.fill(f"{results.model.title}, {title} {reading}", 100))
 
 
 def main() -> None:

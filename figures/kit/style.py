@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 
 import matplotlib
 
@@ -17,34 +18,75 @@ from core import rope
 
 COLUMN, PAGE = 3.3, 6.9  # widths in inches of a column and of a page of a two-column paper
 
-# For what a registration leaves out: colours far from each other, from black and from the registered solid line, to
-# colour-blind eyes too, and dashes unlike those that are registered.
-_COLOURS = ("#882255", "#332288", "#77AA66", "#664400")
+# For what a registration leaves out: colours far from each other, from black, from the rival's and from the registered
+# solid line, to colour-blind eyes too, and dashes unlike those that are registered.
+_COLOURS = ("#882255", "#332288", "#77AA66", "#664400", "#56B4E9", "#888888")
 _DASHES = ("-", (0, (2, 2)), (0, (9, 2, 3, 2)), (0, (1, 3)), (0, (12, 2, 2, 2, 2, 2)))
 AS_IT_IS = ("#000000", "-")  # a checkpoint that no method here extended
+MOST = 5  # curves of a panel of small multiples
+COLUMNS = 3  # of small multiples
+_NAME = 17  # characters of a line of a curve's name
 
 
-def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
-    """(colour, line style) of each setting of a figure, the same whatever stands beside it where it is registered.
+def panels(settings: Iterable[Setting]) -> list[list[Setting]]:
+    """The settings of one factor in panels of at most five curves, each with the rival first.
 
-    A method is drawn as its registration says, its settings with other options as the further styles there; whatever
-    they leave out takes the next free pair of a colour and a dash.
+    The first panels have the methods that the paper compares, and the paper's own at its largest n̂ where one is set by
+    hand. Then come all settings and variants of the paper's own method, then all others.
     """
-    free = itertools.cycle(itertools.product(_DASHES, _COLOURS))  # twenty pairs, then again
+    ordered = sorted(settings, key=_order)
+    rival = [one for one in ordered if one.method == rope.RIVAL and one.plain()][:1]
+    own = [one for one in ordered if one.method == rope.OURS]
+    main = ([one for one in own if one.plain("n_hat") and not one.plain()] or own)[:1]
+    parts = [[one for one in ordered if _kind(one) == kind and one not in rival] for kind in range(3)]
+    parts[0] += main
+    parts[1] *= parts[1] != main  # it has been shown
+    return [rival + some for part in parts for some in _even(part, MOST - len(rival))] or [rival] * bool(rival)
+
+
+def _even(part: list, most: int) -> list[list]:
+    """A list divided into as few as there must be of at most `most` entries, about equally long."""
+    size = -(-len(part) // max(-(-len(part) // most), 1))
+    return [part[start : start + size] for start in range(0, len(part), max(size, 1))]
+
+
+def _kind(setting: Setting) -> int:
+    """0 for what the paper compares its own with, 1 for its own method and its variants, 2 for all others."""
+    if str(setting.method).partition("-")[0] == rope.OURS:
+        return 1
+    method = rope.METHODS.get(setting.method)
+    listed = setting.method in (None, rope.ORIGINAL) or (method is not None and method.published)
+    return 0 if listed and setting.plain() else 2
+
+
+def styles(*panels: Iterable[Setting]) -> dict[Setting, rope.Style]:
+    """(colour, line style) of each setting of a figure, the same in all its panels.
+
+    A method is drawn as its registration says, its settings with other options as the further styles there. What they
+    leave out takes the next free pair of a colour and a dash, and so does a setting whose colour is that of another of
+    its panel, or of another setting of its method. Where more settings share a panel than there are colours, they
+    differ by dashes alone.
+    """
+    free = [style[::-1] for style in itertools.product(_DASHES, _COLOURS)]  # thirty pairs
+    lists = [list(panel) for panel in panels]
+    together = [{(one.method, one.options) for one in panel} for panel in lists]
     looks: dict[tuple, rope.Style] = {(None, ()): AS_IT_IS}  # by method and options
-    with_options: dict[tuple, list[tuple]] = {}
-    ordered = sorted(set(settings), key=lambda one: (*one.order, str(one.method)))
-    for setting in ordered:
+    for setting in (ordered := sorted({one for panel in lists for one in panel}, key=_order)):
+        look = setting.method, setting.options
+        if look in looks:
+            continue
+        others = {other for other in looks if other[0] == look[0] or any({look, other} <= panel for panel in together)}
+        taken = {looks[other][0] for other in others}
         method = rope.METHODS.get(setting.method)
-        known = method.styles if method else ()
-        # They count within a scaling factor: n̂ differs from one to the next, its style does not.
-        others = with_options.setdefault((setting.method, setting.factor), [()])
-        if not setting.plain() and setting.options not in others:
-            others.append(setting.options)
-        place = 0 if setting.plain() else others.index(setting.options)
-        if (setting.method, setting.options) not in looks:
-            looks[setting.method, setting.options] = known[place] if place < len(known) else next(free)[::-1]
+        place = 0 if setting.plain() else 1 + sum(name == look[0] and bool(options) for name, options in looks)
+        wanted = [*(method.styles if method else ())[place : place + 1], *(s for s in free if s not in looks.values())]
+        wanted = wanted or free  # a figure of more than thirty
+        looks[look] = next((style for style in wanted if style[0] not in taken), wanted[0])
     return {setting: looks[setting.method, setting.options] for setting in ordered}
+
+
+def _order(setting: Setting) -> tuple:
+    return *setting.order, str(setting.method)
 
 
 def line(style: rope.Style) -> dict:
@@ -81,7 +123,8 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
     """A dotted line at a position of the axis, named at its upper end."""
     axes.axvline(position, color="black", linewidth=0.8, linestyle=":")
     place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-    axes.annotate(name, (position, 1), xytext=(2, -2), va="top", fontsize=7, **place)
+    white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    axes.annotate(name, (position, 1), xytext=(2, -2), va="top", fontsize=7, bbox=white, **place)
 
 
 def compress(axes: Axes) -> None:
@@ -89,6 +132,60 @@ def compress(axes: Axes) -> None:
     axes.set_yscale("symlog", linthresh=0.1)
     axes.yaxis.set_major_locator(FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
+
+
+def lines_of(panels: Sequence) -> int:
+    """How many lines of small multiples some panels take."""
+    return -(-len(panels) // COLUMNS)
+
+
+def small_multiples(figure, shown: Mapping[str, Sequence[Sequence[Setting]]]) -> dict[str, list[Axes]]:
+    """Axes for the panels of each state, by its title, which stands above its first; each state begins a line."""
+    grid = figure.subplots(sum(map(lines_of, shown.values())), COLUMNS, squeeze=False)
+    for axes in grid.ravel():
+        axes.set_axis_off()
+    placed, line = {}, 0
+    for title, panels in shown.items():
+        placed[title] = list(grid[line:].ravel()[: len(panels)])
+        for axes in placed[title]:
+            axes.set_axis_on()
+        grid[line, 0].set_title(title, loc="left")
+        line += lines_of(panels)
+    return placed
+
+
+def name_curves(axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]) -> None:
+    """Name curves at their right end, each in its colour; names do not hide each other.
+
+    Args:
+        ends: the last point of each curve, by its name.
+    """
+    axes.autoscale_view()
+    height = 72 * axes.get_window_extent().height / axes.figure.dpi
+    to_fraction = axes.transScale + axes.transLimits
+    names = sorted(ends, key=lambda name: to_fraction.transform(ends[name])[1])
+    texts = [textwrap.fill(name.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), _NAME) for name in names]
+    sizes = [8.5 * (1 + text.count("\n")) / height for text in texts]  # of its lines, as a share of the axes' height
+    wanted = [to_fraction.transform(ends[name])[1] for name in names]
+    for index in range(1, len(names)):
+        apart = (sizes[index - 1] + sizes[index]) / 2
+        wanted[index] = max(wanted[index], wanted[index - 1] + apart)
+    top = 1 + sizes[-1] / 2 if sizes else 1
+    for index in reversed(range(len(names))):
+        wanted[index] = min(wanted[index], top - sizes[index] / 2)
+        top = wanted[index] - sizes[index] / 2
+    for name, text, place in zip(names, texts, wanted):
+        axes.annotate(
+            text,
+            ends[name],
+            (1.07, place),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=6.5,
+            color=colours[name],
+            arrowprops={"arrowstyle": "-", "color": colours[name], "linewidth": 0.4, "relpos": (0, 0.5), "shrinkA": 0},
+            annotation_clip=False,
+        )
 
 
 def one_legend(figure, panels: Iterable[Axes], columns: int) -> None:

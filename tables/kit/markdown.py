@@ -12,7 +12,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|])")
 def render(table: Table, caption: bool = True) -> str:
     """Caption, blocks and notes."""
     parts = [text(table.heading)] if caption else []
-    for block in table.blocks:
+    for block in table.aligned:
         parts += [f"*{text(block.title)}*"] if block.title else []
         parts += [_rows(block, table.words)] if block.rows else []
     return "\n\n".join([*parts, *map(text, table.notes)])

@@ -13,17 +13,27 @@ _WORDS = 40  # characters of a column of words, from which it is broken into lin
 
 def render(table: Table) -> str:
     """Caption, blocks and notes."""
-    blocks = ["\n".join([*filter(None, [_prose(block.title)]), *_rows(block, table.words)]) for block in table.blocks]
+    cells = [_cells(block, table.words) for block in table.aligned]
+    widths: dict[tuple[str, ...], list[int]] = {}  # blocks with the same header have the same columns
+    for block, lines in zip(table.aligned, cells):
+        own = [max(map(_width, column)) for column in zip(*lines)]
+        widths[block.header] = list(map(max, zip(own, widths.get(block.header, own))))
+    blocks = [
+        "\n".join([*filter(None, [_prose(block.title)]), *_rows(block, lines, widths[block.header], table.words)])
+        for block, lines in zip(table.aligned, cells)
+    ]
     best = any(cell.bold for block in table.blocks for row in block.rows for cell in row)
     legend = ["* bold in print"] if best else []
     return "\n\n".join([_prose(table.heading), *blocks, *legend, *map(_prose, table.notes)]) + "\n"
 
 
-def _rows(block: Block, words: bool) -> list[str]:
+def _cells(block: Block, words: bool) -> list[list[str]]:
+    """The texts of each line, the header first."""
     lines = [list(block.header), *(list(map(_text, row)) for row in block.rows)] if block.rows else []
-    if words:
-        lines = [line for row in lines for line in _broken(row)]
-    widths = [max(map(_width, column)) for column in zip(*lines)]
+    return [line for row in lines for line in _broken(row)] if words else lines
+
+
+def _rows(block: Block, lines: list[list[str]], widths: list[int], words: bool) -> list[str]:
     set_lines = [
         "  ".join(_set(cell, width, words or not place) for place, (cell, width) in enumerate(zip(line, widths)))
         for line in lines

@@ -70,12 +70,28 @@ class Table:
     @property
     def heading(self) -> str:
         """The caption with what the table is in the paper."""
-        return f"{self.paper} of the paper. {self.caption}" if self.paper else f"Beyond the paper. {self.caption}"
+        return f"The paper's {self.paper}: {self.caption}" if self.paper else f"Beyond the paper. {self.caption}"
+
+    @property
+    def aligned(self) -> tuple[Block, ...]:
+        """The blocks; one whose columns are among those of the widest has each below its namesake."""
+        widest = max(self.blocks, key=lambda block: len(block.header))
+        return tuple(_below(block, widest.header[1:]) if not block.groups else block for block in self.blocks)
 
     @property
     def width(self) -> int:
         """Columns of the widest block."""
         return max(len(block.header) for block in self.blocks)
+
+
+def _below(block: Block, columns: tuple[str, ...]) -> Block:
+    """The block with these columns, if its own are among them; a column that it has not is empty."""
+    own = block.header[1:]
+    if own == columns or len(set(columns)) < len(columns) or not set(own) <= set(columns):
+        return block
+    places = [block.header.index(title, 1) if title in own else None for title in columns]
+    rows = tuple((row[0], *(Cell(NONE) if place is None else row[place] for place in places)) for row in block.rows)
+    return replace(block, header=(block.header[0], *columns), rows=rows)
 
 
 def number(value: float, digits: int, sign: bool = False) -> str:

@@ -20,7 +20,6 @@ CHOOSES = (
     "core/beyond/",
     "experiments/suites/",
     "analysis/beyond/learned.py",
-    "figures/beyond/loss_by_position.py",
 )
 FILES = [file for file in FILES if not str(file.relative_to(ROOT)).startswith(CHOOSES)]
 

@@ -113,9 +113,13 @@ def test_windows_that_were_read_together_are_so_again_after_a_kill(model, tmp_pa
     line += ["--lengths", "64", "128", "--stride", "32", "--tokens", "200"]
 
     def scored(results):
-        assert call("perplexity", *line, "--results", results / "results")[0] == 0
-        (record,) = (results / "results" / "toy" / "perplexity").glob("*.json")
-        return json.loads(record.read_text())["by_window"]
+        status, printed, _ = call("perplexity", *line, "--results", results / "results")
+        (file,) = (results / "results" / "toy" / "perplexity").glob("*.json")
+        record = json.loads(file.read_text())
+        # The scores, and then where they are.
+        assert status == 0 and printed.splitlines() == [*records.told(record["scores"]), str(file)]
+        assert f"length 64: token {record['scores'][0]['token']['mean']:.4g}" in printed
+        return record["by_window"]
 
     expected = scored(tmp_path / "whole")
     (file,) = (tmp_path / "whole" / "runs" / "toy" / "perplexity").glob("*.jsonl")

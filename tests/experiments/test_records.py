@@ -36,3 +36,26 @@ def test_names_and_identities_tell_runs_apart():
 def test_a_committed_record_names_no_path_of_the_machine_that_made_it():
     files = list(records.RESULTS.rglob("*.json"))
     assert files and not [file for file in files if re.search(r'": "[/~]|[A-Z]:\\\\', file.read_text())]
+
+
+@pytest.mark.parametrize(
+    ("scores", "lines"),
+    [
+        ({"average": {"mean": 37.25, "low": 1.0, "high": 2.0, "n": 3}}, ["average: 37.25"]),
+        (
+            [{"length": n, "windows": 2, "token": {"mean": n / 7}, "window": {"mean": 2.0}} for n in (512, 1024)],
+            ["length 512: token 73.14, window 2", "length 1024: token 146.3, window 2"],
+        ),
+        (
+            {"by_length": [{"length": 512, "mean": 0.5}], "by_depth": [{"depth": i, "mean": 0.0} for i in range(11)]},
+            ["by_length: length 512 0.5", "by_depth: 11 numbers"],
+        ),
+        ([{"pair": i, "counts": [1, 2], "theta": 3.5} for i in range(18)], [f"pair {i}: theta 3.5" for i in range(16)]),
+        ({"lengths": {"512": {"mean": 1e-6}}, "note": "text"}, ["lengths: 512 1e-06"]),
+        ([], []),
+    ],
+)
+def test_scores_are_told_in_a_few_lines(scores, lines):
+    told = records.told(scores)
+    assert told[:16] == lines
+    assert len(told) == len(lines) + (len(scores) > 16)

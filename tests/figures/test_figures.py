@@ -1,5 +1,7 @@
 """Figures draw the records' numbers, and the same records give the same bytes."""
 
+import sys
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from figures import angle_distribution as figure_1
 from figures import disturbance, disturbance_longbench_e, disturbance_strategies, frequency, passkey
 from figures.kit import command
 from tests.analysis.made import Made, score
+from tests.figures.test_style import check
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 
@@ -142,45 +145,81 @@ def test_a_method_registered_later_is_drawn_pair_by_pair_and_an_unregistered_one
         disturbance.build(made.results())
 
 
-def test_scores_and_disturbances_stand_over_their_n_hat():
-    results = of("tiny")
-    left, right = disturbance_longbench_e.build(results).axes
-    runs = {run["options"].get("n_hat"): run for run in results.records("longbench_e") if len(run["options"]) == 1}
-    n_hats = [int(label.get_text()) for label in left.get_xticklabels()]
-    assert n_hats == sorted(n_hats, reverse=True) and len(n_hats) > 5
-    geometry = results.model.geometry
+def moved(geometry, **options):
     before = angle_distribution(geometry.inv_freq, geometry.context_length)
-    expected = []
-    for n_hat in n_hats:
-        after = rope.scale(geometry, "dprope", 2, n_hat=n_hat).inv_freq
-        expected.append(1e3 * kl(angle_distribution(after, 2 * geometry.context_length), before).mean())
-    assert right.lines[0].get_ydata() == pytest.approx(expected, rel=1e-6)
-    means = dict(zip(n_hats, left.containers[0][0].get_ydata()))
-    assert means[40] == pytest.approx(runs[40]["scores"]["averages"]["Avg."]["mean"])
+    after = rope.scale(geometry, options.pop("method", "dprope"), 2, **options).inv_freq
+    return 1e3 * kl(angle_distribution(after, 2 * geometry.context_length), before).mean()
 
 
-def test_passkey_draws_the_recorded_accuracies():
+def points(axes):
+    return {float(bars[0].get_xdata()[0]): float(bars[0].get_ydata()[0]) for bars in axes.containers}
+
+
+def test_scores_stand_over_disturbances_the_papers_beside_ours():
+    results = of("tiny")
+    paper, ours, paper_methods, our_methods = disturbance_longbench_e.build(results).axes
+
+    lines = (ROOT / "results/paper/n_hat_longbench_e.csv").read_text().splitlines()[1:]
+    printed = {int(n): float(value) for n, metric, value, _ in (line.split(",") for line in lines) if metric == "Avg."}
+    assert len(printed) == 6
+    expected = {moved(LLAMA2, n_hat=n): value for n, value in printed.items()}
+    assert sorted(points(paper)) == pytest.approx(sorted(expected), rel=1e-6)
+    assert [value for _, value in sorted(points(paper).items())] == [value for _, value in sorted(expected.items())]
+    assert {text.get_text() for text in paper.texts} == {str(n) for n in printed}
+    below = dict(sorted(points(paper_methods).items())[-2:])  # PI and YaRN of the paper's Table 1, 13B at s = 2
+    assert list(below.values()) == [30.71, 30.50] and list(below) == pytest.approx(
+        [moved(LLAMA2, method="pi"), moved(LLAMA2, method="yarn")], rel=1e-3
+    )
+
+    runs = [run for run in results.records("longbench_e") if run.get("training", {}).get("seed") == 0]
+    runs = [run for run in runs if run["factor"] == 2 and run["method"] != "clex" and "intervals" not in run["options"]]
+    means = {
+        moved(results.model.geometry, method=run["method"], **run["options"]): run["scores"]["averages"]["Avg."]["mean"]
+        for run in runs
+    }
+    assert sorted(points(our_methods)) == pytest.approx(sorted(means), rel=1e-6)
+    assert [y for _, y in sorted(points(our_methods).items())] == pytest.approx([y for _, y in sorted(means.items())])
+    assert {text.get_text() for text in our_methods.texts} == {"PI", "YaRN", "DPRoPE (t = 0)", "DPRoPE (n̂)"}
+    assert len(points(ours)) == sum("n_hat" in run["options"] for run in runs) > 5
+
+
+@pytest.mark.parametrize("model", ["smollm2", "tiny"])
+def test_passkey_draws_the_recorded_accuracies_in_panels_of_five(model):
+    results = of(model)
+    figure = passkey.build(results)
+    listed = [{}, *({"n_hat": n_hat} for n_hat in results.model.n_hat.values())]
+    compared = [run for run in results.records("passkey") if run["options"] in listed and run["method"]]
+    drawn, state = {}, ""
+    for axes in [axes for axes in figure.axes if axes.containers]:
+        state = axes.get_title(loc="left") or state
+        for bars in axes.containers:
+            drawn[state, bars.get_label()] = list(bars[0].get_ydata())
+            lengths = [row["length"] / 1024 for row in compared[0]["scores"]["by_length"]]
+            # Side by side around their length, so that intervals do not hide each other.
+            assert bars[0].get_xdata() == pytest.approx(lengths, abs=0.03 * max(lengths))
+        check([[bars[0].get_color() for bars in axes.containers]])
+    expected = {}
+    state = {False: "without training", True: "fine-tuned"}
+    titles = {f"{state['training' in run]}, s = {run['factor']:g}" for run in compared if run["method"] != "original"}
+    for run in compared:
+        shares = [row["mean"] for row in run["scores"]["by_length"]]
+        own = [f"{state['training' in run]}, s = {run['factor']:g}"]
+        for title in titles if run["method"] == "original" else own:
+            expected.setdefault((title, Setting.of(run).name), []).append(shares)
+    assert drawn.keys() == expected.keys()
+    for key, seeds in expected.items():
+        assert drawn[key] == pytest.approx(np.mean(seeds, axis=0))
+
+
+def test_passkey_maps_have_the_recorded_cells():
     results = of("smollm2")
     figure = passkey.build(results)
-    compared = [run for run in results.records("passkey") if run["options"] in ({}, {"n_hat": results.model.n_hat[2]})]
-    (original,) = [run for run in compared if run["method"] == "original"]
-    for axes, trained in zip(figure.axes, (False, True)):
-        runs = [run for run in compared if ("training" in run) == trained or run is original]
-        assert len(runs) == 7
-        expected = {Setting.of(run).name: [row["mean"] for row in run["scores"]["by_length"]] for run in runs}
-        assert {drawn.get_label(): list(drawn[0].get_ydata()) for drawn in axes.containers} == expected
-        for place, drawn in enumerate(axes.containers):
-            # Side by side around their length, 98 tokens apart, so that intervals do not hide each other.
-            aside = (place - (len(runs) - 1) / 2) * 98.304 / 1024
-            assert drawn[0].get_xdata() == pytest.approx(
-                [row["length"] / 1024 + aside for row in original["scores"]["by_length"]]
-            )
-    found = {(run["method"], "training" in run): run for run in compared if not run["options"]}
+    found = {(run["method"], "training" in run): run for run in results.records("passkey") if not run["options"]}
     heat = {axes.get_title(loc="left"): axes.images[0].get_array() for axes in figure.axes if axes.images}
+    original = found["original", False]
     shown = {"original": original, "CLEX, s = 2": found["clex", True], "YaRN, s = 2": found["yarn", True]}
     for title, run in shown.items():
         cells = {(cell["depth"], cell["length"]): cell["mean"] for cell in run["scores"]["by_depth"]}
-        assert heat[title].shape == (3, 4)
         assert heat[title].tolist() == [[cells[d, n] for n in original["lengths"]] for d in original["depths"]]
 
 
@@ -197,5 +236,15 @@ def test_passkey_of_a_model_as_it_is_and_of_a_method_that_is_not_registered(tmp_
     assert [list(bars[0].get_ydata()) for bars in figure.axes[0].containers] == [[0.5, 0.5]]
     assert sum(line.get_linestyle() == ":" for line in figure.axes[0].lines) == 1  # L, and no L'
     passkeys(made, "never-heard-of", 0.75, options={"strength": 3})
-    drawn = {bars.get_label(): list(bars[0].get_ydata()) for bars in passkey.build(made.results()).axes[0].containers}
+    panels = passkey.build(made.results()).axes
+    drawn = {bars.get_label(): list(bars[0].get_ydata()) for axes in panels for bars in axes.containers}
     assert drawn == {"as it is": [0.5, 0.5], "never-heard-of (strength = 3)": [0.75, 0.75]}
+
+
+def test_a_figure_that_is_asked_for_says_what_it_shows_before_its_paths(monkeypatch, capsys, tmp_path):
+    made = Made(tmp_path)
+    passkeys(made, "pi", 0.5)
+    monkeypatch.setattr(sys, "argv", ["figures", "passkey", "--results", str(made.results().folder)])
+    command.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("A Model, Figure 4") and lines[-1].endswith("figures/mine/passkey.png")

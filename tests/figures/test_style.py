@@ -4,6 +4,8 @@ import itertools
 from dataclasses import replace
 
 import matplotlib.colors
+import matplotlib.pyplot as plt
+import matplotlib.text
 import numpy as np
 
 from analysis.settings import Setting
@@ -21,6 +23,50 @@ def test_eight_further_methods_and_their_variants_are_told_apart(monkeypatch):
     assert len(set(drawn.values())) == len(settings)
     for (one, dash), (other, other_dash) in itertools.combinations(drawn.values(), 2):
         assert unlike(dash, other_dash) or distance(one, other) > 20, (one, dash, other, other_dash)
+
+
+def test_panels_have_five_curves_at_most_each_with_the_rival_and_leave_none_out():
+    settings = [Setting(name, (), 2.0) for name in rope.METHODS if name != "factors"]
+    settings += [Setting("dprope", (("n_hat", n_hat),), 2.0) for n_hat in (40, 28, 24)]
+    settings += [Setting("never-heard-of", (("strength", value),), 2.0) for value in range(7)]
+    panels = style.panels(settings)
+    assert {one for panel in panels for one in panel} == set(settings)
+    rival = Setting("yarn", (), 2.0)
+    assert all(len(panel) == len(set(panel)) <= 5 and panel[0] == rival for panel in panels)
+    assert {one.method for one in panels[0]} == {"yarn", "original", "pi", "clex", "dprope"}
+    assert Setting("dprope", (("n_hat", 40),), 2.0) in panels[0]
+    drawn = style.styles(*panels)
+    check([[drawn[setting][0] for setting in panel] for panel in panels])
+
+
+def test_two_n_hat_never_share_a_colour():
+    """Not in one panel, and not at two factors."""
+    panels = [[Setting("dprope", (("n_hat", n),), s) for n in own] for s, own in ((2.0, (40, 20)), (4.0, (32, 18)))]
+    drawn = style.styles(*panels)
+    assert len({colour for colour, _ in drawn.values()}) == 4
+    same = style.styles([Setting("dprope", (), 2.0)], [Setting("dprope", (), 4.0)])
+    assert len(set(same.values())) == 1
+
+
+def test_names_at_the_ends_of_curves_do_not_hide_each_other():
+    figure, axes = plt.subplots(layout="none")
+    axes.set_ylim(0, 1)
+    names = [f"curve {index} of a long name" for index in range(5)]
+    style.name_curves(axes, {name: (1.0, 0.02 * index) for index, name in enumerate(names)}, dict.fromkeys(names, "k"))
+    figure.draw_without_rendering()
+    boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
+    texts = [matplotlib.text.Text.get_window_extent(text) for text in axes.texts]
+    texts.sort(key=lambda box: box.y0)
+    assert len(boxes) == 5 and all(low.y1 <= high.y0 + 0.5 for low, high in itertools.pairwise(texts))
+    plt.close(figure)
+
+
+def check(panels):
+    """The colours of each panel: at most five, none twice to any eye."""
+    for colours in panels:
+        assert len(colours) <= 5
+        for one, other in itertools.combinations(colours, 2):
+            assert distance(one, other) > 12, (one, other)
 
 
 def unlike(one, other) -> bool:

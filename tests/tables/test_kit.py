@@ -120,7 +120,7 @@ def test_hostile_text_compiles(tmp_path):
 def compiled(folder, texts):
     """What pdflatex says of tables as the README has them included."""
     document = (
-        r"\documentclass[10pt,twocolumn]{article}\usepackage[a4paper,margin=2cm]{geometry}"
+        r"\documentclass[11pt]{article}\usepackage[a4paper,margin=2.5cm]{geometry}"
         r"\usepackage[utf8]{inputenc}\usepackage{booktabs,amsmath}\begin{document}"
         + "\n".join(text + r"\clearpage" for text in texts)
         + r"\end{document}"
@@ -156,7 +156,55 @@ def test_what_is_left_out_is_named_once_with_its_reason():
     assert noted(table("x"), []) == table("x")
 
 
-@pytest.mark.parametrize(("digits", "stacked"), ((1, False), (60, True)))
-def test_wide_tables_have_their_intervals_below_the_values(digits, stacked):
-    block = score_block("", [("a", {"x": Score(1.0, 0.5, 1.5)})], digits=digits)
-    assert ("[t]" in latex.render(Table("a", "", (block,)))) == stacked
+def wide(columns, rows=1, small="[10.0, 100.0] (12.3, 12.4, 12.5)"):
+    """A table of rows with numbers that are all different."""
+    cells = [[Cell(f"{row * columns + place}.0", small) for place in range(columns)] for row in range(rows)]
+    made = tuple((Cell(f"A method, row {row} (n̂ = 28)"), *own) for row, own in enumerate(cells))
+    return Table("wide", "Wide. " * 40, (Block("A block", ("Method", *map(str, range(columns))), made),))
+
+
+def test_a_wide_table_has_its_intervals_below_and_then_its_columns_in_several_blocks():
+    assert latex.render(wide(2, small="[1.0, 2.0]")).count(r"\\") == 3  # the title, the header, the row
+    below = latex.render(wide(6, small="[10.0, 20.0]"))
+    assert below.count(r"\\") == 4 and below.count("Method &") == 1
+    several = latex.render(wide(14))
+    assert several.count("Method &") == several.count("A method, row 0") > 1
+    for made in (below, several):
+        assert all(made.count(f" {place}.0 ") == 1 for place in range(made.count("[10.0")))
+
+
+def test_a_high_table_goes_on_on_further_pages_under_the_same_number():
+    made = latex.render(wide(5, rows=60))
+    pages = made.split(r"\begin{table*}")[1:]
+    assert len(pages) > 1 and made.count(r"\label") == 1
+    assert [page.count(r"\addtocounter{table}{-1}") for page in pages] == [0] + [1] * (len(pages) - 1)
+    assert all(f"row {row} " in made for row in range(60)) and all("Method &" in page for page in pages)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs a LaTeX installation")
+def test_tables_of_every_size_fit_an_a4_page(tmp_path):
+    sizes = [wide(columns, rows) for columns, rows in ((2, 3), (5, 60), (9, 20), (14, 40))]
+    words = tuple(tuple(Cell("several_words of prose " * times) for times in (1, 4, 2, 9)) for _ in range(40))
+    prose = Table("prose", "Words.", (Block("", ("a", "b", "c", "d"), words),), words=True)
+    fits(compiled(tmp_path, map(latex.render, [*sizes, prose])))
+
+
+def fits(said):
+    """Nothing that pdflatex says is too wide by more than a point, or too high."""
+    wide = [float(points) for points in re.findall(r"Overfull \\hbox \((.*?)pt", said)]
+    assert all(points <= 1 for points in wide) and "Float too large" not in said, (wide, said[-3000:])
+
+
+def test_a_block_with_fewer_columns_has_each_below_its_namesake():
+    full, fewer = ({name: Score(1.0, 0.5, 1.5) for name in names} for names in (("x", "y", "Avg."), ("y", "Avg.")))
+    made = Table("x", "", (score_block("one", [("m", full)]), score_block("two", [("n", fewer)])))
+    lines = [line for line in plain.render(made).splitlines() if line.startswith("Method")]
+    assert len(lines) == 2 and lines[0] == lines[1]
+    assert [row[1] for row in Cells(html(markdown.render(made))).rows] == ["x", "1.0 [0.5, 1.5]", "x", NONE]
+    assert latex.render(made).count("Method & x & y & Avg.") == 2
+
+
+@pytest.mark.parametrize(("paper", "start"), (("Table 1", "The paper's Table 1: What"), ("", "Beyond the paper. What")))
+def test_a_caption_numbers_no_table_of_its_own(paper, start):
+    made = Table("x", "What it shows.", (score_block("", [("a", {"x": Score(1.0, 0.5, 1.5)})]),), paper)
+    assert rf"\caption{{{start}" in latex.render(made) and plain.render(made).startswith(start)

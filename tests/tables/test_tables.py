@@ -11,7 +11,7 @@ from experiments.kit.records import ROOT
 from tables import disturbance, passkey
 from tables.kit import command, latex, markdown, plain
 from tests.analysis.made import score
-from tests.tables.test_kit import compiled
+from tests.tables.test_kit import compiled, fits
 
 PAPER = [name for name, module in rendering.modules("tables").items() if ".beyond." not in module]
 ABLATIONS = ("n_hat_longbench_e", "n_hat_open_llm", "intervals_longbench_e", "intervals_open_llm")
@@ -96,4 +96,4 @@ def test_committed_tables_are_what_the_records_give():
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs a LaTeX installation")
 def test_tables_compile_and_fit_their_page(tmp_path):
     said = compiled(tmp_path, [file.read_text() for file in sorted((ROOT / "tables").rglob("*.tex"))])
-    assert "Overfull \\hbox" not in said
+    fits(said)

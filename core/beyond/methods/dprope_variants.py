@@ -15,7 +15,7 @@ from ...methods.scaling import interpolate
 from ...methods.yarn import yarn_temperature
 
 
-@register("dprope-candidates", "DPRoPE, candidates", by_disturbance=True)
+@register("dprope-candidates", "DPRoPE, candidates", by_disturbance=True, styles=(("#332288", (0, (5, 3))),))
 def dprope_candidates(
     geometry: RopeGeometry,
     factor: float,
@@ -103,7 +103,7 @@ def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
     return (new / longer) ** 2 * np.sqrt(degrees * (1 / new**2 + 2 / (new * length)))
 
 
-@register("dprope-covered", "DPRoPE, covered", styles=(("#661100", (0, (3, 1))), ("#999933", (0, (1, 1.5)))))
+@register("dprope-covered", "DPRoPE, covered", styles=(("#661100", (0, (3, 1))), ("#CCBB44", (0, (1, 1.5)))))
 def dprope_covered(
     geometry: RopeGeometry, factor: float, *, covered_length: int | None = None, attention_factor: float | None = None
 ) -> RopeScaling:

@@ -40,7 +40,7 @@ def _rebased(geometry: RopeGeometry, base: float, interpolated: np.ndarray) -> R
     return RopeScaling(inv_freq, 1.0, interpolated, stock={"rope_type": "default", "rope_theta": float(base)})
 
 
-@register("yarn-resonance", "YaRN, resonance")
+@register("yarn-resonance", "YaRN, resonance", styles=(("#56B4E9", (0, (1, 2))),))
 def yarn_resonance(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """YaRN with every wavelength 2π/θ̂_i rounded to whole tokens (Resonance RoPE, arXiv 2403.00071).
 
@@ -52,7 +52,7 @@ def yarn_resonance(geometry: RopeGeometry, factor: float) -> RopeScaling:
     return replace(scaling, inv_freq=inv_freq, interpolated=interpolated, stock=None)
 
 
-@register("llama3", "Llama 3", styles=(("#882255", (0, (6, 2, 2, 2))),))
+@register("llama3", "Llama 3", styles=(("#999933", (0, (6, 2, 2, 2))),))
 def llama3(
     geometry: RopeGeometry, factor: float, *, low_freq_factor: float = 1.0, high_freq_factor: float = 4.0
 ) -> RopeScaling:
@@ -115,7 +115,7 @@ def _radix(geometry: RopeGeometry, beta_fast: float, beta_slow: float) -> tuple[
     return np.clip(np.arange(geometry.pairs) - low, 0, count), count
 
 
-@register("longrope2", "LongRoPE2's rule", styles=(("#AA4499", (0, (2, 1))),))
+@register("longrope2", "LongRoPE2's rule", styles=(("#663300", (0, (2, 1))),))
 def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | None = None) -> RopeScaling:
     """LongRoPE2's critical dimension without its search: λ_i = s from the critical pair c on, s^(i/c) below it.
 

@@ -1,4 +1,4 @@
-"""Loss by position is drawn from the records, what the paper compares as it is and the others as differences."""
+"""Loss by position: small multiples of the recorded curves."""
 
 import numpy as np
 import pytest
@@ -7,31 +7,35 @@ from analysis.beyond import learned
 from analysis.beyond import loss_by_position as losses
 from analysis.comparison import in_comparison
 from analysis.results import Results
-from core import rope
 from figures.beyond import loss_by_position
+from tests.figures.test_style import check
 
 
-def test_it_draws_one_line_per_method_and_marks_the_training_length():
-    results = Results.of("smollm2")
-    listed = in_comparison(results.model)
-    found = [rows for factor in losses.measured_factors(results) for rows in losses.parts(results, factor)]
-    parts = [rows.only(lambda row: listed(row) and not learned.start_of(row.setting)) for rows in found]
-    shown = {}
-    for axes in loss_by_position.build(results).axes:
-        own = shown.setdefault(axes.get_title(loc="left"), {})
-        own |= {line.get_label(): list(line.get_ydata()) for line in axes.lines if len(line.get_xdata()) > 2}
-        assert any(list(line.get_xdata()) == [8, 8] for line in axes.lines) or not axes.get_visible()
-    for part in parts:
-        state = "fine-tuned" if part.rows[0].trained else "without training"
-        loss = {row.setting: np.array([bucket["mean"] for bucket in row.first["buckets"]]) for row in part.rows}
-        rival = loss[part.find("yarn", {}).setting]
-        drawn = shown[f"{state}, s = {float(part.first['factor']):g}"]
-        assert drawn.keys() == {setting.name for setting in loss}
-        for setting, values in loss.items():
-            above = rope.METHODS[setting.method].published or setting.method in (
-                "original",
-                "ntk",
-                "dprope-significant",
-            )
-            expected = values if above and setting.plain("n_hat") else values - rival
-            assert drawn[setting.name] == pytest.approx(expected)
+@pytest.mark.parametrize("model", ["smollm2", "tiny"])
+def test_panels_hold_the_recorded_losses_and_those_after_the_first_their_difference_to_the_rivals(model):
+    results = Results.of(model)
+    listed, length = in_comparison(results.model), results.model.context_length / 1024
+    axes = [panel for panel in loss_by_position.build(results).axes if panel.lines]
+    shown, state = {}, None
+    for panel in axes:
+        curves = {line.get_label(): line for line in panel.lines if len(line.get_xdata()) > 2}
+        check([[line.get_color() for line in curves.values()]])
+        assert any(list(line.get_xdata()) == [length] * 2 for line in panel.lines)
+        assert {text.get_text().replace("\n", " ").replace("\xa0", " ") for text in panel.texts} == {*curves, "L"}
+        first = bool(panel.get_title(loc="left"))
+        state = panel.get_title(loc="left") or state
+        for name, line in curves.items():
+            shown[state, name, first] = line.get_ydata()
+    expected = {}
+    for factor in losses.measured_factors(results):
+        for rows in losses.parts(results, factor):
+            state = ("fine-tuned" if rows.rows[0].trained else "without training") + f", s = {factor:g}"
+            loss = {
+                row.setting.name: np.array([bucket["mean"] for bucket in row.first["buckets"]])
+                for row in rows.rows
+                if listed(row) and not learned.start_of(row.setting)
+            }
+            expected |= {(state, name): (values, values - loss["YaRN"]) for name, values in loss.items()}
+    assert {key[:2] for key in shown} == expected.keys()
+    for (state, name, first), drawn in shown.items():
+        assert drawn == pytest.approx(expected[state, name][0 if first else 1])
