@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from pathlib import Path
@@ -12,7 +13,14 @@ from . import clex, files, rope
 from .errors import InputError, in_one_line
 from .huggingface import checkpoint, configuration
 from .huggingface.configuration import text_config
-from .huggingface.embedding import apply_scaling, differences, in_vain, rope_geometry
+from .huggingface.embedding import (
+    apply_scaling,
+    differences,
+    in_vain,
+    rope_geometry,
+    rotary_modules,
+    rotates_by,
+)
 from .huggingface.rotation import skeleton
 from .rope import scale
 
@@ -45,6 +53,7 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
         InputError: the model has no rotary embedding that can be extended or one that is scaled already, its
             configuration states no context length, or an option is wrong; the model is as it was.
     """
+    check_extension(model)
     geometry = rope_geometry(model)
     scaling = scale(geometry, method, factor, **options)
     if note := in_vain(model):
@@ -55,9 +64,33 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
         apply_scaling(model, geometry, scaling, factor)
         clex.remove(model)
     stated = options | {name: path.name for name, path in rope.named_files(method, options).items()}
+    stated = json.loads(json.dumps(stated, default=lambda value: value.item()))  # NumPy's numbers
     getattr(text_config(model.config), configuration.EXTENSION).update(method=method, options=stated)
     model.name_or_path = f"{model.name_or_path.removesuffix(_IN_MEMORY)}{_IN_MEMORY}"
     return model
+
+
+def check_extension(model: PreTrainedModel) -> dict | None:
+    """What a model's configuration states of how this project extended it; None if it states nothing.
+
+    Raises:
+        InputError: the model does not rotate so. A method of another version, or one with a file, is taken at its word.
+    """
+    config = text_config(model.config)
+    stated = getattr(config, configuration.EXTENSION, None)
+    if stated is None:
+        return None
+    geometry, method, options = rope_geometry(model), stated.get("method"), stated.get("options")
+    known = rope.METHODS.get(method) if isinstance(options, dict) else None
+    if known is None or known.start or rope.named_files(method, options):
+        return stated
+    scaling = scale(geometry, method, stated["factor"], **options)
+    if not all(rotates_by(rotary, config, scaling) for _, _, rotary in rotary_modules(model)):
+        raise InputError(
+            f"the configuration states that {type(model).__name__} was extended by {method} "
+            f"(s = {stated['factor']:g}), and it rotates otherwise; extend the original model again."
+        )
+    return stated
 
 
 def extend_checkpoint(

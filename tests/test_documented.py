@@ -91,7 +91,7 @@ def commands(command, folder):
     if command.startswith(ELSEWHERE):
         return
     if command.startswith("make "):
-        listed = ["make", "-n", "-o", "env", *words(command, folder)[1:]]
+        listed = ["make", "-n", "-o", "env", "VENV=.venv", *words(command, folder)[1:]]
         made = subprocess.run(listed, cwd=folder, capture_output=True, text=True, check=False)
         assert made.returncode == 0, f"{command}: {made.stderr}"
         shown = [] if command.startswith(WHOLE) else made.stdout.splitlines()

@@ -45,6 +45,8 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
             f"a {config.model_type!r} model with plain RoPE that states original_max_position_embeddings scales its "
             "queries by position, which extending RoPE would change; give another model."
         )
+    if extension:
+        _check_stated(extension, config)
     stated = extension or {**parameters, "context_length": getattr(config, "max_position_embeddings", None)}
     if not stated["context_length"]:
         raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
@@ -70,6 +72,30 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
                 f"{geometry.base:g}, or its configuration states several bases; only plain RoPE can be extended."
             )
     return geometry
+
+
+def _check_stated(extension: dict, config: PreTrainedConfig) -> None:
+    """Raise InputError unless what a configuration keeps of an extension is whole and agrees with its length."""
+    try:
+        length, factor, base = (float(extension[key]) for key in ("context_length", "factor", "rope_theta"))
+        agrees = round(length * factor) == config.max_position_embeddings and base > 1
+    except (KeyError, TypeError, ValueError, OverflowError):
+        agrees = False
+    if not agrees:
+        raise InputError(
+            f"{EXTENSION} in the configuration does not agree with its max_position_embeddings of "
+            f"{config.max_position_embeddings}; extend the original model again."
+        )
+
+
+def rotates_by(rotary: nn.Module, config: PreTrainedConfig, scaling: RopeScaling) -> bool:
+    """Whether an embedding, which may have been cast, has the frequencies and the attention factor of a scaling."""
+    kind = layer_type(config)
+    inv_freq = rotary.get_buffer(_buffer_name(kind))
+    tolerance = 1e-4 if inv_freq.dtype == torch.float32 else 2**-7
+    factor = getattr(rotary, "attention_scaling" if kind is None else f"{kind}_attention_scaling")
+    same = np.allclose(inv_freq.double().cpu().numpy(), scaling.inv_freq, rtol=tolerance, atol=0)
+    return bool(same and np.isclose(factor, scaling.attention_factor, rtol=1e-3))
 
 
 def config_geometry(config: PreTrainedConfig) -> RopeGeometry:

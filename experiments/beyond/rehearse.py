@@ -172,7 +172,8 @@ def _train(command: list[str], log: Path, until: Callable[[], bool]) -> bool:
                 time.sleep(0.2)
         finally:
             for one in [*process.children(recursive=True), process] if process.poll() is None else ():
-                one.kill()
+                with contextlib.suppress(psutil.NoSuchProcess):  # ended since it was listed
+                    one.kill()
     if process.wait() and not killed:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
         *_, last = ["no output", *(line.strip() for line in lines if re.search(r"\w", line))]

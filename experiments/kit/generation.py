@@ -66,8 +66,6 @@ class Generation(Experiment):
         """
         if not self._asks:
             return {}
-        if not self.tokenizer.chat_template:
-            raise InputError(f"the tokenizer of {self.model.name} has no chat template; leave --chat out.")
         return {"chat": records.identity(template=self.tokenizer.chat_template, empty=self._in_template(""))}
 
     def suffix(self) -> str:
@@ -88,6 +86,8 @@ class Generation(Experiment):
         return tuple(self.tokenizer(text, add_special_tokens=not chat).input_ids)
 
     def _in_template(self, question: str) -> str:
+        if not self.tokenizer.chat_template:
+            raise InputError(f"the tokenizer of {self.model.name} has no chat template; leave --chat out.")
         turns = [{"role": "user", "content": question}]
         try:
             return self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)

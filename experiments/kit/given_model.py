@@ -65,15 +65,10 @@ class GivenModel:
         stated = load_model.extension(self.name)
         if not stated:
             return None
-        try:
-            factor = command_line.factor(str(stated["factor"]))
-        except (KeyError, TypeError, ValueError, argparse.ArgumentTypeError) as error:
-            told = f"{self.name}/config.json states no factor in its rope_extension"
-            raise InputError(f"{told}; extend the model again.") from error
         method, options = stated.get("method"), stated.get("options")
         if method not in list(rope.METHODS) or not isinstance(options, dict):
             method, options = None, {}
-        return {"method": method, "options": options, "factor": factor}
+        return {"method": method, "options": options, "factor": command_line.factor(str(stated["factor"]))}
 
     @property
     def base(self) -> Model | None:

@@ -28,8 +28,10 @@ from transformers import (
 
 from core import clex, files
 from core.errors import InputError
+from core.extend import check_extension
 from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
+from core.huggingface.rotation import skeleton
 from core.rope import RopeGeometry
 from eval import hub, reading
 from experiments.base_models import MODELS
@@ -184,8 +186,9 @@ def _content(name: str) -> dict[str, str]:
 
 
 def extension(name: str) -> dict | None:
-    """What an export states of how it was extended; None of any other model."""
-    return getattr(text_config(check_config(name)), EXTENSION, None)
+    """What an export states of how it was extended, checked against its RoPE; None of any other model."""
+    config = check_config(name)
+    return check_extension(skeleton(config)) if hasattr(text_config(config), EXTENSION) else None
 
 
 # Fields of a configuration that change no number: who wrote it, and the dtype, which records state themselves.

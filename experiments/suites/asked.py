@@ -40,15 +40,7 @@ class Asked(Suite):
     def untrained(self, setting: Setting, factor: float, steps: Iterable[Step], same: Iterable[Setting] = ()) -> Chain:
         return self._noted(factor, steps)
 
-    def fine_tuned(
-        self,
-        tune: Step,
-        setting: Setting,
-        factor: float,
-        seed: int,
-        steps: Iterable[Step],
-        same: Iterable[Setting] = (),
-    ) -> Chain:
+    def fine_tuned(self, tune, setting, factor, seed, steps, same=()) -> Chain:
         return self._noted(factor, [tune, *steps])
 
     def distinct(

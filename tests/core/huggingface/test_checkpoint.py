@@ -353,3 +353,28 @@ def test_an_export_states_its_method_and_the_next_one_replaces_it(source, tmp_pa
         {"method": rope.OURS, "options": {"n_hat": 8}, "factor": 2.0},
         {"method": rope.UNIT, "options": {}, "factor": 4.0},
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"factor": 4.0}, "does not agree"),
+        ({"factor": "x"}, "does not agree"),
+        ({"context_length": 64}, "does not agree"),
+        ({"context_length": 64, "factor": 4.0}, "rotates otherwise"),
+        ({"rope_theta": 5000.0}, "rotates otherwise"),
+        ({"method": rope.UNIT}, "rotates otherwise"),
+        ({"options": {"attention_factor": 1.0}}, "rotates otherwise"),
+    ],
+)
+def test_an_export_that_is_not_what_it_states_is_refused(source, tmp_path, changes, says):
+    made = extend_checkpoint(source, tmp_path / "made", rope.RIVAL, 2)
+    edit(made, rope_extension=read(made)["rope_extension"] | changes)
+    with pytest.raises(InputError, match=says):
+        extend_checkpoint(made, tmp_path / "again", rope.OURS, 2)
+    assert sorted(os.listdir(tmp_path)) == ["made", "source"]
+
+
+def test_an_export_states_the_numbers_of_numpy(tmp_path):
+    made = export(extend(random_model(), rope.OURS, 2, n_hat=np.int64(8)), tmp_path / "made")
+    assert read(made)["rope_extension"]["options"] == {"n_hat": 8}
