@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ from experiments.kit import command_line, given_model, pool, records
 from experiments.kit.command_line import existing_directory, option
 from experiments.kit.given_model import GivenModel
 from experiments.kit.pool import Chain
+from experiments.suites import cluster
 from experiments.suites.commands import Suite, merged
 
 BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
@@ -41,9 +43,26 @@ def main(description: str, script: str, part: str | None = None) -> None:
     before, after = alone(modules, suite, "before"), alone(modules, suite, "after")
     if only or suite.experiments or suite.methods:
         after = []
+    jobs = cluster.jobs(before, chains, after)
+    again = [sys.executable, "-m", f"experiments.{script}", *sys.argv[1:]]  # what a job runs, with --job
+    logs, lenient = suite.output / "logs", suite.path is not None
+    if arguments.job:
+        job = next((job for job in jobs if job.name == arguments.job), None)
+        if job is None:
+            raise InputError(f"there is no job {arguments.job!r}; --list --cluster local shows all.")
+        skipped = pool.run([job.chain], pool.Machine.found(arguments.workers), logs, lenient)
+        _tell(skipped)
+        pool.share(job.chain, suite.results / suite.name)
+        cluster.finish(job, suite)
+        return
     if arguments.list:
-        for command in (command for chain in before + chains + after for command in chain.commands):
-            print(f"python -m {shlex.join(command)}")
+        if arguments.format == "sbatch":
+            print(cluster.script(jobs, suite, arguments, again), end="")
+        elif arguments.cluster:
+            print(*cluster.told(jobs, suite, arguments), sep="\n")
+        else:
+            for command in (command for chain in before + chains + after for command in chain.commands):
+                print(f"python -m {shlex.join(command)}")
         return
     files.check_writable(suite.output)
     files.check_writable(suite.results)
@@ -52,19 +71,27 @@ def main(description: str, script: str, part: str | None = None) -> None:
 
         facts = load_model.facts(suite.path, suite.name, *suite.model.factors)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
-    logs, here = suite.output / "logs", pool.Machine.found(arguments.workers)
-    with files.lock(suite.output):
-        pool.run(before, here.single, logs)
-        skipped = pool.run(chains, here, logs, lenient=suite.path is not None)
-        for chain in chains:
-            pool.share(chain, suite.results / suite.name)
-        pool.run(after, here.single, logs)
-    for experiment, reason in dict.fromkeys(skipped):
-        print(f"skipped {experiment}: {reason}")
+    if arguments.cluster:
+        if not cluster.submit(jobs, suite, arguments, again, arguments.cluster):
+            return
+    else:
+        here = pool.Machine.found(arguments.workers)
+        with files.lock(suite.output):
+            pool.run(before, here.single, logs)
+            skipped = pool.run(chains, here, logs, lenient)
+            for chain in chains:
+                pool.share(chain, suite.results / suite.name)
+            pool.run(after, here.single, logs)
+        _tell(skipped)
     if not any(file.name != records.MODEL for file in (suite.results / suite.name).rglob("*.json")):
         raise InputError(f"nothing could be measured of {suite.path}; see {logs}.")
     print(f"records in {suite.results}; render them with")
     print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}")
+
+
+def _tell(skipped: list[tuple[str, str]]) -> None:
+    for experiment, reason in dict.fromkeys(skipped):
+        print(f"skipped {experiment}: {reason}")
 
 
 def of_parts(modules: list[ModuleType], suite: Suite, only: str | None = None) -> Iterator[Chain]:
@@ -111,6 +138,7 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
     where.add_argument("--replace", action="store_true", help=replace)
     workers = "commands to run at a time (default: one per core; with GPUs, one per GPU)"
     option(where, "--workers", command_line.count, "N", workers)
+    cluster.add_options(parser)
     return parser.parse_args()
 
 
