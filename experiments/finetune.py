@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -26,11 +28,12 @@ from core.errors import InputError
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from eval import reading
+from experiments.base_models import MODELS
 from experiments.base_models.model import Training
 from experiments.kit import command_line, given_model, load_model, processes, records, texts
 from experiments.kit.command_line import count, number, option
 from experiments.kit.given_model import GivenModel
-from experiments.suites import asked
+from experiments.suites import asked, llama2
 from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
 from experiments.training.packing import pack
@@ -62,10 +65,7 @@ def main() -> None:
         raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
 
     if arguments.dry_run:
-        if arguments.device_batch is None:
-            settings = budget.fitted(load_model.architecture(name), settings, length, arguments.gpus, arguments.memory)
-        plan = budget.Plan(length, steps, settings, arguments.gpus, arguments.memory)
-        print(f"{decided}\n{budget.report(load_model.architecture(name), plan)}")
+        print(decided, *_dry_run(arguments, name, settings, length, steps), sep="\n")
         return
 
     load_model.check_access(name)
@@ -113,6 +113,23 @@ def main() -> None:
         print(f"{run.output}\n{_record(run, record)}")
 
 
+def _dry_run(arguments: argparse.Namespace, name: str, settings: Training, length: int, steps: int) -> Iterator[str]:
+    """What the run needs, and for a model of the paper, on which GPUs each of the paper's runs fits."""
+    here, config = torch.cuda.device_count(), load_model.architecture(name)
+    gpus, memory = (
+        arguments.gpus or here or math.gcd(settings.batch, 8),
+        arguments.memory or (_memory() if here else 80),
+    )
+    if arguments.device_batch is None:
+        settings = budget.fitted(config, settings, length, gpus, memory)
+    yield budget.report(config, budget.Plan(length, steps, settings, gpus, memory))
+    for other in llama2.MODELS if name in llama2.MODELS else ():
+        of_paper, length = MODELS[other].training, MODELS[other].geometry.context_length
+        for factor, steps in of_paper.steps.items():
+            plan = budget.Plan(length * factor, steps, of_paper, gpus, memory)
+            yield f"{other}, s = {factor}: {budget.fits(load_model.architecture(other), plan)}"
+
+
 def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path, bos: list[int]) -> None:
     """Train from the run's last checkpoint, or from the start, to its end.
 
@@ -155,8 +172,12 @@ def _fitted(settings: Training, name: str, length: int) -> Training:
     """The settings with as many sequences at a time as fit in this GPU, by the dry run's arithmetic."""
     if not torch.cuda.is_available() or settings.dtype != "bfloat16":  # the arithmetic counts bfloat16
         return settings
-    memory = torch.cuda.get_device_properties(processes.device()).total_memory / 1e9  # total: the same when resumed
-    return budget.fitted(load_model.architecture(name), settings, length, launch.processes()[1], memory)
+    return budget.fitted(load_model.architecture(name), settings, length, launch.processes()[1], _memory())
+
+
+def _memory() -> float:
+    """GB of this GPU in total, the same when a run is resumed."""
+    return torch.cuda.get_device_properties(processes.device()).total_memory / 1e9
 
 
 def _record(run: Run, file: Path) -> Path:
@@ -216,8 +237,8 @@ def _parse() -> argparse.Namespace:
     option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
     group = parser.add_argument_group("planning")
     group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
-    option(group, "--gpus", count, "N", "GPUs to plan for", 8)
-    option(group, "--memory", number, "GB", "memory of each GPU", 80)
+    option(group, "--gpus", count, "N", "GPUs to plan for (default: those here, else at most 8)")
+    option(group, "--memory", number, "GB", "memory of each GPU (default: that of those here, else 80)")
     command_line.add_records_arguments(parser)
     return asked.parsed(parser, "finetune")
 

@@ -197,13 +197,43 @@ def device_batch(settings: Training, processes: int) -> int:
     Raises:
         InputError: the processes cannot divide the batch evenly.
     """
-    each = min(settings.device_batch, settings.batch // processes)
-    if not each or settings.batch % (each * processes):
+    each = max(min(settings.device_batch, settings.batch // processes), 1)
+    if settings.batch % (each * processes):
+        able = [count for count in range(1, settings.batch + 1) if settings.batch % (each * count) == 0]
+        near = [
+            *[count for count in able if count < processes][-1:],
+            *[count for count in able if count > processes][:1],
+        ]
+        others = f", or {' or '.join(map(str, near))} GPUs" if near else ""
         raise InputError(
-            f"a batch of {settings.batch} sequences cannot be divided among {processes} processes with "
-            f"{max(each, 1)} each at a time; choose another --batch, --device-batch or number of GPUs."
+            f"a batch of {settings.batch} sequences cannot be divided among {processes} processes with {each} each at "
+            f"a time; choose another --batch or --device-batch{others}."
         )
     return each
+
+
+def fits(config: PreTrainedConfig, plan: Plan) -> str:
+    """Whether a run fits on its GPUs, in words; if not, or not safely, the fewest GPUs like these on which it does.
+
+    Safe is to fill at most FILLED of the memory. Only numbers of GPUs that divide the batch evenly are considered, with
+    one sequence on each at a time.
+    """
+    needed, single = sum(memory(config, plan).values()), replace(plan.settings, device_batch=1)
+    divided = single.batch % plan.gpus == 0
+    if divided and needed <= FILLED * plan.memory:
+        return f"fits on {plan.gpus}"
+    for count in range(1, single.batch + 1):
+        filled = sum(memory(config, replace(plan, settings=single, gpus=count)).values()) / plan.memory
+        if single.batch % count == 0 and filled <= FILLED:
+            other = f"it fits on {count} of {plan.memory:g} GB"
+            break
+    else:
+        other = f"it fits on no number of {plan.memory:g} GB"
+    other += " with one sequence at a time" * (plan.settings.device_batch > 1)
+    other += "" if single.checkpointing else ", or try --checkpointing"
+    if needed > plan.memory or not divided:
+        return f"does not {'fit on' if divided else 'divide among'} {plan.gpus}; {other}"
+    return f"fits on {plan.gpus}, but fills more than {FILLED:.0%} and may run out of memory; {other}"
 
 
 def decided(method: str, geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> str:
@@ -237,8 +267,7 @@ def report(config: PreTrainedConfig, plan: Plan) -> str:
         *(f"              {size:6.1f}  {name}" for name, size in files.items()),
         f"host memory   {host_memory(config, plan):.0f} GB",
         f"tokenising    {60 * tokenising_hours(plan):.0f} minutes of one core, divided among all cores; once",
+        f"GPUs          {fits(config, plan)}",
         f"expected      {hours(config, plan):.1f} hours, assuming A100s at {plan.mfu:.0%} of their bfloat16 peak",
     ]
-    if needed > plan.memory:
-        lines.append("does not fit: use more GPUs" + ("." if settings.checkpointing else ", or --checkpointing."))
     return "\n".join(lines)

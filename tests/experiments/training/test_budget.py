@@ -92,6 +92,30 @@ def test_the_device_batch_is_the_largest_that_fits_and_divides(gpus, length):
 
 
 @pytest.mark.parametrize(
+    ("model", "factor", "gpus", "memory", "said"),
+    [  # by hand from `memory`: 13B at s = 4 takes 45.0 GB on 8 GPUs, 30.4 on 16; 7B at s = 2 takes 38.3 on 4, 22.4 on 8
+        ("13b", 4, 4, 40, "does not fit on 4; it fits on 16 of 40 GB"),
+        ("13b", 4, 8, 40, "does not fit on 8; it fits on 16 of 40 GB"),
+        ("13b", 4, 16, 40, "fits on 16"),
+        ("7b", 2, 4, 40, "fits on 4, but fills more than 85%"),
+        ("7b", 2, 8, 40, "fits on 8"),
+        ("13b", 4, 64, 16, "no number of 16 GB"),
+    ],
+)
+def test_a_dry_run_says_on_how_many_gpus_each_of_the_papers_runs_fits(call, model, factor, gpus, memory, said):
+    status, out, _ = call("finetune", "--model", "llama2-7b", "--dry-run", "--gpus", gpus, "--memory", memory)
+    (line,) = [line for line in out.splitlines() if line.startswith(f"llama2-{model}, s = {factor}: ")]
+    assert status == 0 and said in line
+    assert out.count("llama2-") == 4 and ("may run out" in line) == ("but" in line)
+
+
+def test_a_number_of_gpus_that_cannot_divide_the_batch_is_refused_with_those_that_can(call):
+    for gpus, others in ((5, "4 or 8"), (6, "4 or 8"), (65, "64")):
+        status, out, err = call("finetune", "--model", "llama2-13b", "--dry-run", "--gpus", gpus)
+        assert (status, out, err.count("\n")) == (2, "", 1) and f"or {others} GPUs" in err
+
+
+@pytest.mark.parametrize(
     ("method", "options", "said"),
     [
         ("dprope", {"n_hat": 40}, "dprope, n̂ = 40 of 64: interpolates pairs "),
