@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import signal
 import sys
 import time
 import types
@@ -58,6 +59,18 @@ def test_it_ends_as_the_processes_do(statuses, status, monkeypatch, capfd):
     out, err = capfd.readouterr()
     assert sorted(out.splitlines()) == [f"process {rank} of 2: {sys.argv[1:]}" for rank in (0, 1)] or status
     assert not err
+
+
+def test_a_notice_that_is_ignored_does_not_end_what_torchrun_started(monkeypatch):
+    as_program(MODULE, monkeypatch)
+    monkeypatch.setattr(sys, "argv", ["launched", "0", "0", "SIGTERM"])
+
+    def started(how):
+        signal.signal(signal.SIGTERM, how)
+        launch.start(MODULE)
+
+    assert wait(fork(lambda: started(signal.SIG_IGN))) == 0
+    assert wait(fork(lambda: started(signal.SIG_DFL))) == 128 + signal.SIGTERM
 
 
 def refused():
