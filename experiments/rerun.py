@@ -4,6 +4,7 @@
     python -m experiments.rerun --model tiny --quick            the same with one seed and few samples
     python -m experiments.rerun --model tiny --list             print the commands and run nothing
     python -m experiments.rerun --model PATH_OR_NAME --factor 2   your own model under every method, without training
+    python -m experiments.rerun --model llama2-13b --cluster slurm   each training, and what measures it, as a job
 
 The suites are in experiments/suites/, that of your own model in own_model.py. Records go to OUTPUT/results, checkpoints
 to OUTPUT/checkpoints, and the output of each command to OUTPUT/logs. If the command is killed, the same command resumes

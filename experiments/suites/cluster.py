@@ -71,7 +71,7 @@ def jobs(before: list[Chain], chains: list[Chain], after: list[Chain]) -> list[J
     found = [Job(chain.name, "first", chain) for chain in before]
     first = tuple(job.name for job in found)
     for chain in chains:
-        needs, train = first, Chain(chain.name, chain.commands[: chain.trains], chain.trains)
+        needs, train = first, Chain(chain.name, chain.commands[: chain.trains], chain.trains, chain.same)
         if train.commands:
             found.append(Job(f"{chain.name}.train", "train", train, needs))
             needs = (found[-1].name,)
@@ -134,7 +134,7 @@ def told(found: list[Job], suite: Suite, given: argparse.Namespace) -> Iterator[
     for job in (job for job in wanted if job not in waiting):
         needs = [one.name for one in wanted if one.name in job.needs]
         after = f", after {needs[0] if len(needs) == 1 else f'{len(needs)} others'}" if needs else ""
-        yield f"{job.name}: {len(job.chain.commands)} of its chain's commands, GPUs: {job.gpus(given.gpus)}{after}"
+        yield f"{job.name}: commands: {len(job.chain.commands)}, GPUs: {job.gpus(given.gpus)}{after}"
     yield f"{len(wanted) - len(waiting)} to submit, {len(waiting)} queued, {len(found) - len(wanted)} done"
 
 

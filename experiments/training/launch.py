@@ -52,7 +52,7 @@ def start(module: str, count: int | None = None) -> None:
 
     sys.stdout.flush()
     logging.disable(logging.ERROR)  # the processes report themselves what failed
-    # torchrun would end all at a SIGTERM, even one that this process ignores because a scheduler's notice is not for it.
+    # torchrun would end all at a SIGTERM, even where it is ignored: a scheduler sends it to every process of a job.
     deaf = ["--signals-to-handle=SIGINT"] if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN else []
     line = ["--standalone", *deaf, f"--nproc-per-node={count}", "-m", module, *sys.argv[1:]]
     try:
