@@ -92,10 +92,6 @@ class View(model_view.View):
         """The averaged disturbance of a row of loss_by_position without training, in 10⁻³ nat."""
         return 1e3 * disturbance.averaged(self.results, self.row("loss_by_position", name, factor=factor).setting)
 
-    def order(self, convention: str) -> Score:
-        """Spearman's ρ of disturbance and loss beyond L over selections of pairs."""
-        return Score.of(self.record("selections")["spearman"][convention])
-
     def wavelength(self, pair: int) -> float:
         """Of a pair in pre-training, in tokens."""
         return float(self.model.geometry.wavelength[pair])
