@@ -136,7 +136,13 @@ def called(row: Row) -> str:
     return f"{row.setting.name} ({tuned if row.trained else 'without training'})"
 
 
-UNITS = {"perplexity": "text", "open_llm": "document", "longbench_e": "sample", "ruler": "prompt", "passkey": "prompt"}
+UNITS = {
+    "perplexity": "text",
+    "open_llm": "document",
+    "longbench_e": "task mean",
+    "ruler": "task mean",
+    "passkey": "prompt",
+}
 
 
 def told(state: str, decisions: list[Decision], experiment: str) -> str:
