@@ -32,7 +32,7 @@ class Quantity:
         score: the number, with its interval if it has one.
         digits: decimals to print.
         unit: may be empty.
-        signed: whether it is a difference or a correlation.
+        signed: whether it is a difference.
     """
 
     name: str
