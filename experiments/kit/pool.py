@@ -115,7 +115,7 @@ def _run(chains: Sequence[Chain], slots: Sequence[tuple[str, ...]], logs: Path, 
         return []
     logs.mkdir(parents=True, exist_ok=True)
     free = list(slots[: len(waiting)])
-    threads = max((len(os.sched_getaffinity(0))) // len(free), 1)
+    threads = max(len(os.sched_getaffinity(0)) // len(free), 1)
     # A process that has used its GPUs cannot be forked, so with GPUs each command imports everything itself.
     on_gpu = any(slots)
     context = multiprocessing.get_context("spawn" if on_gpu else "forkserver")

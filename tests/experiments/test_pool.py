@@ -60,7 +60,7 @@ def test_the_gpus_that_are_visible_are_divided(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5,6,7")
     assert Machine.found().slots == [("2",), ("5",), ("6",), ("7",)] and Machine.found().single.slots == [("2",)]
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    monkeypatch.setattr("os.cpu_count", lambda: 6)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(6))
     assert Machine.found().slots == [()] * 6 and Machine.found(workers=2).slots == [()] * 2
 
 
