@@ -3,6 +3,7 @@
 import fnmatch
 import re
 import subprocess
+import tomllib
 
 import pytest
 import yaml
@@ -34,6 +35,9 @@ def test_conda_pip_and_the_lock_name_the_same_versions():
     conda, asked, locked = pins(pip_part()), pins(lines("requirements.in")), pins(lines("requirements.lock"))
     assert conda == asked
     assert {name: locked[name] for name in asked} == asked
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra in map(pins, extras.values()):
+        assert {name: locked[name] for name in extra} == extra
 
 
 def test_what_is_compiled_stands_alone_so_that_its_failure_blocks_nothing():
