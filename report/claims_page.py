@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import pandas as pd
 
 from analysis.claims import Claim, claims
 from analysis.claims.finding import CERTAIN, EXACT, NONE, Fact, Finding, Quantity, overall
@@ -109,12 +112,9 @@ class Tested:
         """A line for each fact: of what, what was measured, its number, the paper's, the verdict, numbers beside it."""
         lines = []
         for fact in self.every_fact:
-            own = [quantity for quantity in fact.quantities if quantity.name != "published"]
-            measured, beside = (own[-1], own[:-1]) if fact.decision else (own[0], own[1:])
-            difference = " minus ".join(quantity.name for quantity in beside)
-            what = difference if measured.name == "difference" else measured.name
+            measured, beside = _measured(fact)
             numbers = "; ".join(map(_named, beside))
-            lines.append((_of(fact), text(what), value(measured), papers(fact), fact.verdict, numbers))
+            lines.append((_of(fact), text(_what(measured, beside)), value(measured), papers(fact), fact.verdict, numbers))
         return lines
 
 
@@ -127,6 +127,33 @@ def tested(folder: Path) -> list[list[Tested]]:
             by_model.setdefault(finding.model.name if finding.model else "", []).append(finding)
         by_claim.append([Tested(claim, own[0].model, tuple(own)) for own in by_model.values()])
     return by_claim
+
+
+def table(claims: list[list[Tested]]) -> str:
+    """CSV with a row for each claim and model: the number that tells most, its interval or its texts, the outcome."""
+    rows = []
+    for one in (one for models in claims for one in models):
+        row = {"claim": one.claim.text, "section": one.claim.where, "outcome": one.verdict}
+        if one.model:
+            fact = one.telling
+            measured, beside = _measured(fact)
+            score = measured.score
+            row |= {"model": one.model.name, "measured_on": one.where, "factor": fact.factor, "metric": fact.metric}
+            row |= {"what": _what(measured, beside)}
+            row |= {"mean": score.mean, "low": score.low, "high": score.high, "unit": measured.unit, "paper": one.paper}
+            row |= {"texts": " ".join(f"{value:.6g}" for value in score.texts)}
+        rows.append(row)
+    return pd.DataFrame(rows).to_csv(index=False, float_format="%.6g")
+
+
+def _measured(fact: Fact) -> tuple[Quantity, Sequence[Quantity]]:
+    """The number that was measured, and those beside it."""
+    own = [quantity for quantity in fact.quantities if quantity.name != "published"]
+    return (own[-1], own[:-1]) if fact.decision else (own[0], own[1:])
+
+
+def _what(measured: Quantity, beside: Sequence[Quantity]) -> str:
+    return " minus ".join(quantity.name for quantity in beside) if measured.name == "difference" else measured.name
 
 
 def counts(claims: list[list[Tested]]) -> Counter[str]:

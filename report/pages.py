@@ -58,6 +58,7 @@ def pages(folder: Path, model: str | None = None) -> Pages:
         written |= model_pages(Results.of(name, folder))
     if not model:
         written[folder / "claims.md"] = claims(folder, written)
+        written[folder / "claims.csv"] = claims_page.table(claims_page.tested(folder))
     return written if model or folder.resolve() != RESULTS else written | overall_pages(written)
 
 
