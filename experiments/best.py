@@ -36,6 +36,7 @@ class Best(Experiment):
     methods = None
 
     def __init__(self, given) -> None:
+        given.method = None
         given.results = given.results or records.OWN
         super().__init__(given)
         if self.model.training:
@@ -105,13 +106,22 @@ class Best(Experiment):
         """Measure what is not yet recorded, and print the ranking."""
         super().run()
         if processes.rank()[0] == 0:
-            print(f"\n{told(self.ranking, self.context_length, self.extended_length)}\n")
+            print(f"\n{self.told()}\n")
 
     @property
     def ranking(self) -> list[dict]:
         """The record's."""
         name = f"s={self.factor:g}{self.suffix()}"
         return records.read(records.path(self.results, self.model.folder, self.name, name))["ranking"]
+
+    @property
+    def taken(self) -> dict:
+        """The setting that is taken."""
+        return taken(self.ranking)
+
+    def told(self) -> str:
+        """The ranking, and what is taken of it, as Markdown."""
+        return told(self.ranking, self.context_length, self.extended_length)
 
 
 def numbers(geometry: rope.RopeGeometry, method: str, factor: float, options: dict) -> int:
@@ -153,17 +163,18 @@ def told(rows: list[dict], context_length: int, length: int) -> str:
         difference = "–" if row is rows[0] else f"{gap['mean']:+.4f}{interval}"
         lines.append(f"{named(row):24} | {within:8.4f} | {beyond:8.4f} | {difference:26} | {row['numbers']}")
     table, count = "\n".join(f"| {line} |" for line in lines), len(rows[0]["beyond"])
+    best, of = named(rows[0]), f"{count} text{'s' * (count > 1)} of {length:,} tokens, L = {context_length:,}"
     if count < LEAST_TEXTS:
-        why = f"Fewer than {LEAST_TEXTS} texts give no interval, so {named(taken(rows))} is taken, whose loss is least."
+        why = f"Fewer than {LEAST_TEXTS} texts give no interval, so {best} is taken, whose loss beyond L is least."
+    elif others := ", ".join(named(row) for row in rows[1:] if row["level"]):
+        why = f"Not told apart from {best}: {others}. {named(taken(rows))} is taken, stated in the fewest numbers."
     else:
-        others = ", ".join(named(row) for row in rows[1:] if row["level"]) or "none"
-        why = (
-            f"Brackets: Student's 95 % interval over texts. Not told apart from {named(rows[0])}: {others}. Of these, "
-            f"{named(taken(rows))} is taken: config.json states it in the fewest numbers (a stock type's parameters, "
-            "or else a factor for each pair)."
-        )
-    of = f"{count} text{'s' * (count > 1)} of {length:,} tokens, L = {context_length:,}."
-    return f"{table}\n\nMean loss in nats per token, within L and beyond it; {of} {why}"
+        why = f"Every other method is told apart from {best}, which is taken."
+    return (
+        f"{table}\n\nMean loss in nats per token within L and beyond it, over {of}. Brackets: Student's 95 % interval "
+        "over texts. Numbers: how many of them state the method in config.json, those of a stock type or a factor for "
+        f"each pair. {why}"
+    )
 
 
 def named(row: dict) -> str:
