@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 from pathlib import Path
@@ -9,7 +10,6 @@ from pathlib import Path
 from huggingface_hub import ModelCardData, metadata_load, try_to_load_from_cache
 from transformers import PreTrainedConfig
 
-from ..errors import InputError, in_one_line
 from ..methods.registry import METHODS
 from .configuration import EXTENSION, rope_parameters, text_config
 
@@ -59,13 +59,9 @@ To check one, compare its loss on a text of L' tokens with that of transformers.
 
 
 def base(source: str) -> tuple[str, ModelCardData]:
-    """The name of a model on the disk or on the hub, and what an export's card keeps of its card's metadata.
-
-    Raises:
-        InputError: its card cannot be read.
-    """
+    """The name of a model on the disk or on the hub, and what an export's card keeps of its card's metadata."""
     path = Path(source)
-    if path.is_dir():
+    if source and path.is_dir():
         cached = re.search(r"models--([^/]+)--([^/]+)/snapshots/", f"{path.resolve()}/")
         name, file = "/".join(cached.groups()) if cached else path.resolve().name, path / FILE
         on_hub = bool(cached)
@@ -74,13 +70,9 @@ def base(source: str) -> tuple[str, ModelCardData]:
         name, file = source or "a model", try_to_load_from_cache(source, FILE) if on_hub else None
     kept = {}
     if isinstance(file, str | Path) and Path(file).is_file():
-        try:
+        with contextlib.suppress(Exception):  # YAML that cannot be read says nothing, and stops no export
             stated = metadata_load(file) or {}
-        except Exception as error:  # YAML has errors of its own
-            raise InputError(
-                f"cannot read {file} ({in_one_line(error)}); correct its metadata, or remove it."
-            ) from error
-        kept = {key: stated[key] for key in _KEPT if key in stated}
+            kept = {key: stated[key] for key in _KEPT if key in stated}
     if on_hub:
         kept["base_model"] = name
     return name, ModelCardData(library_name="transformers", pipeline_tag="text-generation", **kept)
