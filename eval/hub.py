@@ -112,7 +112,7 @@ def check_new(name: str) -> None:
         HfApi().whoami()
         exists = HfApi().repo_exists(name)
     except _FAILURES as error:
-        why = in_one_line(error)
+        why = in_one_line(error).rstrip(".")
         raise InputError(f"cannot push to {name} ({why}); log in by `hf auth login`, or set HF_TOKEN.") from error
     if exists:
         raise InputError(f"{name} exists already on the hub; give a new name.")
@@ -124,8 +124,10 @@ def push(folder: Path, name: str) -> str:
         address = HfApi().create_repo(name, private=True)
         HfApi().upload_folder(repo_id=name, folder_path=folder)
     except _FAILURES as error:
-        later = f"`hf upload {name} {folder}` tries again"
-        raise InputError(f"cannot push {folder} to {name} ({in_one_line(error)}); {later}.") from error
+        why = in_one_line(error).rstrip(".")
+        raise InputError(
+            f"cannot push to {name} ({why}); {folder} is whole, and `hf upload {name} {folder} --private` tries again."
+        ) from error
     return str(address)
 
 

@@ -66,7 +66,7 @@ def base(source: str) -> tuple[str, ModelCardData]:
         name, file = "/".join(cached.groups()) if cached else path.resolve().name, path / FILE
         on_hub = bool(cached)
     else:
-        on_hub = source.count("/") == 1
+        on_hub = bool(re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", source))
         name, file = source or "a model", try_to_load_from_cache(source, FILE) if on_hub else None
     kept = {}
     if isinstance(file, str | Path) and Path(file).is_file():
