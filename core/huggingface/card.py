@@ -63,15 +63,15 @@ def base(source: str) -> tuple[str, ModelCardData]:
     path = Path(source)
     if source and path.is_dir():
         cached = re.search(r"models--([^/]+)--([^/]+)/snapshots/", f"{path.resolve()}/")
-        name, file = "/".join(cached.groups()) if cached else path.resolve().name, path / FILE
-        on_hub = bool(cached)
+        name, on_hub = "/".join(cached.groups()) if cached else path.resolve().name, bool(cached)
+        card = path / FILE
     else:
-        on_hub = bool(re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", source))
-        name, file = source or "a model", try_to_load_from_cache(source, FILE) if on_hub else None
+        name, on_hub = source or "a model", bool(re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", source))
+        card = Path(str(try_to_load_from_cache(source, FILE) if on_hub else ""))
     kept = {}
-    if isinstance(file, str | Path) and Path(file).is_file():
+    if card.is_file():
         with contextlib.suppress(Exception):  # YAML that cannot be read says nothing, and stops no export
-            stated = metadata_load(file) or {}
+            stated = metadata_load(card) or {}
             kept = {key: stated[key] for key in _KEPT if key in stated}
     if on_hub:
         kept["base_model"] = name
@@ -93,7 +93,7 @@ def write(
     name, data = of
     text, card = text_config(config), directory / FILE
     stated = getattr(text, EXTENSION, {})
-    if (method := METHODS.get(stated.get("method"))) is None:  # not extended, or by another version
+    if (method := METHODS.get(stated.get("method", ""))) is None:  # not extended, or by another version
         return
     if card.is_file():
         card.rename(directory / BASES)
