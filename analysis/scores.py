@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr, stdtrit
 
 from core.errors import InputError
-
-LEAST_TEXTS = 5  # fewer are no sample of texts: each is printed
+from eval.intervals import LEAST_TEXTS, standard_error, students_half
 
 
 @dataclass(frozen=True)
@@ -124,11 +123,6 @@ def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
         return replace(score.to(np.exp), geometric=True) if geometric else score
 
 
-def standard_error(values: np.ndarray) -> float:
-    """Of the mean of independent values [n]."""
-    return float(values.std(ddof=1) / math.sqrt(len(values)))
-
-
 def together(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """The error of a sum of independent (standard error, degrees of freedom), and its own degrees of freedom.
 
@@ -165,7 +159,7 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
         if any(score.low is None for score in scores):
             pooled[metric] = Score(float(means.mean()), n=len(scores))
             continue
-        mean, seeds = float(means.mean()), _students_half(means)
+        mean, seeds = float(means.mean()), students_half(means)
         below, above = (float(np.mean([abs(getattr(s, end) - s.mean) for s in scores])) for end in ("low", "high"))
         low, high = max(mean - np.hypot(seeds, below), 0.0), mean + np.hypot(seeds, above)
         pooled[metric] = Score(mean, float(low), float(high), len(scores))
@@ -187,7 +181,7 @@ def difference(ours: Mapping[int | None, Score], others: Mapping[int | None, Sco
         return over_texts([_by_text(*pair) for pair in pairs])
     if len(seeds) > 1:
         gaps = np.array([ours[seed].mean - others[seed].mean for seed in seeds])
-        mean, half = float(gaps.mean()), _students_half(gaps)
+        mean, half = float(gaps.mean()), students_half(gaps)
         return Score(mean, mean - half, mean + half, len(seeds))
     ((a, b),) = pairs
     mean = a.mean - b.mean
@@ -219,8 +213,3 @@ def sign_test(ours: np.ndarray, others: np.ndarray) -> SignTest:
     gaps = np.asarray(ours) - np.asarray(others)
     better, worse = int((gaps > 1e-6).sum()), int((gaps < -1e-6).sum())
     return SignTest(better, worse, min(1.0, 2 * float(bdtr(min(better, worse), better + worse, 0.5))))
-
-
-def _students_half(values: np.ndarray) -> float:
-    """Half the width of Student's 95 % interval of the mean of values [n]."""
-    return float(stdtrit(len(values) - 1, 0.975)) * standard_error(values)

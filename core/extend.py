@@ -11,7 +11,7 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
 from . import clex, files, rope
 from .errors import InputError, in_one_line
-from .huggingface import checkpoint, configuration
+from .huggingface import card, checkpoint, configuration
 from .huggingface.configuration import text_config
 from .huggingface.embedding import (
     apply_scaling,
@@ -101,14 +101,16 @@ def extend_checkpoint(
     *,
     link: bool = False,
     progress: bool = False,
+    notes: str = "",
     **options,
 ) -> Path:
     """Write the checkpoint `source`, scaled by `method` for a context `factor` times as long, to `directory`.
 
     The weights are not read. All files are copied byte for byte, whatever their dtype, shards or quantisation, with
-    two exceptions. In ``config.json`` the keys that describe the scaling change. In ``generation_config.json`` and
+    three exceptions. In ``config.json`` the keys that describe the scaling change. In ``generation_config.json`` and
     ``tokenizer_config.json`` a maximum length below L' is raised, and a tokenizer's class that transformers 4 does not
-    know is renamed. If the checkpoint was extended before, scaling starts again from its pre-training geometry.
+    know is renamed. ``README.md`` is a new model card, and the source's is ``README.base.md``. If the checkpoint was
+    extended before, scaling starts again from its pre-training geometry.
 
     Args:
         source: the directory of a Hugging Face checkpoint.
@@ -116,6 +118,7 @@ def extend_checkpoint(
         method, factor, options: see :func:`core.rope.scale`.
         link: hard-link the weights; takes no time and no space, and needs `directory` on the source's file system.
         progress: show a progress bar while copying.
+        notes: sections of Markdown for the model card.
 
     Returns:
         `directory`.
@@ -127,18 +130,24 @@ def extend_checkpoint(
     source, directory = Path(source), Path(directory)
     if rope.get(method).start:
         raise InputError(f"the method {method!r} needs the model in memory; load the model, extend it and export it.")
-    if directory.resolve().is_relative_to(source.resolve()):
-        raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
-    files.check_new(directory)
-    config = checkpoint.read_config(source)
+    config, base = check_checkpoint(source, directory), card.base(str(source))
     model = extend(skeleton(config), method, factor, **options)
     with files.new(directory) as partial:
         checkpoint.copy(source, partial, link, progress)
         _write(model, partial, before=config)
+        card.write(partial, model.config, base, "those of the base model, unchanged", notes)
     return directory
 
 
-def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None) -> Path:
+def check_checkpoint(source: Path, directory: Path) -> PreTrainedConfig:
+    """The configuration of a checkpoint that can be copied to `directory`; InputError if it cannot."""
+    if directory.resolve().is_relative_to(source.resolve()):
+        raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
+    files.check_new(directory)
+    return checkpoint.read_config(source)
+
+
+def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None, notes: str = "") -> Path:
     """Write a checkpoint that plain ``AutoModelForCausalLM.from_pretrained`` loads, with identical logits.
 
     It is for a model in memory; :func:`extend_checkpoint` extends one on disk without reading its weights. The export
@@ -149,11 +158,13 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
         model: a model, extended or not.
         directory: must not exist; an interruption leaves nothing there.
         tokenizer: saved alongside, its maximum length set to the model's.
+        notes: sections of Markdown for the model card, which an extended model gets.
 
     Raises:
         InputError: `directory` exists, or no configuration makes the model's class compute what it computes now.
     """
     directory = Path(directory)
+    base = card.base(model.name_or_path.removesuffix(_IN_MEMORY))
     with files.new(directory) as partial:
         with clex.fixed(model):
             model.save_pretrained(partial)
@@ -161,6 +172,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
                 tokenizer.model_max_length = text_config(model.config).max_position_embeddings
                 tokenizer.save_pretrained(partial)
             _write(model, partial)
+            card.write(partial, model.config, base, "those of the model in memory", notes)
         if clex.is_installed(model):
             clex.save(model, partial)
     model.name_or_path = str(directory)

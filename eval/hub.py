@@ -1,4 +1,4 @@
-"""The Hugging Face hub: the pinned commit of each repository, and a one-sentence error where it cannot be read.
+"""The Hugging Face hub: the pinned commit of each repository, and a one-sentence error where it refuses.
 
 The paper's data and models are pinned, so that a suite that is resumed next month scores the same samples with the same
 weights. Records state the commit. Files go to the hub's own cache, which processes and commands share: what is there is
@@ -11,11 +11,11 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import constants, get_hf_file_metadata, get_token, hf_hub_url, snapshot_download
+from huggingface_hub import HfApi, constants, get_hf_file_metadata, get_token, hf_hub_url, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RevisionNotFoundError
 from huggingface_hub.utils import httpx, validate_repo_id
 
-from core.errors import InputError
+from core.errors import InputError, in_one_line
 
 # Commits that public code pins, except HellaSwag's, ARC's and TruthfulQA's: heads of `main` in September 2026.
 REVISIONS = {
@@ -29,6 +29,7 @@ REVISIONS = {
     "allenai/ai2_arc": "210d026faf9955653af8916fad021475a3f00453",
 }
 PATIENCE = 10  # seconds to wait for the hub's first answer
+_FAILURES = OSError, ValueError, RuntimeError, httpx.HTTPError  # what its client raises
 _PROBE = {"model": "config.json", "dataset": "README.md"}  # the file to ask for; a gated model's config.json is gated
 
 
@@ -89,18 +90,45 @@ def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[An
             etag_timeout=PATIENCE,
             dry_run=dry_run,
         )
-    except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:
+    except _FAILURES as error:
         if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, "dataset")):
             raise InputError(sentence) from error
         if constants.is_offline_mode():
             reason = f"{constants.ENDPOINT} is out of reach, and its files are not all in the cache"
         else:
-            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            reason = in_one_line(error)
         raise InputError(f"cannot read {name} from the hub ({reason}); {otherwise}.") from error
     names = [file.filename for file in snapshot] if isinstance(snapshot, list) else Path(snapshot).glob(pattern)
     if not (matching := sorted(names)):
         raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
     return matching
+
+
+def check_new(name: str) -> None:
+    """Refuse, before any work, a repository that could not be made: it exists, or the hub knows no token of yours."""
+    reach(name)
+    try:
+        validate_repo_id(name)
+        HfApi().whoami()
+        exists = HfApi().repo_exists(name)
+    except _FAILURES as error:
+        why = in_one_line(error).rstrip(".")
+        raise InputError(f"cannot push to {name} ({why}); log in by `hf auth login`, or set HF_TOKEN.") from error
+    if exists:
+        raise InputError(f"{name} exists already on the hub; give a new name.")
+
+
+def push(folder: Path, name: str) -> str:
+    """Upload a folder as a new, private repository; its address."""
+    try:
+        address = HfApi().create_repo(name, private=True)
+        HfApi().upload_folder(repo_id=name, folder_path=folder)
+    except _FAILURES as error:
+        why = in_one_line(error).rstrip(".")
+        raise InputError(
+            f"cannot push to {name} ({why}); {folder} is whole, and `hf upload {name} {folder} --private` tries again."
+        ) from error
+    return str(address)
 
 
 def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:

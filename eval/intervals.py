@@ -1,13 +1,15 @@
-"""Confidence intervals: by bootstrap, and Wilson's where samples are few."""
+"""Confidence intervals: by bootstrap, Wilson's where samples are few, and Student's over texts."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
+LEAST_TEXTS = 5  # fewer are no sample of texts: each is printed
 RESAMPLES = 2000
 _AT_A_TIME = 100  # resamples in memory
 _KEPT = 5_000_000  # draws, 40 MB
@@ -103,3 +105,13 @@ def mean_of_means(groups: Sequence[np.ndarray], seed: int = 0) -> dict:
         )
     mean = np.mean([np.mean(group) for group in groups])
     return resampled_interval(mean, resampled, sum(len(group) for group in groups))
+
+
+def standard_error(values: np.ndarray) -> float:
+    """Of the mean of independent values [n]."""
+    return float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def students_half(values: np.ndarray) -> float:
+    """Half the width of Student's 95 % interval of the mean of values [n]."""
+    return float(stdtrit(len(values) - 1, 0.975)) * standard_error(values)

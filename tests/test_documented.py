@@ -27,6 +27,7 @@ PAGES = {
         "--model MODEL": "--model mymodel",
         "DIR": "extended",
         "BOOK.txt": "texts/BOOK.txt",
+        "FILES": "CHANGELOG.md",
         "BENCHMARKS": f"{GENERATED}/open_llm",
         "LONGBENCH": f"{GENERATED}/longbench_e",
     },
@@ -44,6 +45,7 @@ PAGES = {
 # Every module that is documented, and what makes its command small; None if it is not run.
 SMALL = {
     "experiments.disturbance": "",
+    "experiments.best": None,
     "experiments.extend": "",
     "experiments.generate": "--tokens 2",
     "experiments.finetune": "--dry-run --gpus 2",

@@ -131,15 +131,18 @@ def directory(text: str) -> Path:
     return Path(text)
 
 
-def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: str = "") -> None:
+def add_method_arguments(
+    to: argparse.ArgumentParser, method: str | None = None, several: str = "", more: tuple[str, ...] = ()
+) -> None:
     """Add --method, --factor and every method's own options, as the registry's signatures have them.
 
     Args:
         method: the default where one method is taken.
         several: where several methods are taken, the words for the default.
+        more: what else can be given in a method's place.
     """
     to.usage = "%(prog)s [options]"  # all of them would fill half a page
-    names = ", ".join(rope.METHODS)
+    names = ", ".join([*rope.METHODS, *more])
     if several:
         to.add_argument("--method", nargs="+", metavar="NAME", help=f"one or more of {names} (default: {several})")
     else:

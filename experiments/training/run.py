@@ -123,7 +123,9 @@ class Run:
     def _write(self, trainer: Trainer, model, tokenizer, facts: dict) -> None:
         finished = self.folder / _FINISHED
         files.remove(finished)
-        export(model, finished, tokenizer)
+        said = {key: self.settings[key] for key in ("steps", "batch", "length", "learning_rate", "seed")}
+        told = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in said.items())
+        export(model, finished, tokenizer, f"## Training\n\nFine-tuned: {told}. `{FACTS}` has all settings and losses.")
         history = [entry for entry in trainer.state.log_history if "loss" in entry]
         losses = [entry["loss"] for entry in history]
         seconds = [round(entry["seconds"], 4) for entry in history]

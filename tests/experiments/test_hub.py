@@ -237,6 +237,28 @@ def test_a_model_that_nobody_pinned_is_told_by_its_commit(served, reader, tmp_pa
     assert str(tmp_path / "model") in err
 
 
+def test_an_export_is_pushed_with_its_card_and_loads_by_its_name(served, reader, tmp_path):
+    served.writer, served.pushes = "hf_writes", tmp_path / "pushed"
+    line = ["extend", "--model", OWN, "--method", "yarn", "--output", tmp_path / "made", "--push", "me/extended"]
+    for token in (None, "wrong", "reads"):
+        served.asked.clear()
+        status, _, err = reader(command, token, *line)
+        assert status == 2 and err.splitlines()[-1].startswith("error: cannot push") and "me/extended" in err, err
+        assert (tmp_path / "made").is_dir() == (token == "reads")  # a token is known, and what it may do is not
+    assert "hf upload me/extended" in err
+    (tmp_path / "made").rename(tmp_path / "made before")
+    status, out, err = reader(command, served.writer, *line)
+    assert status == 0 and f"{served.url}/me/extended" in out, err
+    pushed = {file.relative_to(tmp_path / "made"): file for file in (tmp_path / "made").rglob("*") if file.is_file()}
+    for place, file in pushed.items():
+        assert (tmp_path / "pushed" / "me" / "extended" / place).read_bytes() == file.read_bytes()
+    assert served.tokens["models", "me/extended"]  # it is private
+    served.tokens["models", "me/extended"] = None
+    assert reader(loaded, "me/extended")[0] == reader(loaded, str(tmp_path / "made"))[0]
+    status, _, err = reader(command, served.writer, *line[:-3], tmp_path / "again", *line[-2:])
+    assert status == 2 and "exists already" in err and not (tmp_path / "again").exists()
+
+
 # ---- training text
 
 

@@ -1,0 +1,122 @@
+"""The model card of an export, its README.md: what was extended and how, how to serve it, the licence."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+from pathlib import Path
+
+from huggingface_hub import ModelCardData, metadata_load, try_to_load_from_cache
+from transformers import PreTrainedConfig
+
+from ..methods.registry import METHODS
+from .configuration import EXTENSION, rope_parameters, text_config
+
+FILE, BASES = "README.md", "README.base.md"  # the export's card, and the one that came with the base model
+_KEPT = ("license", "license_name", "license_link", "language", "tags")
+
+_CARD = """---
+{data}
+---
+
+# {base}, extended to {longer:,} tokens
+
+This is {base} with a longer context. Its rotary position embedding (RoPE) was scaled by {title}. {about}
+
+| | |
+| --- | --- |
+| base model | {base}, pre-trained with L = {context_length:,} tokens |
+| extended to | L' = {longer:,} tokens, s = {factor:g} |
+| method | `{method}`, {settings} |
+| in `config.json` | RoPE type `{rope_type}`; the method and its settings in `rope_extension` |
+| weights | {weights} |
+
+It was made by a reproduction of [Wu et al., EMNLP 2024](https://aclanthology.org/2024.emnlp-main.414), whose method
+is DPRoPE.
+
+## How to serve it
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+name = "."  # this directory, or this repository's name on the hub
+model = AutoModelForCausalLM.from_pretrained(name, dtype="auto")  # the dtype here, not by a cast afterwards
+tokenizer = AutoTokenizer.from_pretrained(name)
+```
+
+```sh
+vllm serve . --max-model-len {longer}
+```
+
+An engine that does not know the RoPE type serves the model as if it were not extended, and gives no warning.{caution}
+To check one, compare its loss on a text of L' tokens with that of transformers.
+
+{notes}## Licence
+
+{licence}
+"""
+
+
+def base(source: str) -> tuple[str, ModelCardData]:
+    """The name of a model on the disk or on the hub, and what an export's card keeps of its card's metadata."""
+    path = Path(source)
+    if source and path.is_dir():
+        cached = re.search(r"models--([^/]+)--([^/]+)/snapshots/", f"{path.resolve()}/")
+        name, on_hub = "/".join(cached.groups()) if cached else path.resolve().name, bool(cached)
+        card = path / FILE
+    else:
+        name, on_hub = source or "a model", bool(re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", source))
+        card = Path(str(try_to_load_from_cache(source, FILE) if on_hub else ""))
+    kept = {}
+    if card.is_file():
+        with contextlib.suppress(Exception):  # YAML that cannot be read says nothing, and stops no export
+            stated = metadata_load(card) or {}
+            kept = {key: stated[key] for key in _KEPT if key in stated}
+    if on_hub:
+        kept["base_model"] = name
+    return name, ModelCardData(library_name="transformers", pipeline_tag="text-generation", **kept)
+
+
+def write(
+    directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardData], weights: str, notes: str = ""
+) -> None:
+    """Write the card of a model that was extended; the base model's, if it was copied, gets another name.
+
+    Args:
+        directory: the export.
+        config: the extended model's.
+        of: from :func:`base`.
+        weights: what is to be said of them.
+        notes: sections of Markdown that the card also has.
+    """
+    name, data = of
+    text, card = text_config(config), directory / FILE
+    stated = getattr(text, EXTENSION, {})
+    if (method := METHODS.get(stated.get("method", ""))) is None:  # not extended, or by another version
+        return
+    if card.is_file():
+        card.rename(directory / BASES)
+    legal = [file.name for file in directory.iterdir() if re.match("(?i)licen[cs]e|notice|use_policy", file.name)]
+    licence = [data.license_name or data.license, *(f"`{file}`" for file in sorted(legal))]
+    more = f" Its own card is `{BASES}`." if (directory / BASES).is_file() else ""
+    options = ", ".join(f"`{key} = {value}`" for key, value in stated["options"].items())
+    rope_type = rope_parameters(text)["rope_type"]
+    drops = " llama.cpp's converter and Ollama's drop this one; extend a GGUF file instead." * (rope_type == "longrope")
+    content = _CARD.format(
+        data=data,
+        base=name,
+        longer=text.max_position_embeddings,
+        context_length=stated["context_length"],
+        factor=stated["factor"],
+        title=method.title,
+        method=method.name,
+        about=" ".join((inspect.getdoc(method.function) or "").partition("\n\n")[0].split()),
+        settings=options or "its defaults",
+        rope_type=rope_type,
+        weights=weights,
+        caution=drops,
+        notes=notes and f"{notes}\n\n",
+        licence=f"That of {name}: {', '.join(map(str, filter(None, licence))) or 'see where it came from'}.{more}",
+    )
+    card.write_text(content, encoding="utf-8")
