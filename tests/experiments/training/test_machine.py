@@ -32,7 +32,7 @@ def test_what_it_ran_on_is_stated_and_does_not_make_another_run(finetuned, tmp_p
 
 
 def test_where_memory_runs_out_it_goes_on_with_fewer_sequences_at_a_time(finetuned, command, tmp_path, monkeypatch):
-    """The memory is made up: there is too little for more than one sequence without recomputation after the checkpoint of step 2."""
+    """The memory is made up: after the checkpoint of step 2, too little for anything but one sequence, recomputed."""
     random_model(max_position_embeddings=32).save_pretrained(tmp_path / "base")  # without dropout
     byte_tokenizer().save_pretrained(tmp_path / "base")
     model = ["--model", tmp_path / "base", "--steps", 3]
