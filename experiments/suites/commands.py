@@ -12,9 +12,7 @@ from experiments.kit import records
 from experiments.kit.pool import Chain, Command, Setting
 
 # What a step reads; the options of experiments.rerun say where that is, so a suite names no paths.
-BOOKS = (
-    "texts to score: those of --books, else as many packaged ones as the step's `books` or `parts` says; --quick: one"
-)
+BOOKS = "texts to score: those of --books, else as many packaged ones as the step's `books` or `parts` says; quick: one"
 BENCHMARK = "a benchmark's items: those of --benchmarks if it has them, else the hub's; for one's own model, no others"
 GENERATED = "the benchmark of the step's name that Suite.generated writes"
 CORPUS = "texts to train on: those of --corpus, else the base model's"

@@ -14,6 +14,7 @@ from experiments import suites
 from experiments.base_models.model import Model, papers_n_hat
 from experiments.kit import command_line, given_model, pool, records
 from experiments.kit.command_line import existing_directory, option
+from experiments.kit.deadline import Deadline
 from experiments.kit.given_model import GivenModel
 from experiments.kit.pool import Chain
 from experiments.suites.commands import Suite, merged
@@ -53,12 +54,17 @@ def main(description: str, script: str, part: str | None = None) -> None:
         facts = load_model.facts(suite.path, suite.name, *suite.model.factors)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
     logs, here = suite.output / "logs", pool.Machine.found(arguments.workers)
+    seconds, committed = vars(arguments)["for"], None if suite.quick else records.RESULTS / suite.name
+    deadline = Deadline(seconds, suite.output, committed, bool(here.gpus)) if seconds else None
+    lenient = suite.path is not None or deadline is not None
     with files.lock(suite.output):
         pool.run(before, here.single, logs)
-        skipped = pool.run(chains, here, logs, lenient=suite.path is not None)
+        skipped = pool.run(chains, here, logs, lenient, deadline)
         for chain in chains:
             pool.share(chain, suite.results / suite.name)
-        pool.run(after, here.single, logs)
+        skipped += pool.run(after, here.single, logs, lenient, deadline)
+    if deadline and (left := sum(len(deadline.to_do(chain).commands) for chain in chains + after)):
+        print(f"{left} commands are left; the same command goes on with them")
     for experiment, reason in dict.fromkeys(skipped):
         print(f"skipped {experiment}: {reason}")
     if not any(file.name != records.MODEL for file in (suite.results / suite.name).rglob("*.json")):
@@ -109,6 +115,8 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
     option(where, "--results", command_line.directory, "DIR", "where records go (default OUTPUT/results)")
     replace = "replace records of the same name that have other settings"
     where.add_argument("--replace", action="store_true", help=replace)
+    limit = "measure what ends within this time, such as 13m, in the suite's order; the same command goes on later"
+    option(where, "--for", command_line.duration, "TIME", limit)
     workers = "commands to run at a time (default: one per core; with GPUs, one per GPU)"
     option(where, "--workers", command_line.count, "N", workers)
     return parser.parse_args()
