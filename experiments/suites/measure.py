@@ -67,7 +67,7 @@ def main(description: str, script: str, part: str | None = None) -> None:
         print(f"{left} commands are left; the same command goes on with them")
     for experiment, reason in dict.fromkeys(skipped):
         print(f"skipped {experiment}: {reason}")
-    if not any(file.name != records.MODEL for file in (suite.results / suite.name).rglob("*.json")):
+    if suite.path and not any(file.name != records.MODEL for file in (suite.results / suite.name).rglob("*.json")):
         raise InputError(f"nothing could be measured of {suite.path}; see {logs}.")
     print(f"records in {suite.results}; render them with")
     print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}")
