@@ -6,6 +6,7 @@ METHOD  ?= dprope
 METHODS ?=
 FACTOR  ?=
 QUICK   ?=
+FOR     ?=
 BOOKS   ?=
 BENCHMARKS ?=
 CORPUS  ?=
@@ -32,7 +33,7 @@ NAMED    = $(notdir $(patsubst %/,%,$(or $(MODEL),tiny)))
 PLACE    = $(if $(filter $(or $(MODEL),tiny),$(KNOWN)),build/rerun/$(NAMED),build/own)$(if $(QUICK),-quick)/results
 RERUN    = $(or $(RESULTS),$(PLACE))
 GIVEN    = --model $(call quote,$(or $(MODEL),tiny)) $(call option,--factor,$(FACTOR)) $(if $(QUICK),--quick) $(if $(REPLACE),--replace) \
-  $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) $(call option,--corpus,$(CORPUS)) \
+  $(call option,--for,$(FOR)) $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) $(call option,--corpus,$(CORPUS)) \
   $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) --results $(call quote,$(RERUN))
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
@@ -125,6 +126,7 @@ rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   MODEL=PATH_OR_NAME FACTOR=2 your own model, without training, under build/own/
 ##   METHODS="pi yarn"           these methods alone
 ##   QUICK=1                     one seed and few samples
+##   FOR=13m                     what ends in this time, the best first; the same again goes on
 ##   REPLACE=1                   replace records that have other settings
 ##   BOOKS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
 	$(PY) -m experiments.rerun $(GIVEN)

@@ -1,9 +1,14 @@
-"""Greedy generation for many prompts: shared prefixes are read once, and decoding runs in batches.
+"""Greedy generation for many prompts: each is read in the way that is fastest here, and decoding runs in batches.
 
-Prompts are sorted lexicographically by their tokens, so each shares its longest prefix with the one just before it. The
-key-value cache is cropped to that prefix, and only the rest of the prompt is computed. So each shared prefix is
-computed once, except prefixes too short to be worth it. Decoding then runs in left-padded batches, in a cache that is
-allocated once instead of grown by concatenation (:mod:`eval.kv_cache`).
+On a CPU, prompts are sorted lexicographically by their tokens, so each shares its longest prefix with the one just
+before it. The key-value cache is cropped to that prefix, and only the rest of the prompt is computed. So each shared
+prefix is computed once, except prefixes too short to be worth it.
+
+On a GPU, a chunk that is read over a cache costs more time to launch than to compute. Prompts are sorted by their
+length there and read whole, several of one length in one pass, which needs neither padding nor a mask.
+
+Decoding then runs in left-padded batches, in a cache that is allocated once instead of grown by concatenation
+(:mod:`eval.kv_cache`).
 
 Where a model's RoPE scale follows the input's length (CLEX, `dynamic`, `longrope`), only inputs of the same scale share
 a prefix or a batch. An input's scale is that of its prompt plus all tokens that may be generated.
@@ -30,6 +35,7 @@ from eval.kv_cache import Reserved, Rows, has_windows, shared_prefix
 # a length whose activations fit in memory.
 PREFILL_CHUNK = 512
 FIRST_PASS = 32768
+TOGETHER = 16384  # tokens of one length's prompts that a GPU reads in one pass; a longer prompt is read alone
 LEAST_SHARED = 1 / 8  # of a prompt; sharing less saves less than reading the rest over a cache costs
 
 
@@ -75,14 +81,24 @@ def generate(
     if has_windows(model):
         cache_tokens = 0  # one prompt at a time
     elif cache_tokens is None:
-        longest = max((len(request.prompt) for request in requests), default=1)
-        cache_tokens = kv_cache.cache_tokens(model, longest, FIRST_PASS)
+        lengths = [len(request.prompt) for request in requests]
+        longest = max(lengths, default=1)
+        read = max(longest, min(TOGETHER, sum(lengths))) if _reads_whole(model) else longest
+        cache_tokens = kv_cache.cache_tokens(model, read, FIRST_PASS)
     for _, group in groupby(requests, scale):
-        yield from _continue_group(model, sorted(group, key=lambda request: request.prompt), cache_tokens)
+        ordered = sorted(group, key=lambda request: request.prompt)
+        if _reads_whole(model):
+            ordered.sort(key=lambda request: len(request.prompt))
+        yield from _continue_group(model, ordered, cache_tokens)
+
+
+def _reads_whole(model: PreTrainedModel) -> bool:
+    """Whether prompts are read whole rather than from where they differ from the last one."""
+    return model.device.type == "cuda"
 
 
 def _continue_group(model, ordered: list[Request], cache_tokens: int) -> Iterator[tuple[str, list[int]]]:
-    """Requests of one scale, in lexicographic order."""
+    """Requests of one scale, in the order in which they are read."""
     prefix = _Prefix(model, max(len(request.prompt) for request in ordered))
     batch: list[Request] = []
     for request in ordered:
@@ -117,10 +133,13 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
     """Prefill each prompt into its row of a common cache, then decode all rows together."""
     longest = max(len(request.prompt) for request in batch)
     rows = Rows(model, len(batch), longest + max(request.max_new_tokens for request in batch))
-    first = []
-    for index, request in enumerate(batch):
-        first.append(prefix.prefill(request))
-        rows.take(index, longest, prefix.cache)
+    first: list[torch.Tensor] = []
+    for length, group in groupby([request.prompt for request in batch], len):
+        prompts, at_once = list(group), max(TOGETHER // length, 1) if prefix.whole else 1
+        for start in range(0, len(prompts), at_once):
+            logits = prefix.prefill(prompts[start : start + at_once])
+            rows.take(len(first), longest, prefix.cache)
+            first += logits
     padded = len({len(request.prompt) for request in batch}) > 1
     with _padding_masked(model) if padded else nullcontext():
         return _decode_rows(model, rows, torch.stack(first), batch)
@@ -190,37 +209,42 @@ def _padding_masked(model: PreTrainedModel) -> Iterator[None]:
 
 
 class _Prefix:
-    """The cache of the last prompt; the next one reuses the prefix that they share."""
+    """The cache of the last prompt; the next one reuses the prefix that they share, unless prompts are read whole."""
 
-    def __init__(self, model: PreTrainedModel, capacity: int) -> None:
-        self.model, self.capacity = model, capacity
+    def __init__(self, model: PreTrainedModel, longest: int) -> None:
+        self.model, self.longest = model, longest
+        self.whole = _reads_whole(model)
         self.forget()
 
-    def forget(self) -> None:
-        """Start from nothing."""
+    def forget(self, capacity: int | None = None) -> None:
+        """Start from nothing, with room for so many tokens, by default for the longest prompt."""
         config = self.model.config.get_text_config()
         if has_windows(self.model):
             self.cache = DynamicCache(config=config)
         else:
-            self.cache = Cache(layers=[Reserved(self.capacity) for _ in range(config.num_hidden_layers)])
+            self.cache = Cache(layers=[Reserved(capacity or self.longest) for _ in range(config.num_hidden_layers)])
         self.tokens: tuple[int, ...] = ()
 
-    def prefill(self, request: Request) -> torch.Tensor:
-        """The logits after the prompt, [vocabulary]; the cache then holds the prompt."""
+    def prefill(self, prompts: list[tuple[int, ...]]) -> torch.Tensor:
+        """The logits after prompts of equal length, [prompts, vocabulary]; the cache then holds the prompts.
+
+        Several are read only where prompts are read whole.
+        """
+        first = prompts[0]
         # The last token is always computed, as its logits are needed.
-        shared = shared_prefix(self.tokens, request.prompt[:-1])
+        shared = shared_prefix(self.tokens, first[:-1])
         # A sliding window no longer holds what a crop would need.
-        if has_windows(self.model) or shared < LEAST_SHARED * len(request.prompt):
-            self.forget()
+        if self.whole or has_windows(self.model) or shared < LEAST_SHARED * len(first):
+            self.forget(len(first) if self.whole else None)
             shared = 0
         elif shared < len(self.tokens):
             self.cache.crop(shared - len(self.tokens))
         self.tokens = ()  # if the pass below fails, the cache holds only part of the prompt
-        rest = torch.tensor([request.prompt[shared:]], device=self.model.device)
+        rest = torch.tensor([prompt[shared:] for prompt in prompts], device=self.model.device)
         for chunk in rest.split(PREFILL_CHUNK if shared else FIRST_PASS, dim=1):
             logits = self.model(chunk, past_key_values=self.cache, use_cache=True, logits_to_keep=1).logits
-        self.tokens = request.prompt
-        return logits[0, -1]
+        self.tokens = first
+        return logits[:, -1]
 
 
 def _capacity(request: Request) -> int:

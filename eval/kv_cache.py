@@ -78,18 +78,18 @@ class Rows:
         self.cache = Cache(layers=self.layers)
 
     def take(self, row: int, end: int, prefix: Cache) -> None:
-        """Copy a prefilled prompt into `row`, its last token at column end − 1."""
+        """Copy prefilled prompts into rows from `row` on, their last tokens at column end − 1."""
         if self.alone:
             self.cache = prefix
             return
         for layer, source in zip(self.layers, prefix.layers):
             if not layer.is_initialized:
-                layer.lazy_initialization(*(x.expand(self.rows, -1, -1, -1) for x in (source.keys, source.values)))
+                layer.lazy_initialization(*(x[:1].expand(self.rows, -1, -1, -1) for x in (source.keys, source.values)))
                 for reserved in layer._all:
                     reserved[:, :, :end] = 0  # padding is masked, but must be finite
                 layer.keys, layer.values = (x[:, :, :end] for x in layer._all)
             for reserved, new in zip(layer._all, (source.keys, source.values)):
-                reserved[row, :, end - new.shape[2] : end] = new[0]
+                reserved[row : row + len(new), :, end - new.shape[2] : end] = new
 
     def keep(self, rows: list[int]) -> None:
         """Keep these rows and drop the others, which are done."""

@@ -18,10 +18,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+from accelerate.utils.memory import should_reduce_batch_size
 
 from core import clex, files, rope
 from core.errors import InputError
@@ -64,6 +66,7 @@ def main() -> None:
     if length < 2:
         raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
 
+    decides = arguments.checkpointing is None  # whether to recompute activations
     if arguments.dry_run:
         print(decided, *_dry_run(arguments, name, settings, length, steps), sep="\n")
         return
@@ -106,8 +109,8 @@ def main() -> None:
             pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache, bos)
         launch.start(PROGRAM)
         if arguments.device_batch is None:
-            settings = _fitted(settings, name, length)
-        train(run, name, settings, corpus, cache, bos)
+            settings = _fitted(settings, name, length, decides)
+        _train_in_memory(run, name, settings, corpus, cache, bos, decides=decides and arguments.device_batch is None)
     if launch.processes()[0] == 0 and not is_recorded:
         records.state_model(results, folder, facts)
         print(f"{run.output}\n{_record(run, record)}")
@@ -121,7 +124,7 @@ def _dry_run(arguments: argparse.Namespace, name: str, settings: Training, lengt
         arguments.memory or (_memory() if here else 80),
     )
     if arguments.device_batch is None:
-        settings = budget.fitted(config, settings, length, gpus, memory)
+        settings = budget.fitted(config, settings, length, gpus, memory, arguments.checkpointing is None)
     yield budget.report(config, budget.Plan(length, steps, settings, gpus, memory))
     for other in llama2.MODELS if name in llama2.MODELS else ():
         of_paper, length = MODELS[other].training, MODELS[other].geometry.context_length
@@ -168,11 +171,27 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path, 
         run.finish(trainer, load_model.stock_tokenizer(name), facts)
 
 
-def _fitted(settings: Training, name: str, length: int) -> Training:
+def _train_in_memory(run: Run, name: str, settings: Training, *given, decides: bool) -> None:
+    """:func:`train`; where one process runs out of memory, with fewer sequences at a time from its last checkpoint."""
+    while True:
+        try:
+            return train(run, name, settings, *given)
+        except RuntimeError as error:
+            less = budget.smaller(settings, decides) if launch.processes()[1] == 1 else None
+            if less is None or not should_reduce_batch_size(error):
+                raise
+        # Outside the handler, so that the failed run's tensors are freed.
+        settings = less
+        torch.cuda.empty_cache()
+        recomputed = ", activations recomputed" if settings.checkpointing else ""
+        print(f"note: out of memory; now {settings.device_batch} sequences at a time{recomputed}.", file=sys.stderr)
+
+
+def _fitted(settings: Training, name: str, length: int, decides: bool) -> Training:
     """The settings with as many sequences at a time as fit in this GPU, by the dry run's arithmetic."""
     if not torch.cuda.is_available() or settings.dtype != "bfloat16":  # the arithmetic counts bfloat16
         return settings
-    return budget.fitted(load_model.architecture(name), settings, length, launch.processes()[1], _memory())
+    return budget.fitted(load_model.architecture(name), settings, length, launch.processes()[1], _memory(), decides)
 
 
 def _memory() -> float:
@@ -232,7 +251,7 @@ def _parse() -> argparse.Namespace:
     option(group, "--learning-rate", number, "RATE", "the learning rate, constant without warm-up")
     dtype = "dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)"
     group.add_argument("--dtype", choices=("float32", "bfloat16"), help=dtype)
-    saving = "recompute activations to save memory"
+    saving = "recompute activations to save memory (default on a GPU: only where it is needed)"
     group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
     option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
     group = parser.add_argument_group("planning")

@@ -114,7 +114,9 @@ class Tested:
         for fact in self.every_fact:
             measured, beside = _measured(fact)
             numbers = "; ".join(map(_named, beside))
-            lines.append((_of(fact), text(_what(measured, beside)), value(measured), papers(fact), fact.verdict, numbers))
+            lines.append(
+                (_of(fact), text(_what(measured, beside)), value(measured), papers(fact), fact.verdict, numbers)
+            )
         return lines
 
 

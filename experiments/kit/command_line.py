@@ -100,6 +100,15 @@ def none_or_more(text: str) -> int:
     return count(text, least=0)
 
 
+def duration(text: str) -> float:
+    """A time in seconds, as 90s, 13m, 2h or 1h30m."""
+    parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text)
+    seconds = sum(int(part or 0) * unit for part, unit in zip(parts.groups(), (3600, 60, 1))) if parts else 0
+    if not seconds:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; give one such as 90s, 13m or 1h30m")
+    return float(seconds)
+
+
 def seed(text: str) -> int:
     """A seed that every random generator used here accepts."""
     value = int(text)

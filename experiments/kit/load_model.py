@@ -29,6 +29,7 @@ from transformers import (
 from core import clex, files
 from core.errors import InputError
 from core.extend import check_extension
+from core.huggingface import attention as less_memory
 from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
@@ -44,6 +45,7 @@ if not torch.cuda.is_available():  # DeepSpeed, which transformers imports when 
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
 # transformers would warn, on each load of an extended model, that it does not know the key `short_mscale`.
 transformers.logging.set_verbosity_error()
+transformers.AttentionInterface.register("sdpa", less_memory.sdpa)  # the same, with less memory
 
 
 HALF = ("bfloat16", "float16")

@@ -7,16 +7,21 @@ import multiprocessing
 import os
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 from core import files
 from core.errors import InputError
 from experiments.kit import command_line, records
+
+if TYPE_CHECKING:
+    from experiments.kit.deadline import Deadline
 
 # What the commands import; imported once, because it would take seven seconds in each process.
 LIBRARIES = ("transformers.models.llama.modeling_llama", "experiments.finetune", "experiments.passkey", "lm_eval.tasks")
@@ -80,13 +85,16 @@ class Machine:
         return Machine(self.gpus, 1)
 
 
-def run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool = False) -> list[tuple[str, str]]:
+def run(
+    chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool = False, deadline: Deadline | None = None
+) -> list[tuple[str, str]]:
     """Run the chains side by side; the commands of a chain run one after the other.
 
     With several GPUs, all training runs first, one command after the other on all GPUs.
 
     Args:
         lenient: skip a command that refuses its input.
+        deadline: start nothing that would not end by then, and stop there what is still running.
 
     Returns:
         the experiment of each skipped command, or the experiment and what the command itself skipped; and the reason.
@@ -94,14 +102,19 @@ def run(chains: Sequence[Chain], machine: Machine, logs: Path, lenient: bool = F
     Raises:
         InputError: a command failed; the running ones are stopped.
     """
+    if deadline:
+        chains = [deadline.to_do(chain) for chain in chains]
     if len(machine.gpus) < 2:
-        return _run(chains, machine.slots, logs, lenient)
+        return _run(chains, machine.slots, logs, lenient, deadline)
     training = [Chain(chain.name, chain.commands[: chain.trains]) for chain in chains]
     others = [Chain(chain.name, chain.commands[chain.trains :]) for chain in chains]
-    return _run(training, [machine.gpus], logs, lenient) + _run(others, machine.slots, logs, lenient)
+    skipped = _run(training, [machine.gpus], logs, lenient, deadline)
+    return skipped + _run(others, machine.slots, logs, lenient, deadline)
 
 
-def _run(chains: Sequence[Chain], slots: Sequence[tuple[str, ...]], logs: Path, lenient: bool) -> list[tuple[str, str]]:
+def _run(
+    chains: Sequence[Chain], slots: Sequence[tuple[str, ...]], logs: Path, lenient: bool, deadline: Deadline | None
+) -> list[tuple[str, str]]:
     """Start and await the processes, in one thread.
 
     Starting a process makes multiprocessing collect the exit status of the others. If two threads did this, the second
@@ -125,14 +138,24 @@ def _run(chains: Sequence[Chain], slots: Sequence[tuple[str, ...]], logs: Path, 
         try:
             while waiting or running:
                 while waiting and free:
-                    (chain, commands), gpus = waiting.pop(), free.pop()
+                    chain, commands = waiting.pop()
+                    # A model is made only if there is time to measure it.
+                    together = chain.trains + 1 if commands is chain.commands else 1
+                    if deadline and not deadline.allows(commands[:together]):
+                        continue
+                    gpus = free.pop()
                     log = logs / f"{chain.name}.log"
                     begin = log.stat().st_size if log.exists() else 0
                     process = context.Process(target=_command, args=(commands[0], log, threads, gpus))
                     process.start()
-                    running[process.sentinel] = process, log, begin, chain, commands, gpus
-                for sentinel in connection.wait(list(running)):
-                    process, log, begin, chain, (command, *rest), gpus = running.pop(sentinel)
+                    running[process.sentinel] = process, log, begin, chain, commands, gpus, time.monotonic()
+                if not running:  # there was no time for what waited
+                    break
+                ended = connection.wait(list(running), deadline and deadline.left)
+                if running and not ended:  # the time is over
+                    break
+                for sentinel in ended:
+                    process, log, begin, chain, (command, *rest), gpus, started = running.pop(sentinel)
                     process.join()
                     free.append(gpus)
                     said = log.read_bytes()[begin:].decode(errors="replace").splitlines() if log.exists() else []
@@ -144,6 +167,8 @@ def _run(chains: Sequence[Chain], slots: Sequence[tuple[str, ...]], logs: Path, 
                         if not (lenient and process.exitcode == 2 and reason != last):
                             raise InputError(f"{command[0]} failed ({reason}); see {log}.")
                         skipped.append((command[0].removeprefix("experiments."), reason))
+                    elif deadline:
+                        deadline.note(command, time.monotonic() - started, said)
                     if rest:
                         waiting.append((chain, rest))
                     bar.set_postfix_str(chain.name, refresh=False)

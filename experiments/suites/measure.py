@@ -15,6 +15,7 @@ from experiments import suites
 from experiments.base_models.model import Model, papers_n_hat
 from experiments.kit import command_line, given_model, pool, records
 from experiments.kit.command_line import existing_directory, option
+from experiments.kit.deadline import Deadline
 from experiments.kit.given_model import GivenModel
 from experiments.kit.pool import Chain
 from experiments.suites import cluster
@@ -76,14 +77,19 @@ def main(description: str, script: str, part: str | None = None) -> None:
             return
     else:
         here = pool.Machine.found(arguments.workers)
+        seconds, committed = vars(arguments)["for"], None if suite.quick else records.RESULTS / suite.name
+        deadline = Deadline(seconds, suite.output, committed, bool(here.gpus)) if seconds else None
+        lenient = lenient or deadline is not None
         with files.lock(suite.output):
             pool.run(before, here.single, logs)
-            skipped = pool.run(chains, here, logs, lenient)
+            skipped = pool.run(chains, here, logs, lenient, deadline)
             for chain in chains:
                 pool.share(chain, suite.results / suite.name)
-            pool.run(after, here.single, logs)
+            skipped += pool.run(after, here.single, logs, lenient, deadline)
+        if deadline and (left := sum(len(deadline.to_do(chain).commands) for chain in chains + after)):
+            print(f"{left} commands are left; the same command goes on with them")
         _tell(skipped)
-    if not any(file.name != records.MODEL for file in (suite.results / suite.name).rglob("*.json")):
+    if suite.path and not any(file.name != records.MODEL for file in (suite.results / suite.name).rglob("*.json")):
         raise InputError(f"nothing could be measured of {suite.path}; see {logs}.")
     print(f"records in {suite.results}; render them with")
     print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}")
@@ -136,6 +142,8 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
     option(where, "--results", command_line.directory, "DIR", "where records go (default OUTPUT/results)")
     replace = "replace records of the same name that have other settings"
     where.add_argument("--replace", action="store_true", help=replace)
+    limit = "measure what ends within this time, such as 13m, in the suite's order; the same command goes on later"
+    option(where, "--for", command_line.duration, "TIME", limit)
     workers = "commands to run at a time (default: one per core; with GPUs, one per GPU)"
     option(where, "--workers", command_line.count, "N", workers)
     cluster.add_options(parser)

@@ -107,7 +107,7 @@ def memory(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
     """
     size, settings = sizes(config), plan.settings
     count = size.parameters
-    passes = activations(size, plan.length * settings.device_batch, settings.checkpointing)
+    passes = activations(size, plan.length * settings.device_batch, settings.checkpointing, autocast=plan.gpus == 1)
     if plan.gpus > 1:
         states = {"weights": 2 / plan.gpus, "gradients": 4 / plan.gpus, "optimizer": 12 / plan.gpus}
         passes |= {"gathered weights": 2 * min(count, LIVE_PARAMETERS)}
@@ -121,36 +121,58 @@ def memory(config: PreTrainedConfig, plan: Plan) -> dict[str, float]:
     return {name: size / 1e9 for name, size in parts.items()}
 
 
-def activations(size: Sizes, tokens: int, checkpointing: bool) -> dict[str, float]:
+def activations(size: Sizes, tokens: int, checkpointing: bool, autocast: bool = False) -> dict[str, float]:
     """Bytes that a forward and backward pass over `tokens` holds in bfloat16, besides weights and gradients.
 
     Counted for Llama layers with a fused attention kernel and for a loss that never holds all logits.
+
+    Args:
+        autocast: the weights are float32, and so is what a layer adds to.
     """
-    # Two norms (float32 input, bfloat16 before and after the weight); q and attention's output; k and v; the MLP's
-    # gate, activation, up and product.
-    layer = tokens * (2 * 8 * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner)
+    # Two norms: in bfloat16, the input in float32, and what is before and after the weight. Under autocast both of
+    # these are float32, and each of five matrices has its own bfloat16 copy of what it multiplies. Then q and
+    # attention's output; k and v; the MLP's gate, activation, up and product.
+    norms, residual = (26, 4) if autocast else (16, 2)
+    layer = tokens * (norms * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner)
     gradients = tokens * 3 * 2 * size.inner  # the MLP's, the most that a backward pass holds at a time
     # Our loss holds CHUNK_LOGITS at a time, and Liger's kernel as many as there are hidden states. Both sum the head's
     # gradient in float32.
     logits = 2 * 4 * max(CHUNK_LOGITS, tokens * size.width)
     loss = {"loss": logits + 4 * size.vocabulary * size.width + 3 * 2 * tokens * size.width}
     if checkpointing:
-        return {"activations, recomputed": size.layers * tokens * 2 * size.width + layer + gradients} | loss
+        return {"activations, recomputed": size.layers * tokens * residual * size.width + layer + gradients} | loss
     return {"activations": size.layers * layer + gradients} | loss
 
 
-def fitted(config: PreTrainedConfig, settings: Training, length: int, gpus: int, memory_of_each: float) -> Training:
+def fitted(
+    config: PreTrainedConfig, settings: Training, length: int, gpus: int, memory_of_each: float, decides: bool = False
+) -> Training:
     """The settings with as many sequences per GPU at a time as fit in its memory, in GB.
 
     The number is a power of two that divides the batch evenly, at least 1.
+
+    Args:
+        decides: on one GPU, recompute activations only if not even one sequence's fit.
     """
-    best, each = 1, 1
-    while settings.batch % (each * gpus) == 0:
-        tried = replace(settings, device_batch=each)
-        if sum(memory(config, Plan(length, 1, tried, gpus)).values()) <= FILLED * memory_of_each:
-            best = each
-        each *= 2
-    return replace(settings, device_batch=best)
+    ways = (False, True) if decides and gpus == 1 else (settings.checkpointing,)
+    counts = [2**i for i in range(settings.batch.bit_length()) if settings.batch % (2**i * gpus) == 0]
+    for way in ways:
+        for count in reversed(counts):
+            tried = replace(settings, device_batch=count, checkpointing=way)
+            if sum(memory(config, Plan(length, 1, tried, gpus)).values()) <= FILLED * memory_of_each:
+                return tried
+    return replace(settings, device_batch=1, checkpointing=ways[-1])
+
+
+def smaller(settings: Training, decides: bool) -> Training | None:
+    """The settings that take less memory than these, for a run that had too little; None if there are none.
+
+    Args:
+        decides: whether activations may be recomputed.
+    """
+    if settings.device_batch > 1:
+        return replace(settings, device_batch=settings.device_batch // 2)
+    return replace(settings, checkpointing=True) if decides and not settings.checkpointing else None
 
 
 def hours(config: PreTrainedConfig, plan: Plan) -> float:

@@ -52,6 +52,10 @@ def test_same_tokens_as_generate_one_by_one(monkeypatch, architecture, overrides
     for cache_tokens, first_pass in ((1, 16), (400, 10**6), (10**6, 10**6)):
         monkeypatch.setattr(generation, "FIRST_PASS", first_pass)
         assert dict(generate(model, requests, cache_tokens)) == expected
+    monkeypatch.setattr(generation, "_reads_whole", lambda model: True)
+    for together in (1, 100, 10**6):
+        monkeypatch.setattr(generation, "TOGETHER", together)
+        assert dict(generate(model, requests, 10**6)) == expected
 
 
 def test_stops_and_least_lengths_are_those_of_generate():
@@ -78,6 +82,25 @@ def test_shared_beginnings_are_prefilled_once():
     dict(generate(model, [Request(str(i), s, 1) for i, s in enumerate(sequences)]))
     tree = {s[: i + 1] for s in sequences for i in range(len(s))}
     assert sum(passed) == len(tree) == 50 + 4 * 3
+
+
+def test_on_a_gpu_prompts_of_one_length_are_read_whole_in_one_pass(monkeypatch):
+    """The GPU is made up; counting the prompts and tokens of each pass, and that none needs a mask."""
+    model, lengths = random_model(), [20, 7, 20, 20, 33, 7, 20]
+    rng = torch.Generator().manual_seed(1)
+    asked = [
+        Request(str(i), tuple(torch.randint(3, 300, (n,), generator=rng).tolist()), 4) for i, n in enumerate(lengths)
+    ]
+    expected = {request.key: one_by_one(model, request.prompt, 4) for request in asked}
+    monkeypatch.setattr(generation, "_reads_whole", lambda model: True)
+    monkeypatch.setattr(generation, "TOGETHER", 60)
+    passes, room = [], []
+    model.register_forward_pre_hook(lambda _, args, named: passes.append((args[0].shape, named)), with_kwargs=True)
+    monkeypatch.setattr(generation.kv_cache, "cache_tokens", lambda model, read, at_once: room.append(read) or 10**6)
+    assert dict(generate(model, asked)) == expected
+    read = [(tuple(shape), "attention_mask" in named) for shape, named in passes if shape[1] > 1]
+    assert read == [((2, 7), False), ((3, 20), False), ((1, 20), False), ((1, 33), False)]
+    assert room == [60]  # what is held a second time is one pass
 
 
 def test_out_of_memory_halves_the_batch_and_goes_on(monkeypatch):

@@ -54,7 +54,7 @@ def test_on_a_cpu_it_is_float32_unless_another_is_asked_for(stating, asked):
 def test_on_a_gpu_a_base_model_says_so(on_gpu, monkeypatch, asked):
     monkeypatch.setattr(load_model, "check_access", lambda _: None)  # the weights are gated
     assert asked("--model", "llama2-7b") == asked("--model", "llama2-13b") == "bfloat16"
-    assert asked("--model", "tiny") == asked("--model", "smollm2") == "float32"
+    assert asked("--model", "tiny") == "float32" and asked("--model", "smollm2") == "bfloat16"
     assert asked("--model", "llama2-7b", "--dtype", "float32") == "float32"
 
 

@@ -95,13 +95,12 @@ def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call
     [
         ("ruler", "tiny", {"samples": 4}),
         ("longbench_e", "tiny", {"margin": 128, "new_tokens": 64, "limit": None}),
-        ("perplexity", "smollm2", {"lengths": [8192, 16384], "stride": [4096, 8192], "by_position": True}),
+        ("perplexity", "smollm2", {"lengths": None, "stride": [256], "tokens": 20480, "parts": 17}),
         ("perplexity --tokens all", "tiny", {"tokens": None, "lengths": [1024, 2048, 4096]}),
         ("perplexity --lengths 512", "smollm2", {"lengths": [512], "stride": [256]}),
-        ("perplexity --no-by-position", "smollm2", {"by_position": False}),
+        ("perplexity --books 1", "smollm2", {"books": 1, "parts": None}),
         ("open_llm", "smollm2", {"limit": 500, "shots": 5, "data": None}),
         ("open_llm --limit all", "smollm2", {"limit": None}),
-        ("finetune", "smollm2", {"length": 4096, "batch": 1, "steps": 20}),
         ("perplexity --factor 3", "tiny", {"tokens": 4352}),  # which the suite does not have
         ("time_cost", "tiny", {"length": 512, "method": None, "weights": None}),
         ("passkey --keys 5 --factor 2", "mine", {"lengths": [64, 128, 192, 256, 320], "keys": 5, "depths": 3}),

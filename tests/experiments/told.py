@@ -1,5 +1,7 @@
 """A command for tests: it appends what it was started with, and when it began and ended, to the file named first.
 
+It leaves a record beside that file, whose path it prints.
+
 Where its name is "parent", it first writes the id of a process that it started and waits for it.
 """
 
@@ -28,3 +30,6 @@ def main() -> None:
     time.sleep(0.1)
     with open(file, "a", encoding="utf-8") as out:
         out.write(json.dumps(told | {"ended": time.time()}) + "\n")
+    record = Path(file).with_name(f"{name}.json")
+    record.write_text("{}")
+    print(record)

@@ -42,12 +42,18 @@ def test_ours_and_plain_code_agree(name, monkeypatch):
         assert ours == plain and sum(ours[0]) == length
 
 
-def test_loss(ran):
-    values = ran(training.loss)
-    for tokens in (32, 64):
-        for of in ("the loss", "d hidden", "d weight"):
-            assert float(values[f"{of}, {tokens} tokens, relative distance to plain", "chunked"][0]) < 1e-5
-        assert float(values[f"loss and its gradients, {tokens} tokens", "chunked"][0]) > 0
+@pytest.mark.parametrize(
+    ("part", "engines"),
+    [
+        (training.steps, {"recomputed", "kept"}),
+        (evaluation.passkeys, {"each read once, no answer", "prefixes shared", "whole, in groups of one length"}),
+        (evaluation.attention, {"transformers", "ours"}),
+    ],
+)
+def test_what_was_made_faster_is_measured_beside_what_it_replaced(ran, part, engines):
+    values = ran(part)
+    assert {engine for _, engine in values} == engines and len({what for what, _ in values}) <= 2
+    assert all(float(several[0]) > 0 for several in values.values())
 
 
 def test_serve(ran):

@@ -37,32 +37,35 @@ def test_the_papers_hours():
     assert budget.hours(SEVEN, budget.Plan(8192, 1000, PAPERS)) == pytest.approx(6, rel=0.05)
 
 
-def saved_for_backward(model, tokens):
-    """Bytes of the different tensors that a forward pass keeps, the weights not counted."""
+def saved_for_backward(model, tokens, autocast):
+    """Bytes of the different tensors that a forward pass keeps, the weights and their copies not counted."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept = {}
+    kept, shapes = {}, {tuple(parameter.shape) for parameter in model.parameters() if parameter.ndim == 2}
 
     def pack(tensor):
-        kept.setdefault(tensor.untyped_storage().data_ptr(), tensor.untyped_storage())
+        if not {tuple(tensor.shape), tuple(reversed(tensor.shape))} & shapes:
+            kept.setdefault(tensor.untyped_storage().data_ptr(), tensor.untyped_storage())
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+    with hooks, torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         output = model.model(torch.arange(tokens)[None] % 50, use_cache=False)
     assert output.last_hidden_state.grad_fn
     return sum(storage.nbytes() for place, storage in kept.items() if place not in weights)
 
 
-def test_activations_are_what_a_forward_pass_keeps():
-    """In bfloat16, of a small model, from two depths: what a layer adds."""
+@pytest.mark.parametrize("autocast", [False, True])
+def test_activations_are_what_a_forward_pass_keeps(autocast):
+    """In bfloat16 or under autocast, of a small model, from two depths: what a layer adds."""
     kept = []
     for layers in (1, 4):
         config = transformers.LlamaConfig(
             hidden_size=64, intermediate_size=176, num_hidden_layers=layers, num_attention_heads=4,
             num_key_value_heads=2, vocab_size=50,
         )  # fmt: skip
-        model = transformers.AutoModelForCausalLM.from_config(config).bfloat16().train()
-        kept.append(saved_for_backward(model, 128))
-    parts = budget.activations(budget.sizes(config), 128, checkpointing=False)
+        model = transformers.AutoModelForCausalLM.from_config(config).train()
+        kept.append(saved_for_backward(model if autocast else model.bfloat16(), 128, autocast))
+    parts = budget.activations(budget.sizes(config), 128, checkpointing=False, autocast=autocast)
     gradients = 128 * 3 * 2 * 176
     assert (parts["activations"] - gradients) / 4 == pytest.approx((kept[1] - kept[0]) / 3, rel=0.03)
 
@@ -89,6 +92,26 @@ def test_the_device_batch_is_the_largest_that_fits_and_divides(gpus, length):
         return 64 % (count * gpus) == 0 and sum(budget.memory(SEVEN, plan).values()) <= 0.85 * 80
 
     assert each == max([count for count in (1, 2, 4, 8, 16, 32, 64) if fits(count)], default=1)
+
+
+def test_on_one_gpu_activations_are_recomputed_only_if_one_sequence_does_not_fit():
+    """SmolLM2's sizes at 16,384 tokens; less memory leaves fewer sequences, and in the end recomputes."""
+    config = transformers.LlamaConfig(
+        hidden_size=576, intermediate_size=1536, num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3,
+        vocab_size=49152, tie_word_embeddings=True,
+    )  # fmt: skip
+    settings = replace(PAPERS, batch=16)
+    found = [budget.fitted(config, settings, 16384, 1, memory, decides=True) for memory in (800, 150, 80, 24, 8, 1)]
+    ways = [(each.device_batch, each.checkpointing) for each in found]
+    assert ways == [(16, False), (8, False), (4, False), (1, False), (2, True), (1, True)]
+    assert budget.fitted(config, settings, 16384, 1, 800) == replace(settings, device_batch=16)  # as it was asked
+    assert budget.fitted(config, settings, 16384, 8, 800, decides=True).checkpointing  # several GPUs as they are told
+
+    steps = [replace(settings, device_batch=4, checkpointing=False)]
+    while less := budget.smaller(steps[-1], decides=True):
+        steps.append(less)
+    assert [(each.device_batch, each.checkpointing) for each in steps] == [(4, 0), (2, 0), (1, 0), (1, 1)]
+    assert budget.smaller(steps[2], decides=False) is None
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Up to 21 minutes of one H100 (or A100, 80 GB): what a CPU cannot show of the paper's scale.
+"""Up to 24 minutes of one H100 (or A100, 80 GB): what a CPU cannot show of the paper's scale.
 
     python -m tools.bench.gpu [PART ...] [--toy] [--output CSV]
 
 Each part runs in a process of its own, within a time limit; one that fails does not stop the others. Rows, each with
-the device, the versions and the commit, are added to tools/bench/gpu.csv. --toy takes tiny sizes and any machine; its
-rows go to build/gpu-toy.csv and mean nothing.
+the device, the versions and the commit, are added to tools/bench/results/gpu.csv. What was made faster is measured
+beside what it replaced. --toy takes tiny sizes and any machine; its rows go to build/gpu-toy.csv and mean nothing.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from tools.bench.gpu.kit import Bench
 
 # Each part, whose docstring says what it measures, and its most minutes.
 PARTS = {
-    "loss": (training.loss, 2),
-    "zero3": (zero3.kill_and_resume, 7),
-    "attention": (training.attention, 4),
+    "training": (training.steps, 3),
+    "passkeys": (evaluation.passkeys, 5),
+    "attention": (evaluation.attention, 1),
     "serve": (evaluation.serve, 5),
+    "zero3": (zero3.kill_and_resume, 7),
     "memory": (evaluation.memory, 3),
 }
 
@@ -44,7 +45,7 @@ def main() -> None:
         parser.error(f"there is no part {min(unknown)!r}; choose among {', '.join(PARTS)}")
     if not (arguments.toy or torch.cuda.is_available()):
         raise InputError("there is no GPU here; give --toy to try the code at tiny sizes.")
-    default = ROOT / ("build/gpu-toy.csv" if arguments.toy else "tools/bench/gpu.csv")
+    default = ROOT / ("build/gpu-toy.csv" if arguments.toy else "tools/bench/results/gpu.csv")
     output = (arguments.output or default).absolute()
     if arguments.here:
         PARTS[arguments.parts[0]][0](Bench(arguments.toy, output))

@@ -14,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from experiments.kit import load_model
 from experiments.kit.records import environment
 
-WIDTHS = "llama2-7b"
+WIDTHS, SMALL = "llama2-7b", "smollm2"
 TOY = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "vocab_size": 256}
 COLUMNS = ("what", "model", "engine", "value", "unit", "device", "versions", "commit")
 
@@ -31,17 +31,18 @@ class Bench:
     toy: bool
     output: Path
 
-    def config(self, layers: int) -> LlamaConfig:
-        """LLaMA2-7B's configuration with `layers` layers."""
-        sizes = load_model.architecture(WIDTHS).to_dict() | {"num_hidden_layers": layers}
-        toy = TOY | {"num_hidden_layers": min(layers, 2), "num_key_value_heads": 4, "head_dim": 16}
+    def config(self, layers: int, name: str = WIDTHS) -> LlamaConfig:
+        """The configuration of a base model, by default LLaMA2-7B, with `layers` layers."""
+        sizes = load_model.architecture(name).to_dict() | {"num_hidden_layers": layers}
+        grouped = 4 if name == WIDTHS else 2
+        toy = TOY | {"num_hidden_layers": min(layers, 2), "num_key_value_heads": grouped, "head_dim": 16}
         return LlamaConfig(**sizes | (toy if self.toy else {}))
 
-    def build(self, layers: int, dtype: torch.dtype) -> LlamaForCausalLM:
+    def build(self, layers: int, dtype: torch.dtype, name: str = WIDTHS) -> LlamaForCausalLM:
         """A model with random weights, made on the device where it runs."""
         torch.manual_seed(0)
         with torch.device(load_model.device()):
-            return LlamaForCausalLM._from_config(self.config(layers), dtype=self.dtype(dtype)).eval()
+            return LlamaForCausalLM._from_config(self.config(layers, name), dtype=self.dtype(dtype)).eval()
 
     def dtype(self, wanted: torch.dtype) -> torch.dtype:
         """The wanted dtype, but float32 on a CPU, which may multiply bfloat16 a hundred times slower."""
@@ -52,18 +53,18 @@ class Bench:
         vocabulary = self.config(1).vocab_size
         return torch.randint(3, vocabulary, shape, generator=torch.Generator().manual_seed(seed))
 
-    def add(self, what: str, value: float | str, unit: str, engine: str, model: str = "") -> None:
+    def add(self, what: str, value: float | str, unit: str, engine: str, model: str = WIDTHS) -> None:
         """Print a row and add it to the CSV file, which is created if needed.
 
         Args:
             what: what is measured, such as "decode, 4096 tokens, 32 prompts".
             engine: the code that is measured, where several do the same.
-            model: by default the one with random weights.
+            model: whose sizes the one with random weights has.
         """
         ran = environment()
         versions = " ".join(f"{package}={version}" for package, version in ran["packages"].items())
         value = f"{value:.5g}" if isinstance(value, float) else str(value)
-        model = model or ("toy" if self.toy else f"{WIDTHS}, random weights")
+        model = "toy" if self.toy else f"{model}, random weights"
         print(f"{what}, {engine}: {value} {unit}", flush=True)
         self.output.parent.mkdir(parents=True, exist_ok=True)
         with self.output.open("a", encoding="utf-8", newline="") as file:

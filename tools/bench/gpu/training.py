@@ -1,94 +1,52 @@
-"""Training at LLaMA2-7B's widths: the loss of its head by three codes, and steps of four of its layers."""
+"""Training steps that recompute activations, as before, and that keep them: LLaMA2-7B's widths, and SmolLM2."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 
 import torch
-import torch.nn.functional as F
 from transformers import LlamaForCausalLM
-from transformers.utils import is_flash_attn_2_available
 
 from experiments.base_models.model import Training
 from experiments.kit import load_model
 from experiments.training import budget
-from experiments.training import loss as training_loss
-from tools.bench.gpu.kit import Bench, timed
+from experiments.training.loss import HeadLoss
+from tools.bench.gpu.kit import SMALL, WIDTHS, Bench, timed
 
-LAYERS = 4
 # Dense bfloat16 FLOP/s (NVIDIA's data sheets) by a part of the GPU's name; the first match counts.
 PEAKS = {"H100 PCIe": 756e12, "H100 NVL": 835e12, "H100": 989e12, "H200": 989e12, "A100": budget.PEAK}
 
 
-# The sum over tokens from hidden [tokens, hidden size], weight [vocabulary, hidden size] and labels [tokens].
-LOSSES: dict[str, Callable[..., torch.Tensor]] = {
-    "plain": lambda hidden, weight, labels: F.cross_entropy(F.linear(hidden, weight).float(), labels, reduction="sum"),
-    "chunked": lambda hidden, weight, labels: training_loss.chunked_loss(
-        hidden, weight, None, labels, max(1, training_loss.CHUNK_LOGITS // len(weight))
-    ),
-    "liger": lambda hidden, weight, labels: training_loss.summed_loss(hidden, weight, None, labels),
-}
+def steps(bench: Bench) -> None:
+    """A training step: tokens/s, GB, FLOP utilisation."""
+    # Weights in bfloat16, as under ZeRO-3; and in float32 under autocast, as on one GPU.
+    for name, layers, dtype, sequences in ((WIDTHS, 4, torch.bfloat16, 1), (SMALL, 30, torch.float32, 4)):
+        model = bench.build(layers, dtype, name).train()
+        model.set_attn_implementation(load_model.attention("bfloat16") or "sdpa")
+        optimizer, loss = torch.optim.AdamW(model.parameters(), 1e-5, fused=True), HeadLoss(model)
 
+        def step(tokens: torch.Tensor, model=model, optimizer=optimizer, loss=loss) -> None:
+            on_gpu = tokens.device.type == "cuda"
+            with torch.autocast(tokens.device.type, torch.bfloat16, enabled=on_gpu and model.dtype == torch.float32):
+                total = loss(model, {"input_ids": tokens}, tokens)
+            total.div(tokens.numel()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
 
-def loss(bench: Bench) -> None:
-    """The loss and its gradients: seconds, GB, and relative distances to plain code."""
-    config, device = bench.config(1), torch.device(load_model.device())
-    dtype = bench.dtype(torch.bfloat16)
-    weight = (0.02 * torch.randn(config.vocab_size, config.hidden_size, device=device)).to(dtype).requires_grad_()
-    for count in (32, 64) if bench.toy else (8192, 16384):
-        hidden = torch.randn(count, config.hidden_size, device=device).to(dtype).requires_grad_()
-        labels = bench.tokens(count).to(device)
-        exact = None
-        for name, way in LOSSES.items():
-            what = f"loss and its gradients, {count} tokens"
-            if name == "liger" and not training_loss.uses_liger(device):
-                bench.add(what, "without a GPU" if find_spec("liger_kernel") else "not installed", "", name)
-                continue
-            work = partial(_with_gradients, way, hidden, weight, labels)
-            seconds, peak = timed(work)
-            bench.add(what, seconds, "s", name)
-            bench.add(what, peak, "GB", name)
-            values = work()
-            exact = exact or values
-            for of, value, expected in zip(("the loss", "d hidden", "d weight"), values, exact):
-                apart = (value.float() - expected.float()).norm() / expected.float().norm()
-                bench.add(f"{of}, {count} tokens, relative distance to plain", float(apart), "", name)
-            hidden.grad = weight.grad = None
-
-
-def _with_gradients(way, hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    hidden.grad = weight.grad = None
-    total = way(hidden, weight, labels)
-    total.backward()
-    return total.detach(), hidden.grad, weight.grad
-
-
-def attention(bench: Bench) -> None:
-    """A training step under SDPA and FlashAttention-2: tokens/s, GB, FLOP utilisation."""
-    model = bench.build(LAYERS, torch.bfloat16).train()
-    model.activation_checkpointing_enable({"use_reentrant": False})
-    optimizer, head_loss = torch.optim.AdamW(model.parameters(), 1e-5, fused=True), training_loss.HeadLoss(model)
-
-    def step(tokens: torch.Tensor) -> None:
-        head_loss(model, {"input_ids": tokens}, tokens).div(tokens.numel()).backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    step(bench.tokens(1, 64).to(model.device))  # allocates AdamW's moments
-    for length in (64, 128) if bench.toy else (8192, 16384):
-        for name in ("sdpa", "flash_attention_2"):
-            what = f"training step, {LAYERS} layers, {length} tokens"
-            if name == "flash_attention_2" and not is_flash_attn_2_available():
-                bench.add(what, "not installed", "", name)
-                continue
-            model.set_attn_implementation(name)
-            seconds, held = timed(partial(step, bench.tokens(1, length).to(model.device)))
-            bench.add(what, length / seconds, "tokens/s", name)
-            bench.add(what, held, "GB beside weights and moments", name)
+        step(bench.tokens(1, 64).to(model.device))  # allocates AdamW's moments
+        length = 64 if bench.toy else 16384
+        what = f"training step, {layers} layers, {sequences} × {length} tokens"
+        for engine, change in (
+            ("recomputed", lambda model: model.activation_checkpointing_enable({"use_reentrant": False})),
+            ("kept", lambda model: model.activation_checkpointing_disable()),
+        ):
+            change(model)
+            seconds, held = timed(partial(step, bench.tokens(sequences, length).to(model.device)))
+            bench.add(what, sequences * length / seconds, "tokens/s", engine, name)
+            bench.add(what, held, "GB beside weights and moments", engine, name)
             if peak():
-                bench.add(what, 100 * flops(model, length) / seconds / peak(), "% of the bfloat16 peak", name)
+                share = 100 * flops(model, length) * sequences / seconds / peak()
+                bench.add(what, share, "% of the bfloat16 peak", engine, name)
 
 
 def flops(model: LlamaForCausalLM, length: int) -> float:

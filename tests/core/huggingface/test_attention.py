@@ -1,0 +1,81 @@
+"""Attention in less memory: the same as transformers' and as plain products, and what it holds at its peak."""
+
+import itertools
+from types import SimpleNamespace
+
+import pytest
+import torch
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+from core.huggingface import attention
+
+MODULE = SimpleNamespace(is_causal=True, num_key_value_groups=4)
+
+
+def drawn(count, tokens=None):
+    generator = torch.Generator().manual_seed(0)
+    shapes = (1, 8, count, 16), (1, 2, tokens or count, 16), (1, 2, tokens or count, 16)
+    return [torch.randn(shape, generator=generator) for shape in shapes]
+
+
+def window(count, tokens, width=5):
+    """True where a query sees a token: of the last `width`, itself included."""
+    back = torch.arange(tokens - count, tokens)[:, None] - torch.arange(tokens)[None]
+    return ((back >= 0) & (back < width))[None, None]
+
+
+@pytest.mark.parametrize(
+    ("count", "tokens", "masked"), [(40, 40, False), (40, 40, True), (23, 60, True), (1, 60, True)]
+)
+def test_it_is_the_attention_of_plain_products(monkeypatch, count, tokens, masked):
+    monkeypatch.setattr(attention, "QUERIES", 8)
+    monkeypatch.setattr(attention, "_has_no_kernel", lambda query: True)
+    query, key, value = drawn(count, tokens)
+    mask = window(count, tokens) if masked else None
+    seen = mask if masked else window(count, tokens, tokens)
+    scores = query @ key.repeat_interleave(4, 1).mT / 4
+    expected = scores.masked_fill(~seen, -torch.inf).softmax(-1) @ value.repeat_interleave(4, 1)
+    found, _ = attention.sdpa(MODULE, query, key, value, mask)
+    torch.testing.assert_close(found, expected.transpose(1, 2), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found, sdpa_attention_forward(MODULE, query, key, value, mask)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_where_no_kernel_takes_grouped_queries_they_are_given_none(monkeypatch):
+    """Float32 on a GPU, which is made up."""
+    called = []
+    real = torch.nn.functional.scaled_dot_product_attention
+
+    def noted(query, key, value, **how):
+        called.append((query.shape[1], key.shape[1], how.get("enable_gqa", False), how["is_causal"]))
+        return real(query, key, value, **how)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", noted)
+    for missing in (False, True):
+        monkeypatch.setattr(attention, "_has_no_kernel", lambda query, missing=missing: missing)
+        attention.sdpa(MODULE, *drawn(20), None)
+    assert called == [(8, 2, True, True), (8, 8, False, True)]
+
+
+def test_a_mask_of_many_queries_is_not_copied(monkeypatch):
+    """What torch has allocated at its peak, with the mask made before: here and in transformers'."""
+    monkeypatch.setattr(attention, "QUERIES", 64)
+    inputs, mask, most = drawn(2000), torch.ones(1, 1, 2000, 2000, dtype=torch.bool).tril_(), {}
+    for compute in (attention.sdpa, sdpa_attention_forward):
+        activity = [torch.profiler.ProfilerActivity.CPU]
+        with torch.inference_mode(), torch.profiler.profile(activities=activity, profile_memory=True) as profile:
+            compute(MODULE, *inputs, mask)
+        events = sorted(profile.profiler.kineto_results.events(), key=lambda event: event.start_ns())
+        most[compute] = max(itertools.accumulate(e.nbytes() for e in events if e.name() == "[memory]"))
+    copied = 2000 * 2000 * 4  # bytes, as float32
+    assert most[attention.sdpa] < copied / 3 and most[sdpa_attention_forward] > copied
+
+
+def test_a_model_that_is_loaded_for_an_experiment_attends_so(monkeypatch):
+    from experiments.kit import load_model
+
+    called = []
+    monkeypatch.setattr(attention, "_has_no_kernel", lambda query: called.append(query.shape) or True)
+    model = load_model.load("smoke").model
+    with torch.inference_mode():
+        model(torch.arange(3, 23)[None])
+    assert called == [(1, 2, 20, 16)] * 2
