@@ -44,6 +44,9 @@ def main(description: str, script: str, part: str | None = None) -> None:
     before, after = alone(modules, suite, "before"), alone(modules, suite, "after")
     if only or suite.experiments or suite.methods:
         after = []
+    seconds = vars(arguments)["for"]
+    if seconds and (arguments.cluster or arguments.job or arguments.format == "sbatch"):
+        raise InputError("--for is for this machine; the jobs of a cluster have --time.")
     jobs = cluster.jobs(before, chains, after)
     again = [sys.executable, "-m", f"experiments.{script}", *sys.argv[1:]]  # what a job runs, with --job
     logs, lenient = suite.output / "logs", suite.path is not None
@@ -77,7 +80,7 @@ def main(description: str, script: str, part: str | None = None) -> None:
             return
     else:
         here = pool.Machine.found(arguments.workers)
-        seconds, committed = vars(arguments)["for"], None if suite.quick else records.RESULTS / suite.name
+        committed = None if suite.quick else records.RESULTS / suite.name
         deadline = Deadline(seconds, suite.output, committed, bool(here.gpus)) if seconds else None
         lenient = lenient or deadline is not None
         with files.lock(suite.output):
