@@ -126,7 +126,7 @@ class ServedLM(SharedPrefixLM):
 
     def __init__(self, endpoint: Endpoint, tokenizer: PreTrainedTokenizerBase) -> None:
         self.endpoint, self.tokenizer, self._model = endpoint, tokenizer, endpoint
-        self.add_bos_token = self.custom_prefix_token_id = self._max_length = None
+        self.add_bos_token = self.custom_prefix_token_id = self._max_length = self.enable_thinking = None
         self._rank, self._world_size = 0, 1
 
     def _loglikelihood_tokens(

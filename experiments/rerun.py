@@ -7,9 +7,9 @@
 
 The suites are in experiments/suites/, that of your own model in own_model.py. Records go to OUTPUT/results, checkpoints
 to OUTPUT/checkpoints, and the output of each command to OUTPUT/logs. If the command is killed, the same command resumes
-it and skips what is done. On several GPUs, training takes all of them and each evaluation takes one. An experiment that
-cannot run on your own model, and a task or length of one that does not fit in its context, is skipped and named at the
-end with the reason.
+it and skips what is done. On several GPUs, training takes all of them, and so does what a server computes (--serve);
+each other evaluation takes one. An experiment that cannot run on your own model, and a task or length of one that does
+not fit in its context, is skipped and named at the end with the reason.
 """
 
 from __future__ import annotations

@@ -58,9 +58,7 @@ def add_argument(to: argparse.ArgumentParser) -> None:
 
 
 def _endpoint(text: str) -> str:
-    if not text.startswith(("http://", "https://")) and "{model}" not in text:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a URL with http:// nor a command with {{model}} in it")
-    return text
+    return text if text.startswith(("http://", "https://")) else command_line.server(text)
 
 
 class Serving:
@@ -76,7 +74,7 @@ class Serving:
             InputError: it cannot be used for these runs, or nobody says in which dtype the server computes.
         """
         self.of, self.given = experiment, experiment.given.endpoint
-        self.is_url = "{model}" not in self.given
+        self.is_url = self.given.startswith(("http://", "https://"))
         if self.is_url and len(experiment.comparison()) > 1:
             raise InputError("a server has one model; give one --method, or an exported checkpoint alone.")
         if not self.is_url and processes.rank()[1] > 1:
@@ -131,10 +129,11 @@ class Serving:
             yield endpoint
             return
         place = self.of.results.resolve().parent / "runs" / "served" / self._name(run)
-        with files.lock(place):
+        log = place.with_name(f"{place.name}.log")
+        with files.lock(log):
             try:
                 self._export(run, place, tokens)
-                with started(self.given, place, self.of.given.dtype) as url:
+                with started(self.given, str(place), log, dtype=self.of.given.dtype) as url:
                     endpoint = self._at(url, run)
                     if {"name": endpoint.server} != run["engine"]:
                         raise InputError(f"{self.given!r} starts {endpoint.server}; say so in the command.")
@@ -174,6 +173,7 @@ class Serving:
             checkpoint.copy(directory, place, link=True)
         elif loaded_from or directory is None:
             export(self.of.extended(run).model, place, load_model.stock_tokenizer(self.of.model.name))
+            del self.of.loaded  # its memory is the server's
         else:
             method, options = run["method"], self.of.options(run)
             extend_checkpoint(directory, place, method, run["factor"], link=True, **options)
@@ -210,11 +210,12 @@ def state_length(directory: Path, tokens: int) -> None:
 
 
 @contextlib.contextmanager
-def started(command: str, model: Path, dtype: str) -> Iterator[str]:
-    """The URL of the server that a command starts for a checkpoint; its output goes to a log beside the checkpoint.
+def started(command: str, model: str, log: Path, **more: object) -> Iterator[str]:
+    """The URL of the server that a command starts for a checkpoint.
 
     Args:
-        command: {model}, {dtype} and {port} in it are replaced; without {port}, `--port N` is added.
+        command: {model}, {port} and the names of `more` in it are replaced; without {port}, `--port N` is added.
+        log: receives the server's output.
 
     Raises:
         InputError: it cannot be started, ends by itself or does not answer in time; the message has its last lines.
@@ -223,11 +224,9 @@ def started(command: str, model: Path, dtype: str) -> Iterator[str]:
         any_free.bind(("127.0.0.1", 0))
         port = any_free.getsockname()[1]
     command += "" if "{port}" in command else " --port {port}"
-    filled = {"{model}": str(model), "{dtype}": dtype, "{port}": str(port)}
-    words = shlex.split(command)
-    for name, value in filled.items():
-        words = [word.replace(name, value) for word in words]
-    url, log = f"http://127.0.0.1:{port}/v1", model.with_name(f"{model.name}.log")
+    words, url = shlex.split(command), f"http://127.0.0.1:{port}/v1"
+    for name, value in {"model": model, "port": port, **more}.items():
+        words = [word.replace(f"{{{name}}}", str(value)) for word in words]
     print(f"starting {shlex.join(words)}; its output is in {log}", file=sys.stderr)
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "w", encoding="utf-8") as output:
