@@ -1,4 +1,4 @@
-"""A stand-in for a server of OpenAI's completions, with the habits of vLLM or of llama-server; `python -m` starts one."""
+"""A stand-in for a server of OpenAI's completions, with the habits of vLLM or of llama-server."""
 
 import http.server
 import json
@@ -20,7 +20,7 @@ class Completions:
     def __init__(self, log_probs, name="model", owner="vllm", most=4096, words=300, port=0):
         """
         Args:
-            log_probs: from token ids to log-probabilities [words] of the next one.
+            log_probs: from token ids to log-probabilities [ids, words] of each next one.
             most: the longest prompt and answer.
         """
         self.log_probs, self.name, self.owner, self.most, self.words = log_probs, name, owner, most, words
@@ -52,7 +52,7 @@ class Completions:
         stops, least = (asked.get("stop_token_ids", []), asked.get("min_tokens", 0)) if vllm else ([], 0)
         tokens, nats, ended = [], [], "length"
         while len(tokens) < count and ended == "length":
-            now = list(self.log_probs(prompt + tokens))
+            now = self.log_probs(prompt + tokens)[-1]
             allowed = [i for i in range(self.words) if len(tokens) >= least or i not in stops]
             tokens.append(max(allowed, key=lambda i: now[i]))
             nats.append(now[tokens[-1]])
@@ -66,7 +66,7 @@ class Completions:
         else:
             tops = [{str(token): one} for token, one in zip(tokens, nats)]
             if asked.get("echo"):
-                before = [self.log_probs(prompt[:i]) for i in range(1, len(prompt))]
+                before = self.log_probs(prompt)
                 given = [float(now[token]) for now, token in zip(before, prompt[1:])]
                 best = [
                     {str(token): one, "best": float(max(now))} for token, one, now in zip(prompt[1:], given, before)
@@ -113,7 +113,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 def counting(ids):
     """A model that always knows the next id."""
-    return [0.0 if i == (ids[-1] + 1) % 300 else -20.0 for i in range(300)]
+    return [[0.0 if i == (last + 1) % 300 else -20.0 for i in range(300)] for last in ids]
 
 
 if __name__ == "__main__":  # MODEL, DTYPE, a file that receives what is served, and --port N

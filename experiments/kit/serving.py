@@ -58,7 +58,9 @@ def add_argument(to: argparse.ArgumentParser) -> None:
 
 
 def _endpoint(text: str) -> str:
-    return text if text.startswith(("http://", "https://")) else command_line.server(text)
+    if not text.startswith(("http://", "https://")) and "{model}" not in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a URL with http:// nor a command with {{model}} in it")
+    return text
 
 
 class Serving:

@@ -21,7 +21,7 @@ CONFIG = MODEL.config
 
 @torch.inference_mode()
 def log_probs(ids):
-    return torch.log_softmax(MODEL(torch.tensor([ids])).logits[0, -1].double(), -1).tolist()
+    return torch.log_softmax(MODEL(torch.tensor([ids])).logits[0].double(), -1).tolist()
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def test_each_token_is_scored_after_all_before_it():
     with Completions(log_probs) as served:
         (found,) = Endpoint(served.url, "model", CONFIG, scores=True).scored([prompt], [4])
     for place, (nats, greedy) in zip(range(16, 20), found, strict=True):
-        now = log_probs(prompt[:place])
+        now = log_probs(prompt[:place])[-1]
         assert nats == pytest.approx(now[prompt[place]]) and greedy == (max(now) == now[prompt[place]])
 
 
@@ -113,7 +113,7 @@ def null(answer):
         ({"owner": "llamacpp"}, None, True, "vLLM does"),
         ({}, begins_with_bos, False, "4 tokens instead of 3"),
         ({}, lambda answer: answer.pop("choices"), False, "choices"),
-        ({"log_probs": lambda ids: [math.nan] * 300}, None, False, "not JSON compliant"),
+        ({"log_probs": lambda ids: [[math.nan] * 300]}, None, False, "not JSON compliant"),
     ],
     ids=["another model", "no ids", "ids are not returned", "no echo", "BOS", "other JSON", "NaN"],
 )
