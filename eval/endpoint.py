@@ -77,6 +77,7 @@ class Endpoint:
             headers={"Authorization": f"Bearer {key}"} if key else {},
             limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE),
             timeout=httpx.Timeout(LONGEST_ANSWER, connect=10),
+            trust_env=False,  # a proxy for the internet does not reach a cluster's own hosts
         )
         listed = self._send("models", patience=0).get("data") or [{}]
         places = [(place, each) for each in listed for place in (each.get("id"), each.get("root")) if place]

@@ -18,12 +18,12 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
+from huggingface_hub.utils import httpx
 from transformers import AutoConfig, GenerationConfig
 
 from core import clex, files, rope
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from experiments.kit.experiment import Experiment
 
 # Servers that compute what this process does, by the type of the models with which that was measured: see
-# results/beyond/serving.md. Records of any other server or type are not compared with those of this process.
+# results/servers.csv. Records of any other server or type are not compared with those of this process.
 AS_HERE = {("vLLM", "llama")}
 STARTS_WITHIN = 3600  # seconds
 STOPS_WITHIN = 60
@@ -119,12 +119,10 @@ class Serving:
             tokens: the most of a prompt and its answer together.
         """
         if self.is_url:
-            stated = text_config(load_model.check_config(self.of.model.name)).max_position_embeddings
-            most = self.of.extended_length if self._extends(run) else stated
-            if tokens > most:
+            if tokens > self._length(run):
                 raise InputError(
-                    f"this model's configuration states {most:,} tokens, beyond which servers may compute anything; "
-                    f"{tokens:,} are asked for: ask for shorter ones, or give --endpoint the command of the server."
+                    f"{tokens:,} tokens are asked for, and this model states {self._length(run):,}, beyond which servers "
+                    "may compute anything; ask for shorter prompts, or give --endpoint the command of the server."
                 )
             endpoint = self._at(self.given, run)
             endpoint.check_length(tokens)
@@ -145,17 +143,25 @@ class Serving:
                 files.remove(place)
 
     @functools.cache  # noqa: B019 (it lives as long as the command)
-    def _connected(self, url: str, name: str) -> Endpoint:
+    def _connected(self, url: str, name: str, length: int) -> Endpoint:
         model = self.of.model.name
         source, config = load_model._resolve(model)[0], load_model.check_config(model)
+        text_config(config).max_position_embeddings = length
         stated = GenerationConfig.from_model_config(config)
         if source != "random":
             with contextlib.suppress(OSError):  # there is none
                 stated = GenerationConfig.from_pretrained(source, **load_model.pin(source))
-        return Endpoint(url, name, config, model_stops(stated), scores=not hasattr(self.of, "request"))
+        scores = not hasattr(self.of, "request")  # it continues no prompts
+        return Endpoint(url, name, config, model_stops(stated), scores)
 
     def _at(self, url: str, run: dict) -> Endpoint:
-        return self._connected(url, self._name(run))
+        return self._connected(url, self._name(run), self._length(run))
+
+    def _length(self, run: dict) -> int:
+        """The tokens that the model's configuration states, extended."""
+        if self._extends(run):
+            return self.of.extended_length
+        return text_config(load_model.check_config(self.of.model.name)).max_position_embeddings
 
     def _extends(self, run: dict) -> bool:
         return run["method"] is not None and not self.of.model.applied
@@ -241,13 +247,10 @@ def started(command: str, model: str, log: Path, **more: object) -> Iterator[str
     try:
         until, why = time.monotonic() + STARTS_WITHIN, ""
         while not why:
-            try:
-                urllib.request.urlopen(f"{url}/models", timeout=10).close()
-                break
-            except urllib.error.HTTPError:  # it answers, such as that it wants a key
-                break
-            except OSError:
-                time.sleep(0.2)
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{url}/models", timeout=10, trust_env=False).status_code < 500:  # even if it wants a key
+                    break
+            time.sleep(0.2)
             if server.poll() is not None:
                 why = f"ended with exit status {server.returncode}"
             elif time.monotonic() > until:

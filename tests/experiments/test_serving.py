@@ -12,8 +12,10 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from core.extend import export, extend_checkpoint
 from core.huggingface.rotation import skeleton
 from eval import endpoint
+from eval.log_likelihood import ServedLM
 from experiments.kit.pool import Chain
 from experiments.kit.serving import state_length
+from experiments.open_llm import OpenLLM
 from experiments.suites.commands import served
 from tests.completions import Completions, counting
 from tests.core.clex.made import clex_model
@@ -77,7 +79,7 @@ def test_what_a_server_says_is_what_this_process_says(call, places, tmp_path, lo
     # llama-server was not measured beside this process with every setting, so its records stand apart.
     assert ("engine" in there["comparable"]) == (owner == "llamacpp")
     status, _, err = call(*command, at)
-    assert status == 2 and "--replace" in err  # another run's record stays
+    assert status == 2 and "engine" in err and "--replace" in err  # another run's record stays
 
 
 def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_path, log_probs, monkeypatch):
@@ -105,6 +107,15 @@ def test_open_llm_by_a_server(call, places, tmp_path, log_probs):
     assert status == 0, err
     here, there = (record(tmp_path / where)["by_document"]["truthfulqa"] for where in ("here", "there"))
     assert there == pytest.approx(here, abs=1e-4)
+
+
+def test_what_is_kept_of_a_long_question_follows_the_extended_length(places, tmp_path, monkeypatch):
+    with Completions(counting, "yarn_s=2") as by:
+        words = f"open_llm --model {places}/toy --method yarn --dtype float32 --results {tmp_path} --endpoint {by.url}"
+        monkeypatch.setattr(sys, "argv", words.split())
+        experiment = OpenLLM(OpenLLM.parse())
+        with experiment.serving.serve({"method": "yarn", "factor": 2, "options": {}}, 9) as at:
+            assert ServedLM(at, byte_tokenizer()).max_length == 2 * L
 
 
 @pytest.mark.parametrize(
