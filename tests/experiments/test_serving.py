@@ -69,8 +69,8 @@ def test_what_a_server_says_is_what_this_process_says(call, places, tmp_path, lo
     assert call(*command, tmp_path / "here" / "results")[0] == 0
     at = tmp_path / "server" / "results"
     with Completions(log_probs, "/srv/toy-yarn", owner) as by:
-        status, _, err = call(*command, at, "--endpoint", by.url)
-        assert status == 0, err
+        status, out, err = call(*command, at, "--endpoint", by.url)
+        assert status == 0 and ("stand apart" in out) == (owner == "llamacpp"), err
         assert "done already" in call(*command, at, "--endpoint", by.url)[1]
     here, there = record(tmp_path / "here" / "results"), record(at)
     assert journal(at, "toy-yarn") == journal(tmp_path / "here" / "results", "toy-yarn")
