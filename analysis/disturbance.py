@@ -66,7 +66,7 @@ class Disturbed:
     """A setting's disturbance at each scaling factor.
 
     Attributes:
-        name: the name in other tables; "n̂ by hand" stands for n̂ set by hand, which differs between factors.
+        name: the name in other tables; "the paper's n̂" stands for what differs between factors.
         chosen: whether the method chooses by the disturbance what to do with a pair.
         moved: the disturbance by factor and way of counting.
         published: the paper's numbers by factor, in 10⁻³ nat.
@@ -113,9 +113,9 @@ def deviations(settings: list[Disturbed], way: Way) -> list[float]:
 
 
 def _name(results: Results, record: dict) -> str:
-    by_hand = {"n_hat": results.model.n_hat.get(float(record["factor"]))}
-    if record["options"] == by_hand:
-        return f"{rope.METHODS[record['method']].title} (n̂ by hand)"
+    papers = {"n_hat": results.model.n_hat.get(float(record["factor"]))}
+    if record["options"] == papers:
+        return f"{rope.METHODS[record['method']].title} (the paper's n̂)"
     return Setting.of(record).name
 
 

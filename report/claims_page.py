@@ -166,7 +166,7 @@ def _headline(fact: Fact) -> str:
     if last.name == "difference":
         return text(f"{others[0].name} minus {others[1].name}") + f": {value(last)}"
     if fact.decision:
-        return _named(last)
+        return "; ".join(map(_named, (last, *others)))
     if fact.metric:
         return f"{text(fact.metric)}: {value(last)}"
     return "; ".join(map(_named, fact.quantities))

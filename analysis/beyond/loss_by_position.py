@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.comparison import Comparison, Row, compared, factors, paired
 from analysis.results import Results
-from analysis.scores import Score, Scores, over_texts, stacked
+from analysis.scores import LEAST_TEXTS, Score, Scores, over_texts, stacked
 from analysis.settings import span
 
 
@@ -40,10 +40,21 @@ def fine_tuned(results: Results, like: Comparison) -> Comparison:
 
 
 def parts(results: Results, factor: float) -> list[Comparison]:
-    """The comparisons at a factor that have rows: without training, then fine-tuned."""
+    """The comparisons at a factor that have rows: without training, then fine-tuned, then on a sample of texts."""
     without = untrained(results, factor)
     any_text = compared(results, "loss_by_position", True, twins=False, factor=factor)
-    return [rows for rows in (without, fine_tuned(results, without) if without else any_text) if rows]
+    trained = fine_tuned(results, without) if without else any_text
+    return [rows for rows in (without, trained, sampled(results, factor)) if rows]
+
+
+def sampled(results: Results, factor: float) -> Comparison:
+    """The untrained settings on at least LEAST_TEXTS texts, where :func:`untrained` has others."""
+    most = untrained(results, factor)
+
+    def sample(run: dict) -> bool:
+        return len({*texts(run)}) >= LEAST_TEXTS and run["data"] != most.first["data"]
+
+    return compared(results, "loss_by_position", False, sample, twins=False, factor=factor)
 
 
 def ranges(run: dict) -> Scores:

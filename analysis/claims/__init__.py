@@ -65,7 +65,7 @@ PAPERS = (
         (disturbances.order_loss,),
         ("Disturbance", "Long texts"),
         "Less disturbance extends a model better",
-        "of the methods",
+        "the less, the better",
     ),
     Claim(
         "Without extension a model collapses beyond L; extended it does not",
@@ -136,6 +136,7 @@ PAPERS = (
         (times.costs_nothing,),
         ("Time",),
         "DPRoPE takes no more time than PI",
+        "no more",
     ),
 )
 

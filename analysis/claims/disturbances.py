@@ -15,6 +15,7 @@ from analysis.scores import Score
 from analysis.settings import STATES, Setting, extended_length, tokens
 from core import rope
 
+COMPUTED = "computed from base, d and L, mean over pairs in 10⁻³ nat"
 _ROUNDING = 0.005  # relative; the published disturbances have three to four digits
 
 
@@ -34,7 +35,7 @@ def published_numbers(results: Results) -> Finding | None:
         facts.append(Fact(both, factor, rope.METHODS[method].title, stated=met))
     if facts:
         facts.append(Fact((Quantity("largest deviation", Score(100 * worst), unit="%"),)))
-    return concluded(results.model, facts, "averaged disturbances in 10⁻³ nat")
+    return concluded(results.model, facts, COMPUTED)
 
 
 def least(results: Results) -> Finding | None:
@@ -56,7 +57,7 @@ def least(results: Results) -> Finding | None:
             # The disturbance depends only on the geometry, so a model of the paper's must give the paper's numbers.
             met = EXACT if disturbance.comparable(results) and holds == REPRODUCED else holds
             facts.append(Fact(quantities, factor, stated=CERTAIN if rival == rope.UNIT else met))
-    return concluded(results.model, facts, "averaged disturbances in 10⁻³ nat")
+    return concluded(results.model, facts, COMPUTED)
 
 
 def _averages(results: Results, way: disturbance.Way) -> Iterator[tuple[float, str, float]]:
@@ -89,7 +90,7 @@ def order_loss(results: Results) -> Finding | None:
                 named.append((factor, row, other, average, others))
     facts = []
     for (factor, row, other, average, others), decision in zip(named, decide(family)):
-        beside = [Quantity(f"{each.setting.name}, disturbance", Score(1e3 * value), 2, "10⁻³ nat")
+        beside = [Quantity(f"{each.setting.name}, disturbance", Score(1e3 * value), 2, "× 10⁻³ nat")
                   for each, value in ((row, average), (other, others))]  # fmt: skip
         name = f"{row.setting.name} minus {other.setting.name}"
         facts.append(Fact((*beside, decided(name, decision, 3, "nats per token")), factor, decision=decision))

@@ -118,8 +118,9 @@ def finds_all_passkeys(results: Results) -> Finding | None:
                 others.append(_beside(originals, _found(results, originals, 1), "original within L"))
             quantity = Quantity(row.setting.name, decision.interval.at_most(100.0), 0, f"% of {score.n}")
             facts.append(Fact((*others, quantity), factor, "", decision))
-        about = f"passkeys found within L': {told(state, decisions, 'passkey')}"
-        return concluded(results.model, facts, about, factors=len(facts))
+        return concluded(
+            results.model, facts, told(state, decisions, "passkey", len(shares[0][0].runs)), factors=len(facts)
+        )
     return None
 
 

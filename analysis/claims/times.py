@@ -35,4 +35,5 @@ def costs_nothing(results: Results) -> Finding | None:
         facts.append(Fact((quantity,), factor, row["phase"], stated=stated))
     phases = len({row["phase"] for _, row in rows})
     shown = Quantity("half a unit of the last digit of the paper's times", Score(margin), 3)
-    return concluded(results.model, facts, margin=shown, phases=phases, settings=len(facts) // max(phases, 1))
+    about = f"{min((row['rounds'] for _, row in rows), default=0):,} rounds"
+    return concluded(results.model, facts, about, shown, phases=phases, settings=len(facts) // max(phases, 1))

@@ -2,7 +2,7 @@
 
 Beyond the paper. Thick line with markers: the divisors λ that training found while all weights were frozen, with their
 range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it is, λ = s interpolates it. A method near
-the thick line does what the model itself asks for.
+the thick line is what gradient descent found.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ def build(results: Results) -> Figure:
             state = "fine-tuned" if rows.rows[0].trained else "without training"
             chosen = rows.only(lambda row: listed(row) and not learned.start_of(row.setting)).rows
             curves = {row.setting: loss_by_position.buckets(row.first) for row in chosen}
-            shown[f"{state}, s = {factor:g}"] = {
+            count = len({*loss_by_position.texts(rows.first)})
+            shown[f"{state}, s = {factor:g}, {count} text{'s' * (count > 1)}"] = {
                 setting: (position, loss["mean"]) for setting, (position, loss) in curves.items()
             }
     return draw(shown, results.model.context_length)

@@ -128,7 +128,9 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
 
 
 def compress(axes: Axes) -> None:
-    """Draw differences of losses linearly up to 0.1 nat and logarithmically beyond."""
+    """Draw differences of losses linearly up to 0.1 nat and logarithmically beyond, if there are any."""
+    if max(map(abs, axes.get_ylim())) <= 0.1:
+        return
     axes.set_yscale("symlog", linthresh=0.1)
     axes.yaxis.set_major_locator(FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")

@@ -36,6 +36,11 @@ class View(model_view.View):
         """On the beginnings of books beyond L, a row's loss minus another's, in nats per token, paired by text."""
         return loss_by_position.gap(*(self.row("loss_by_position", each, trained, factor) for each in (name, than)))
 
+    def on_sample(self, name: str, than: str = RIVAL) -> Score:
+        """:meth:`loss` without training at the least factor, on the texts that are enough for a sample."""
+        rows = loss_by_position.sampled(self.results, min(loss_by_position.measured_factors(self.results)))
+        return loss_by_position.gap(*(find(rows, "the sample of texts", each, None) for each in (name, than)))
+
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def books(
         self, name: str, than: str = RIVAL, trained: bool = False, start: int = 0, end: int | None = None
@@ -95,10 +100,6 @@ class View(model_view.View):
     def disturbance(self, name: str, factor: float | None = None) -> float:
         """The averaged disturbance of a row of loss_by_position without training, in 10⁻³ nat."""
         return 1e3 * disturbance.averaged(self.results, self.row("loss_by_position", name, factor=factor).setting)
-
-    def order(self, convention: str) -> Score:
-        """Spearman's ρ of disturbance and loss beyond L over selections of pairs."""
-        return Score.of(self.record("selections")["spearman"][convention])
 
     def wavelength(self, pair: int) -> float:
         """Of a pair in pre-training, in tokens."""

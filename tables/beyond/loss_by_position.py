@@ -27,12 +27,13 @@ CAPTION = (
 def build(results: Results) -> Table:
     """From the records of loss by position and of disturbances: two blocks for each factor."""
     results.require("loss_by_position")
-    blocks, left_out = [], []
+    blocks, left_out, shown = [], [], set()
     for factor in loss_by_position.measured_factors(results):
         for rows in loss_by_position.parts(results, factor):
             left_out += rows.left_out
+            shown |= {run["file"] for row in rows.rows for run in row.runs}
             blocks.append(_block(results, rows, factor))
-    return noted(Table("loss_by_position", CAPTION, tuple(blocks)), left_out)
+    return noted(Table("loss_by_position", CAPTION, tuple(blocks)), [one for one in left_out if one.file not in shown])
 
 
 def _block(results: Results, found: Comparison, factor: float) -> Block:

@@ -23,7 +23,7 @@ def test_disturbance_stands_beside_what_the_paper_published():
             assert rows[name].moved[factor][WAYS[0]].average == pytest.approx(published, rel=0.004)
     exact = [rows["PI"].moved[factor][way].average for factor in (2.0, 4.0) for way in WAYS[1:]]
     assert exact == pytest.approx([24.06, 190.78, 33.62, 210.38], abs=0.005)
-    assert rows["original"].published == {} and rows["DPRoPE (n̂ by hand)"].published == {}
+    assert rows["original"].published == {} and rows["DPRoPE (the paper's n̂)"].published == {}
     assert 0 < max(disturbance.deviations(list(rows.values()), WAYS[0])) < 0.004
 
 
@@ -35,7 +35,7 @@ def test_n_hat_by_hand_is_one_row_and_any_other_setting_its_own(made):
             made.add("disturbance", method, [counted], factor, options)
     rows = disturbance.rows(made.results())
     # No row is of a method that is not registered.
-    assert [row.name for row in rows] == ["PI", "DPRoPE (n̂ = 60)", "DPRoPE (n̂ by hand)"]
+    assert [row.name for row in rows] == ["PI", "DPRoPE (n̂ = 60)", "DPRoPE (the paper's n̂)"]
     assert [list(row.moved) for row in rows] == [[2.0, 4.0]] * 3
 
 

@@ -67,4 +67,4 @@ def test_numbers_of_a_page_are_those_of_the_records():
                   if (row["precision"], row["convention"]) == ("float64", "released"))  # fmt: skip
         means[file.stem] = 1000 * row["average"]
     assert view.disturbance("DPRoPE (t = 0)", 2) == means["dprope_s=2"]
-    assert view.disturbance("DPRoPE (n̂ by hand)", 2) == means["dprope_n-hat=40_s=2"]
+    assert view.disturbance("DPRoPE (the paper's n̂)", 2) == means["dprope_n-hat=40_s=2"]

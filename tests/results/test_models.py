@@ -1,22 +1,25 @@
-"""n̂ where it is set by hand follows from the model: the fewest pairs that cover every wavelength beyond L."""
+"""The two n̂ that DPRoPE is measured at: the paper's, a share of d, and the covering one, which follows from θ and L."""
 
 import numpy as np
 import pytest
 
 from analysis import results
 from core import rope
+from experiments import base_models
 
-SET = [
-    (measured, factor)
-    for measured in results.every()
-    if not measured.model.name.startswith("llama2")  # the paper's own, of its section 4.1
-    for factor in measured.model.n_hat
-]
+EVERY = [measured.model for measured in results.every()]
+SET = [(model, factor) for model in EVERY for factor in model.n_hat]
 
 
-@pytest.mark.parametrize(("measured", "factor"), SET, ids=lambda value: getattr(value, "scale", value))
-def test_n_hat_is_the_least_that_interpolates_every_wavelength_beyond_the_context(measured, factor):
-    geometry, n_hat = measured.model.geometry, measured.model.n_hat[factor]
+@pytest.mark.parametrize("model", EVERY, ids=lambda model: model.name)
+def test_the_papers_n_hat_is_the_papers_share_of_the_head_dimension(model):
+    d = model.geometry.head_dim
+    assert model.n_hat == {2: d * 80 // 128, 4: d * 64 // 128}
+
+
+@pytest.mark.parametrize(("model", "factor"), SET, ids=lambda value: getattr(value, "name", value))
+def test_the_covering_n_hat_is_the_least_that_interpolates_every_wavelength_beyond_the_context(model, factor):
+    geometry, n_hat = model.geometry, base_models.MODELS[model.name].covering(factor)
     beyond = set(np.flatnonzero(2 * np.pi / geometry.inv_freq > geometry.context_length))
 
     def interpolated(count):

@@ -27,7 +27,7 @@ def book(*losses, title="A Book", factor=2):
     }
 
 
-def test_the_methods_that_the_scale_compares_are_recorded_on_one_text():
+def test_the_methods_that_the_model_compares_are_recorded_on_one_text():
     rows = learned.compared(SMOLLM2, 2.0).rows
     settings = [(row.setting.method, dict(row.setting.options)) for row in rows]
     for method, options in base_models.get("smollm2").comparison(2):
@@ -99,3 +99,18 @@ def test_a_difference_of_committed_records_is_that_of_each_book():
     assert found.texts == pytest.approx([0.032, 0.015, 0.007], abs=5e-4)
     low, high = stats.ttest_1samp(found.texts, 0).confidence_interval()
     assert (low, high) == pytest.approx((-0.014, 0.050), abs=5e-4)  # what an interval over three books would be
+
+
+def test_a_sample_of_texts_is_compared_beside_the_most_settings():
+    """Student's interval over the texts, from the records' blocks alone."""
+    rows = loss_by_position.sampled(SMOLLM2, 2.0)
+    assert rows.first["data"] != loss_by_position.untrained(SMOLLM2, 2.0).first["data"]
+    folder, rival = SMOLLM2.folder / "smollm2" / "beyond" / "loss_by_position", rows.find("yarn", {})
+    for row in rows.rows:
+        files = [folder / f"{each.first['file']}.json" for each in (row, rival)]
+        ours, others = (pd.DataFrame(pd.read_json(file, typ="series")["blocks"]).loc[64:].mean() for file in files)
+        expected = stats.ttest_1samp(ours - others, 0).confidence_interval()
+        gap = loss_by_position.gap(row, rival)
+        assert len(ours) == 20 and gap.mean == pytest.approx((ours - others).mean(), abs=1e-12)
+        if row is not rival:
+            assert (gap.low, gap.high) == pytest.approx((expected.low, expected.high), abs=1e-12)

@@ -29,7 +29,9 @@ def test_panels_hold_the_recorded_losses_and_those_after_the_first_their_differe
     expected = {}
     for factor in losses.measured_factors(results):
         for rows in losses.parts(results, factor):
-            state = ("fine-tuned" if rows.rows[0].trained else "without training") + f", s = {factor:g}"
+            state = "fine-tuned" if rows.rows[0].trained else "without training"
+            count = len({name.partition(" (")[0] for name in rows.first["blocks"]})
+            state += f", s = {factor:g}, {count} {'text' if count == 1 else 'texts'}"
             loss = {
                 row.setting.name: np.array([bucket["mean"] for bucket in row.first["buckets"]])
                 for row in rows.rows
