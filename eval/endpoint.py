@@ -184,7 +184,9 @@ class Endpoint:
             raise NonFiniteError(f"{what}: a log-probability is not finite")
         return answer
 
-    def _send(self, path: str, body: dict | None = None, what: str = "it", patience: float | None = None) -> dict:
+    def _send(
+        self, path: str, body: dict | None = None, what: str = "to say what it serves", patience: float | None = None
+    ) -> dict:
         """The JSON of an answer; a request that may succeed later is sent again for `patience` seconds."""
         until, pause = time.monotonic() + (PATIENCE if patience is None else patience), PAUSE
         while True:

@@ -2,8 +2,8 @@
 
     python -m tools.servers 'vllm serve {model} --dtype {dtype}'     writes the table results/servers.csv
 
-The server is started for each extended model, as by --endpoint. Answers are the same if all token ids are, and
-documents of Open LLM if their scores differ by less than 1e-3.
+The server is started, or named by its URL, as by --endpoint; its model is tiny extended by YaRN. Answers are the same
+if all token ids are, and documents of Open LLM if their scores differ by less than 1e-3.
 """
 
 from __future__ import annotations
@@ -16,75 +16,72 @@ import tempfile
 from collections.abc import Iterator
 
 from core import files, rope
+from eval.endpoint import Endpoint
 from eval.generation import generate
 from experiments.kit import command_line, records
 from experiments.kit.experiment import Experiment
-from experiments.kit.generation import Generation
 from experiments.open_llm import OpenLLM
 from experiments.passkey import Passkey
 from experiments.ruler import Ruler
 
 TABLE = records.ROOT / "results" / "servers.csv"
-MODEL, METHODS = "tiny", (rope.RIVAL, rope.OURS)
-# Some passkeys lie beyond L' = 2048, where a server has to be given a longer context.
+MODEL, METHOD = "tiny", rope.RIVAL
 ASKED = {
-    Passkey: ("--lengths", "512", "1024", "2048", "2560", "--keys", "1"),
+    Passkey: ("--lengths", "512", "1024", "2048", "--keys", "1"),
     Ruler: ("--lengths", "1024", "2048", "--samples", "1"),
     OpenLLM: ("--limit", "20"),
 }
 SAME = 1e-3
 
 
-def rows(command: str) -> Iterator[dict]:
-    """A row for each method and benchmark."""
+def rows(endpoint: str) -> Iterator[dict]:
+    """A row for each benchmark."""
     place = records.ROOT / "build"  # where weights can be linked
     place.mkdir(exist_ok=True)
-    for kind, options in ASKED.items():
-        with tempfile.TemporaryDirectory(dir=place) as scratch:
-            how = ["--model", MODEL, "--method", *METHODS, "--endpoint", command, "--results", f"{scratch}/results"]
-            sys.argv = [kind.name, *how, *options]
+    with tempfile.TemporaryDirectory(dir=place) as scratch:
+        how = ["--model", MODEL, "--method", METHOD, "--dtype", "float32", "--endpoint", endpoint, "--results"]
+        asked, here = [], {}
+        for kind, options in ASKED.items():
+            sys.argv = [kind.name, *how, f"{scratch}/results", *options]
             experiment = kind(kind.parse())
             settings = experiment.settings()
-            for run, _ in experiment.runs(experiment.data(), **settings):
-                yield from compared(experiment, run)
+            ((run, _),) = experiment.runs(experiment.data(), **settings)
+            experiment.check(run, list(experiment.content))
+            here[experiment] = answers(experiment, run, None)
+            asked.append((experiment, run))
+        first, run = asked[0]
+        with first.serving.serve(run, max(experiment.longest for experiment, _ in asked)) as at:
+            version = re.search(r"\d+(\.\d+)+", at.fingerprint)
+            about = {"server": at.server, "version": version[0] if version else "", "model": MODEL, "method": METHOD}
+            for experiment, run in asked:
+                there = answers(experiment, run, at)
+                for name in experiment.given.tasks if isinstance(experiment, OpenLLM) else [experiment.name]:
+                    same = [_same(made, there[key]) for key, made in here[experiment].items()
+                            if name in (experiment.name, key.split("/")[0])]  # fmt: skip
+                    yield about | {"benchmark": name, "prompts": len(same), "same": sum(same)}
 
 
-def compared(experiment: Experiment, run: dict) -> Iterator[dict]:
-    """The rows of one method and one experiment."""
-    keys = list(experiment.content)
-    experiment.check(run, keys)
-    experiment.endpoint = None
-    here = answers(experiment, run, keys)
-    with experiment.serving.serve(run, experiment.longest) as experiment.endpoint:
-        there = answers(experiment, run, keys)
-    version = re.search(r"\d+(\.\d+)+", experiment.endpoint.fingerprint)
-    about = {"server": experiment.endpoint.server, "version": version[0] if version else "", "model": MODEL}
-    benchmarks = [experiment.name] if isinstance(experiment, Generation) else experiment.given.tasks
-    for name in benchmarks:
-        of = [key for key in keys if key.startswith(f"{name}/")] or keys
-        if isinstance(experiment, Generation):
-            same = sum(here[key] == there[key] for key in of)
-        else:
-            same = sum(abs(here[key]["score"] - there[key]["score"]) < SAME for key in of)
-        yield about | {"method": run["method"], "benchmark": name, "prompts": len(of), "same": same}
+def _same(one: list[int] | dict, other: list[int] | dict) -> bool:
+    return abs(one["score"] - other["score"]) < SAME if isinstance(one, dict) else one == other
 
 
-def answers(experiment: Experiment, run: dict, keys: list[str]) -> dict:
+def answers(experiment: Experiment, run: dict, at: Endpoint | None) -> dict:
     """By key, the new token ids, or a document's score."""
-    if not isinstance(experiment, Generation):
-        return dict(experiment.measure(run, keys))
-    asked = experiment.requests
-    here = experiment.endpoint is None
-    return dict(generate(experiment.extended(run).model, asked) if here else experiment.endpoint.generate(asked))
+    experiment.endpoint = at
+    if isinstance(experiment, OpenLLM):
+        return dict(experiment.measure(run, list(experiment.content)))
+    return dict(
+        at.generate(experiment.requests) if at else generate(experiment.extended(run).model, experiment.requests)
+    )
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.servers")
-    parser.add_argument("command", type=command_line.server, help="starts the server; {model} is the checkpoint")
-    text, command = io.StringIO(newline=""), parser.parse_args().command
+    parser.add_argument("endpoint", help="the server's URL, or the command that starts it")
+    text, endpoint = io.StringIO(newline=""), parser.parse_args().endpoint
     writer = csv.DictWriter(text, ("server", "version", "model", "method", "benchmark", "prompts", "same"))
     writer.writeheader()
-    for row in rows(command):
+    for row in rows(endpoint):
         print(*row.values(), flush=True)
         writer.writerow(row)
     files.write(TABLE, text.getvalue().replace("\r\n", "\n").encode())
