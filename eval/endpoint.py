@@ -209,16 +209,27 @@ class Endpoint:
             pause = min(2 * pause, 10)
 
     def _side_by_side(self, work: Callable, items: Iterable) -> Iterator:
-        """The result for each item, as it is known; an error ends all."""
+        """The result for each item, as it is known; after an error only what is begun is finished."""
+        failed: list[Exception] = []
+
+        def one(item: Any) -> list:
+            try:
+                return [] if failed else [work(item)]
+            except Exception as error:
+                failed.append(error)
+                return []
+
         pool = ThreadPoolExecutor(AT_ONCE)
         try:
-            for done in as_completed([pool.submit(work, item) for item in items]):
-                yield done.result()
+            for done in as_completed([pool.submit(one, item) for item in items]):
+                yield from done.result()
         except BaseException:
             self._http.close()  # what is under way ends, and is not tried again
             raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+        if failed:
+            raise failed[0]
 
 
 def _read(sent: dict, echoed: int) -> _Answer:

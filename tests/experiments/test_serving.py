@@ -82,11 +82,10 @@ def test_what_a_server_says_is_what_this_process_says(call, places, tmp_path, lo
     assert status == 2 and "engine" in err and "--replace" in err  # another run's record stays
 
 
-def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_path, log_probs, monkeypatch):
+def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_path, log_probs):
     results = tmp_path / "results"
     command = ["passkey", "--model", places / "toy-yarn", *ASKED, "--results", results]
     with Completions(log_probs, "toy-yarn") as by:
-        monkeypatch.setattr(endpoint, "PATIENCE", 1.5)  # meanwhile, what it has begun is done
         by.next = [None] * 3 + ["dies"] * 1000
         status, _, err = call(*command, "--endpoint", by.url)
         done = set(journal(results, "toy-yarn"))
