@@ -186,8 +186,8 @@ class Experiment:
 
     def options(self, run: dict) -> dict:
         """The options of the run's method as they were given, with whole paths."""
-        wanted = (run["method"], run["options"])
-        return next(given for method, given in self.comparison() if (method, stated(method, given)) == wanted)
+        return next(options for method, options in self.comparison()
+                    if (method, stated(method, options)) == (run["method"], run["options"]))  # fmt: skip
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         """The (method, options) to run; a method of None means the checkpoint as it is."""
@@ -325,8 +325,8 @@ class Experiment:
             try:
                 for key, value in self.measure(run, todo) if todo else ():
                     now = time.perf_counter()
-                    by = {"by": self.endpoint.fingerprint} if self.endpoint else {}
-                    lines.add(key, {"value": value, "seconds": round(now - started, 3), **by})
+                    part = {"value": value, "seconds": round(now - started, 3)}
+                    lines.add(key, part | ({"by": self.endpoint.fingerprint} if self.endpoint else {}))
                     started = now
                     bar.update(1)
             except NonFiniteError as error:
