@@ -312,8 +312,7 @@ class Experiment:
                 tasks = run.get("tasks", getattr(self.given, "tasks", None)) or ()
                 of = f" of {len(tasks)} tasks" if len(tasks) > 1 else ""
                 print(f"{len(keys):,} sample{'s' * (len(keys) > 1)}{of} made", file=sys.stderr)
-            if not self.serving:
-                self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
+            self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         with (
             self.serving.serve(run, self.longest) if self.serving and todo else nullcontext() as self.endpoint,
             journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
