@@ -11,6 +11,7 @@ BOOKS   ?=
 BENCHMARKS ?=
 CORPUS  ?=
 REPLACE ?=
+SERVE   ?=
 RESULTS ?=
 PY      := $(VENV)/bin/python
 $(if $(SCALE),$(error SCALE is called MODEL now: give MODEL=$(SCALE)))
@@ -34,6 +35,7 @@ PLACE    = $(if $(filter $(or $(MODEL),tiny),$(KNOWN)),build/rerun/$(NAMED),buil
 RERUN    = $(or $(RESULTS),$(PLACE))
 GIVEN    = --model $(call quote,$(or $(MODEL),tiny)) $(call option,--factor,$(FACTOR)) $(if $(QUICK),--quick) $(if $(REPLACE),--replace) \
   $(call option,--for,$(FOR)) $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) $(call option,--corpus,$(CORPUS)) \
+  $(call option,--serve,$(SERVE)) \
   $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) --results $(call quote,$(RERUN))
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
@@ -128,6 +130,7 @@ rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   QUICK=1                     one seed and few samples
 ##   FOR=13m                     what ends in this time, the best first; the same again goes on
 ##   REPLACE=1                   replace records that have other settings
+##   SERVE="vllm serve {model} --dtype {dtype}"  answers by your own server, started for each model
 ##   BOOKS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
 	$(PY) -m experiments.rerun $(GIVEN)
 	@$(RENDER)

@@ -156,6 +156,7 @@ _COMMON = {
     "seconds": Number,
     "environment": fields(device=str, gpus=Count),
     "benchmark": str,
+    "engine": fields(name=str),
     "same_selection_as": str,
     "geometry": Annotated[fields(head_dim=Count, base=Number, context_length=Count), AfterValidator(_geometry)],
 }

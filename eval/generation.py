@@ -23,7 +23,7 @@ from itertools import groupby
 
 import torch
 from accelerate.utils.memory import should_reduce_batch_size
-from transformers import Cache, DynamicCache, PreTrainedModel
+from transformers import Cache, DynamicCache, GenerationConfig, PreTrainedModel
 
 from core.clex import at_length, factor_for
 from core.errors import NonFiniteError
@@ -151,7 +151,7 @@ def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) 
     longest = int(lengths.max())
     mask = torch.arange(longest, device=model.device)[None] >= longest - lengths[:, None]
 
-    ends = model_stops(model)
+    ends = model_stops(model.generation_config)
     continuations: list[list[int]] = [[] for _ in batch]
     alive = list(range(len(batch)))
     while True:
@@ -251,7 +251,7 @@ def _capacity(request: Request) -> int:
     return len(request.prompt) + request.max_new_tokens
 
 
-def model_stops(model: PreTrainedModel) -> frozenset[int]:
-    """The model's own end-of-sequence ids."""
-    ids = model.generation_config.eos_token_id
+def model_stops(stated: GenerationConfig) -> frozenset[int]:
+    """A model's own end-of-sequence ids."""
+    ids = stated.eos_token_id
     return frozenset() if ids is None else frozenset([ids] if isinstance(ids, int) else ids)

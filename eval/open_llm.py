@@ -24,8 +24,9 @@ from lm_eval.defaults import DEFAULT_OTHER_SEED
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, NonFiniteError, check_choice, check_whole
+from eval.endpoint import Endpoint
 from eval.intervals import mean_interval, mean_of_means
-from eval.log_likelihood import SharedPrefixLM
+from eval.log_likelihood import ServedLM, SharedPrefixLM
 from eval.open_llm_files import TASKS, Tables, benchmark_tables
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
@@ -110,22 +111,28 @@ def check(
     keys: Iterable[str],
     data: Path | None = None,
     shots: int | None = None,
-) -> None:
-    """Raise InputError if a document cannot be scored with a tokenizer; the message names it. No model is needed.
+) -> int:
+    """The tokens of the longest question with an answer; no model is needed.
 
     Args:
         name, keys, data, shots: as for :func:`evaluate`.
+
+    Raises:
+        InputError: a document cannot be scored with the tokenizer; the message names it.
     """
+    longest = 0
     for key, _, requests in _requests(_rows(load(name, data, shots)), set(keys)):
         for request in requests:
             try:
-                SharedPrefixLM.encoded(tokenizer, *request.args)
+                before, after = SharedPrefixLM.encoded(tokenizer, *request.args)
             except InputError as error:
                 raise InputError(f"{TASKS[name].title}, document {key}: {error}") from error
+            longest = max(longest, len(before) + len(after))
+    return longest
 
 
 def evaluate(
-    model: PreTrainedModel,
+    model: PreTrainedModel | Endpoint,
     tokenizer: PreTrainedTokenizerBase,
     name: str,
     keys: Iterable[str],
@@ -141,8 +148,8 @@ def evaluate(
     as for ARC.)
 
     Args:
-        model: a causal language model. As in lm-eval, a prompt longer than its configuration's max_position_embeddings
-            loses its beginning.
+        model: a causal language model, here or on a server. As in lm-eval, a prompt longer than its configuration's
+            max_position_embeddings loses its beginning.
         name: a key of TASKS.
         keys: the keys to score, from :func:`documents`.
         data, shots: see :func:`load`.
@@ -155,8 +162,10 @@ def evaluate(
         InputError: as :func:`load`, or the benchmark has no such key.
         NonFiniteError: a log-likelihood is not finite; the message names the document.
     """
-    # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices would tie.
-    lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
+    if isinstance(model, Endpoint):
+        lm = ServedLM(model, tokenizer)
+    else:  # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices would tie
+        lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
     rows = _rows(load(name, data, shots))
     wanted = set(keys)
     if unknown := wanted - {key for key, _, _ in rows}:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from core.errors import InputError
 from eval import hub, open_llm
-from experiments.kit import command_line, records
+from experiments.kit import command_line, records, serving
 from experiments.kit.command_line import count, count_or_all, existing_directory, none_or_more, option
 from experiments.kit.experiment import Experiment
 
@@ -28,6 +28,7 @@ class OpenLLM(Experiment):
         option(parser, "--tasks", str, "TASK", "benchmarks (default: all four)", list(open_llm.TASKS), several=True)
         option(parser, "--limit", count_or_all, "N|all", "score a seeded sample of N documents of each (default: all)")
         option(parser, "--shots", none_or_more, "N", "at most N examples per prompt (default: the paper's)")
+        serving.add_argument(parser)
         option(parser, "--batch-size", count, "N", "answers read side by side; changes memory, not scores", 8)
 
     def settings(self) -> dict:
@@ -57,16 +58,18 @@ class OpenLLM(Experiment):
 
     def check(self, run: dict, keys: list[str]) -> None:
         super().check(run, keys)
+        longest = []
         for task in self.given.tasks:
             of_task = self._of(task, dict.fromkeys(keys))
-            open_llm.check(self.tokenizer, task, of_task, self.given.data, self._shots(task))
+            longest.append(open_llm.check(self.tokenizer, task, of_task, self.given.data, self._shots(task)))
+        self.longest = max(longest) + 1  # a server makes at least one token
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        loaded = self.extended(run)
+        model = self.endpoint or self.extended(run).model
         for task in self.given.tasks:
             if of_task := self._of(task, dict.fromkeys(keys)):
                 how = {"data": self.given.data, "batch_size": self.given.batch_size, "shots": self._shots(task)}
-                yield from open_llm.evaluate(loaded.model, loaded.tokenizer, task, of_task, **how)
+                yield from open_llm.evaluate(model, self.tokenizer, task, of_task, **how)
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:
         by_task = {task: [value["score"] for value in self._of(task, values).values()] for task in self.given.tasks}

@@ -11,8 +11,9 @@ The suites are in experiments/suites/, that of your own model in own_model.py. R
 to OUTPUT/checkpoints, and the output of each command to OUTPUT/logs. If the command is killed, the same command resumes
 it and skips what is done. With --for, nothing begins that the time left does not allow, what still runs at the end is
 stopped, and what refuses its input is skipped; the same command goes on later. On several GPUs, training takes all of
-them and each evaluation takes one. An experiment that cannot run on your own model, and a task or length of one that
-does not fit in its context, is skipped and named at the end with the reason.
+them, and so does what a server computes (--serve); each other evaluation takes one. An experiment that cannot run on
+your own model, and a task or length of one that does not fit in its context, is skipped and named at the end with the
+reason.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from experiments.kit.records import RESULTS
 
 SOURCES = Path(__file__).with_name("serving_sources.csv")
 FAMILIES = RESULTS / "families.csv"  # written by tools.families
+SERVERS = RESULTS / "servers.csv"  # written by tools.servers
 # Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose rounding changes every
 # position, for the difference of mean losses.
 EXACT, QUANTISED = 1e-3, 1e-2
@@ -154,3 +155,9 @@ def families() -> dict[str, list[str]]:
             about_it = re.sub(r"\b\w+For\w+\b|\ba '[\w-]+' model\b", "the model", outcome)
             by_outcome.setdefault(about_it, []).append(row["type"])
     return dict(sorted(by_outcome.items(), key=lambda each: -len(each[1])))
+
+
+def servers() -> list[dict[str, str]]:
+    """How many answers of a server were those of this process, by method and benchmark."""
+    with open(SERVERS, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

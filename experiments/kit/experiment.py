@@ -15,6 +15,7 @@ import inspect
 import sys
 import time
 from collections.abc import Hashable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,7 +26,7 @@ from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from core.rope import scale
 from eval import reading
-from experiments.kit import command_line, given_model, journal, load_model, processes, records
+from experiments.kit import command_line, given_model, journal, load_model, processes, records, serving
 from experiments.kit.given_model import GivenModel, named, stated
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
@@ -91,8 +92,9 @@ class Experiment:
         self.results = self.model.results(given)
         if self.weights:
             load_model.check_access(self.model.name)
-            given.dtype = load_model.chosen_dtype(given.dtype, self.model.name, self.model.base)
+            option, given.dtype = given.dtype, load_model.chosen_dtype(given.dtype, self.model.name, self.model.base)
             processes.place()  # before a model can be loaded
+        self.serving = serving.Serving(self, option) if getattr(given, "endpoint", None) else None
 
     @classmethod
     def main(cls) -> None:
@@ -126,7 +128,8 @@ class Experiment:
             parts = self.parts(run, file)
             if parts is not None:
                 summary = self.summary(run, {key: part["value"] for key, part in parts.items()})
-                self.finish(run | summary, file, sum(part["seconds"] for part in parts.values()))
+                by = {"fingerprints": sorted({part["by"] for part in parts.values()})} if self.serving else {}
+                self.finish(run | summary | by, file, sum(part["seconds"] for part in parts.values()))
 
     def finish(self, record: dict, file: Path, seconds: float) -> None:
         """Write a record; print its scores, and then where it is."""
@@ -178,10 +181,13 @@ class Experiment:
     def extended(self, run: dict) -> load_model.Loaded:
         """The loaded model with the run's method applied."""
         if run["method"] is not None and not self.model.applied:
-            wanted = run["method"], run["options"]
-            options = next(given for method, given in self.comparison() if (method, stated(method, given)) == wanted)
-            extend(self.loaded.model, run["method"], run["factor"], **options)
+            extend(self.loaded.model, run["method"], run["factor"], **self.options(run))
         return self.loaded
+
+    def options(self, run: dict) -> dict:
+        """The options of the run's method as they were given, with whole paths."""
+        return next(options for method, options in self.comparison()
+                    if (method, stated(method, options)) == (run["method"], run["options"]))  # fmt: skip
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         """The (method, options) to run; a method of None means the checkpoint as it is."""
@@ -199,6 +205,7 @@ class Experiment:
 
     def refuse_beyond(self, tokens: int) -> None:
         """Raise InputError if the model cannot read so many tokens."""
+        self.longest = tokens
         most = load_model.most_tokens(self.model.name)
         if most and tokens > most:
             raise InputError(
@@ -250,11 +257,12 @@ class Experiment:
             else:
                 run |= {"method": method, "options": stated(method, options)}
                 name = records.run_of(run)
-            if file := self.to_measure(run, name + suffix):
+            engine, apart = self.serving.facts(run) if self.serving else ({}, [])
+            if file := self.to_measure(run := run | engine, name + suffix):
                 if self.weights:  # the fields that must agree between two records in one table
                     weights, content = self._base["sha256"], ("tokenizer", "config")
                     run["base"] = weights | {key: self._base[key] for key in content if key in self._base}
-                    run["comparable"] = ["base", "dtype", *settings, "data"]
+                    run["comparable"] = ["base", "dtype", *settings, "data", *apart]
                 yield run, file
 
     def to_measure(self, run: dict, name: str) -> Path | None:
@@ -304,8 +312,9 @@ class Experiment:
                 tasks = run.get("tasks", getattr(self.given, "tasks", None)) or ()
                 of = f" of {len(tasks)} tasks" if len(tasks) > 1 else ""
                 print(f"{len(keys):,} sample{'s' * (len(keys) > 1)}{of} made", file=sys.stderr)
-            self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
+            self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         with (
+            self.serving.serve(run, self.longest) if self.serving and todo else nullcontext() as self.endpoint,
             journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
             tqdm(
                 total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0 or not self.weights
@@ -315,7 +324,8 @@ class Experiment:
             try:
                 for key, value in self.measure(run, todo) if todo else ():
                     now = time.perf_counter()
-                    lines.add(key, {"value": value, "seconds": round(now - started, 3)})
+                    part = {"value": value, "seconds": round(now - started, 3)}
+                    lines.add(key, part | ({"by": self.endpoint.fingerprint} if self.endpoint else {}))
                     started = now
                     bar.update(1)
             except NonFiniteError as error:

@@ -10,7 +10,7 @@ from core.errors import DoesNotFit, InputError
 from core.huggingface.configuration import text_config
 from eval import reading
 from eval.generation import Request, generate
-from experiments.kit import command_line, load_model, processes, records
+from experiments.kit import command_line, load_model, processes, records, serving
 from experiments.kit.experiment import Experiment
 from experiments.kit.pool import SKIPPED
 
@@ -20,7 +20,12 @@ class Generation(Experiment):
 
     @staticmethod
     def add_prompt_options(parser: argparse.ArgumentParser, parts: str = "") -> None:
-        """Add --chat; and --fitting if the benchmark's parts (its option of this name) can be too long for a length."""
+        """Add --endpoint and --chat.
+
+        Args:
+            parts: a benchmark's option whose parts can be too long for a length; --fitting leaves those out.
+        """
+        serving.add_argument(parser)
         parser.add_argument("--chat", action="store_true", help="ask in the tokenizer's own chat template")
         if parts:
             parser.add_argument("--fitting", action="store_true", help=f"leave out the {parts} that do not fit")
@@ -118,6 +123,8 @@ class Generation(Experiment):
         self.refuse_beyond(max(len(request.prompt) + request.max_new_tokens for request in self.requests))
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        for key, tokens in generate(self.extended(run).model, self.requests):
+        asked = self.requests
+        made = self.endpoint.generate(asked) if self.endpoint else generate(self.extended(run).model, asked)
+        for key, tokens in made:
             prediction = self.tokenizer.decode(tokens, skip_special_tokens=True)
             yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}

@@ -112,7 +112,7 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
 
 def difference(before: dict, now: dict) -> str | None:
     """The first difference between two runs but for identity, as "KEY OLD, not NEW"; None if there is none."""
-    for key, value in json.loads(json.dumps(now)).items():  # as it is when read back
+    for key, value in ({"engine": None} | json.loads(json.dumps(now))).items():  # as it is when read back
         if key != "identity" and before.get(key) != value:
             old, new = (json.dumps(run.get(key), ensure_ascii=False) for run in (before, now))
             return f"{key} {textwrap.shorten(old, 80)}, not {textwrap.shorten(new, 80)}"

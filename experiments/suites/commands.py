@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from core import rope
@@ -18,6 +18,7 @@ GENERATED = "the benchmark of the step's name that Suite.generated writes"
 CORPUS = "texts to train on: those of --corpus, else the base model's"
 
 GENERATOR = "tools.tiny.miniature.write"
+SERVED = [f"experiments.{name}" for name in ("longbench_e", "open_llm", "ruler", "passkey")]  # by --endpoint, too
 
 
 @dataclass(frozen=True)
@@ -223,3 +224,18 @@ def merged(chains: Iterable[Chain]) -> list[Chain]:
             first.same += chain.same
             first.commands += [command for command in chain.commands if command not in first.commands]
     return list(by_name.values())
+
+
+def served(chains: Iterable[Chain], command: str) -> Iterator[Chain]:
+    """The chains whose model a server can compute, with the command that starts it.
+
+    What the server computes comes before the rest, and takes all GPUs as training does.
+    """
+    for chain in chains:
+        method = rope.METHODS.get(chain.name.split("_")[0])
+        if method is None or method.start is None:  # what is learned follows the input's length
+            training, others = chain.commands[: chain.trains], chain.commands[chain.trains :]
+            by_server = [[*each, "--endpoint", command] for each in others if each[0] in SERVED]
+            others = [each for each in others if each[0] not in SERVED]
+            chain = replace(chain, commands=training + by_server + others, trains=len(training + by_server))
+        yield chain

@@ -19,7 +19,7 @@ from experiments.kit.deadline import Deadline
 from experiments.kit.given_model import GivenModel
 from experiments.kit.pool import Chain
 from experiments.suites import cluster
-from experiments.suites.commands import Suite, merged
+from experiments.suites.commands import Suite, merged, served
 
 BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
 
@@ -36,6 +36,7 @@ def main(description: str, script: str, part: str | None = None) -> None:
     suite, modules = _suite(arguments)
     only = part or arguments.only
     chains = merged(of_parts(modules, suite, only))
+    chains = list(served(chains, arguments.serve)) if arguments.serve else chains
     experiments = {command[0].split(".")[-1] for chain in chains for command in chain.commands}
     unknown = next((name for name in suite.experiments or () if name not in experiments), None)
     if unknown or not chains:
@@ -148,6 +149,8 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
     limit = "measure what ends within this time, such as 13m, in the suite's order; the same command goes on later"
     option(where, "--for", command_line.duration, "TIME", limit)
     workers = "commands to run at a time (default: one per core; with GPUs, one per GPU)"
+    serve = "let the server that COMMAND starts compute what it can, such as 'vllm serve {model} --dtype {dtype}'"
+    option(where, "--serve", command_line.server, "COMMAND", serve)
     option(where, "--workers", command_line.count, "N", workers)
     cluster.add_options(parser)
     return parser.parse_args()

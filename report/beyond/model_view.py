@@ -55,6 +55,10 @@ class View(model_view.View):
         """What came out for transformers' model types."""
         return serving.families()
 
+    def servers(self) -> list[dict[str, str]]:
+        """The rows of servers whose answers were compared with those of this process."""
+        return serving.servers()
+
     def more_context(self, trained: bool = False) -> dict[str, Score]:
         """By row, what a stride's tokens more before them change of the loss."""
         rows = whole_texts.runs(self.results, trained).rows

@@ -4,6 +4,7 @@ import json
 import runpy
 import sys
 import types
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import torch
 from core import files, rope
 from experiments.beyond import served
 from experiments.beyond.served import ENGINES, describe
+from experiments.kit.records import ROOT
 from tests import processes
 from tests.core.beyond.test_gguf_file import write
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -34,11 +36,23 @@ json.dump({{"losses": losses, "version": {version!r}, "notes": notes}}, open(ans
 """
 
 
-def install(environments, name, body):
+SERVER = """#!{python}
+import sys
+sys.path.insert(0, {root!r})
+from tests.completions import Completions, counting
+def given(name):
+    return sys.argv[sys.argv.index(name) + 1]
+served = Completions(counting, given("--model"), most=int(given("--max-model-len")), port=int(given("--port")))
+served.fingerprint = "vllm-{version}-abc"
+served.server.serve_forever()
+"""
+
+
+def install(environments, name, body, program=STUB, **more):
     """An environment whose interpreter is a program of the test's."""
     place = environments / ENGINES[name].environment / "bin" / "python"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(STUB.format(python=sys.executable, body=body), encoding="utf-8")
+    place.write_text(program.format(python=sys.executable, body=body, root=str(ROOT), **more), encoding="utf-8")
     place.chmod(0o755)
 
 
@@ -66,11 +80,11 @@ def serve(call, model, tmp_path):
 
 
 def test_an_engine_is_compared_at_every_position_beyond_the_context(serve, tmp_path):
-    install(tmp_path / "engines", "vllm", answers("vllm"))
-    status, _, _, records = serve("--engine", "vllm", "--method", rope.RIVAL, "--factor", "2")
+    install(tmp_path / "engines", "mlx", answers("mlx"))
+    status, _, _, records = serve("--engine", "mlx", "--method", rope.RIVAL, "--factor", "2")
     (record,) = records.values()
     assert status == 0 and (record["method"], record["factor"]) == (rope.RIVAL, 2)
-    assert record["engine"] == {"name": "vllm", "version": ENGINES["vllm"].version}
+    assert record["engine"] == {"name": "mlx", "version": ENGINES["mlx"].version}
     ids = byte_tokenizer()(TEXT, add_special_tokens=False, return_tensors="pt").input_ids[:, :LENGTH]
     said = record["answer"]
     assert (said["first"], said["count"], said["length"], said["context"]) == (ids[0, 0], LENGTH, 256, 256)
@@ -98,6 +112,20 @@ def test_an_export_is_served_as_it_is_and_not_measured_twice(serve, tmp_path, mo
     assert status == 0 and again == records and "done already" in out
 
 
+@pytest.mark.parametrize("version", [ENGINES["vllm"].version, "9.9"])
+def test_vllm_is_asked_as_a_server(serve, tmp_path, version):
+    install(tmp_path / "engines", "vllm", "", SERVER, version=version)
+    status, _, err, records = serve("--engine", "vllm", "--method", rope.RIVAL, "--factor", "2")
+    if version == "9.9":
+        assert status == 2 and "9.9" in err and not records
+        return
+    (record,) = records.values()
+    ids = byte_tokenizer()(TEXT, add_special_tokens=False).input_ids[:LENGTH]
+    losses = [0.0 if token == last + 1 else 20.0 for last, token in pairwise(ids)][-SCORED:]  # counting's
+    assert status == 0 and record["scores"]["losses"]["engine"]["mean"] == pytest.approx(np.mean(losses))
+    assert record["answer"] == {"served": "checkpoint", "fingerprint": f"vllm-{version}-abc"}
+
+
 def test_a_gguf_file_is_what_llama_cpp_serves(serve, tmp_path):
     install(tmp_path / "engines", "llama.cpp", answers("llama.cpp"))
     file = write(tmp_path / "other.gguf")
@@ -111,14 +139,14 @@ def test_a_gguf_file_is_what_llama_cpp_serves(serve, tmp_path):
     ("body", "fragment"),
     [
         ("print('a traceback'); sys.exit('no such operator')", "no such operator"),
-        ("", "vllm"),
-        (answers("vllm", last="float('nan')"), "vllm"),
+        ("", "mlx"),
+        (answers("mlx", last="float('nan')"), "mlx"),
     ],
     ids=["fails", "says nothing", "no number"],
 )
 def test_a_failing_engine_is_one_sentence(serve, tmp_path, body, fragment):
-    install(tmp_path / "engines", "vllm", body)
-    status, _, err, records = serve("--engine", "vllm")
+    install(tmp_path / "engines", "mlx", body)
+    status, _, err, records = serve("--engine", "mlx")
     lines = [line for line in err.splitlines() if line.startswith("error: ")]
     assert status == 2 and len(lines) == 1 and fragment in lines[0] and "Traceback" not in err and not records
 
@@ -133,7 +161,7 @@ def test_a_failing_engine_is_one_sentence(serve, tmp_path, body, fragment):
     ],
 )
 def test_what_cannot_be_compared_is_refused(serve, tmp_path, arguments, fragment):
-    for name in ("vllm", "llama.cpp"):
+    for name in ("mlx", "llama.cpp"):
         install(tmp_path / "engines", name, answers(name))
     status, _, err, records = serve(*arguments)
     assert status == 2 and fragment in err and "Traceback" not in err and not records

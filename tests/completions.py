@@ -1,0 +1,128 @@
+"""A stand-in for a server of OpenAI's completions, with the habits of vLLM or of llama-server."""
+
+import http.server
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+
+
+class Completions:
+    """Serves one model.
+
+    Attributes:
+        url: of the server.
+        asked: the body of every completion that was asked for.
+        next: what happens to the next requests instead: a status, "dies", "slow", or a function of the answer.
+    """
+
+    def __init__(self, log_probs, name="model", owner="vllm", most=4096, words=300, port=0):
+        """
+        Args:
+            log_probs: from token ids to log-probabilities [ids, words] of each next one.
+            most: the longest prompt and answer.
+        """
+        self.log_probs, self.name, self.owner, self.most, self.words = log_probs, name, owner, most, words
+        self.asked, self.next, self.states_length = [], [], True
+        self.fingerprint = "vllm-0.1.2-abc" if owner == "vllm" else "b123"
+        handler = type("Handler", (_Handler,), {"served": self})
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def models(self):
+        length = {"max_model_len": self.most} if self.owner == "vllm" else {"meta": {"n_ctx": self.most}}
+        return {"data": [{"id": self.name, "owned_by": self.owner, **(length if self.states_length else {})}]}
+
+    def complete(self, asked):
+        """(status, answer)"""
+        prompt, vllm = asked["prompt"], self.owner == "vllm"
+        if not prompt or max(prompt) >= self.words or len(prompt) >= self.most:
+            return 400, {"error": {"message": "an empty prompt, a token id out of vocabulary, or too long a prompt"}}
+        count = min(asked["max_tokens"], self.most - len(prompt))  # both shorten in silence
+        stops, least = (asked.get("stop_token_ids", []), asked.get("min_tokens", 0)) if vllm else ([], 0)
+        tokens, nats, ended = [], [], "length"
+        while len(tokens) < count and ended == "length":
+            now = self.log_probs(prompt + tokens)[-1]
+            allowed = [i for i in range(self.words) if len(tokens) >= least or i not in stops]
+            tokens.append(max(allowed, key=lambda i: now[i]))
+            nats.append(now[tokens[-1]])
+            ended = "stop" if tokens[-1] in stops else "length"
+        choice = {"text": "", "finish_reason": ended}
+        if not vllm:
+            content = [{"id": token, "logprob": one} for token, one in zip(tokens, nats)]
+            choice["logprobs"] = {"content": content}
+        elif any(one != one for one in nats):
+            return 400, {"error": {"message": "Out of range float values are not JSON compliant: nan"}}
+        else:
+            tops = [{str(token): one} for token, one in zip(tokens, nats)]
+            if asked.get("echo"):
+                before = self.log_probs(prompt)
+                given = [float(now[token]) for now, token in zip(before, prompt[1:])]
+                best = [
+                    {str(token): one, "best": float(max(now))} for token, one, now in zip(prompt[1:], given, before)
+                ]
+                nats, tops = [None, *given, *nats], [None, *best, *tops]
+            choice |= {"token_ids": tokens, "logprobs": {"token_logprobs": nats, "top_logprobs": tops}}
+        return 200, {
+            "choices": [choice],
+            "usage": {"prompt_tokens": len(prompt)},
+            "system_fingerprint": self.fingerprint,
+        }
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self._send(200, self.served.models())
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.served.asked.append(asked)
+        instead = self.served.next.pop(0) if self.served.next else None
+        if instead == "dies":
+            self.close_connection = True
+            return
+        if instead == "slow":
+            time.sleep(0.5)
+        status, answer = self.served.complete(asked)
+        if callable(instead):
+            instead(answer)
+        self._send(*((instead, {}) if isinstance(instead, int) else (status, answer)))
+
+    def _send(self, status, answer):
+        content = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def counting(ids):
+    """A model that always knows the next id."""
+    return [[0.0 if i == (last + 1) % 300 else -20.0 for i in range(300)] for last in ids]
+
+
+if __name__ == "__main__":  # MODEL, DTYPE, a file that receives what is served, and --port N
+    model, dtype, told, _, number = sys.argv[1:]
+    if dtype == "broken":
+        sys.exit("a traceback\nno such dtype")
+    config = json.loads((Path(model) / "config.json").read_text())
+    links = (Path(model) / "model.safetensors").stat().st_nlink
+    facts = {"dtype": dtype, "length": config["max_position_embeddings"], "links": links, "port": int(number)}
+    with open(told, "a") as file:
+        file.write(json.dumps(facts) + "\n")
+    Completions(counting, model, most=config["max_position_embeddings"], port=int(number)).server.serve_forever()
