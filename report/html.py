@@ -49,7 +49,7 @@ def build(folder: Path) -> str:
     Raises:
         InputError: an image that a page shows is not there.
     """
-    written = {file.resolve(): text for file, text in pages(folder).items()}
+    written = {file.resolve(): text for file, text in pages(folder).items() if file.suffix == ".md"}
     if folder.resolve() == RESULTS:
         by_hand = [*RESULTS.glob("*.md"), *(ROOT / "models").glob("*/README.md")]
         written |= {file: file.read_text(encoding="utf-8") for file in sorted(by_hand) if file not in written}

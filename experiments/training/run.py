@@ -90,9 +90,13 @@ class Run:
         return facts
 
     def sweep(self) -> None:
-        """Remove what is left in a finished run's directory, unless a checkpoint there is another run's."""
+        """Remove what is left in a finished run's directory, unless a checkpoint there is another run's.
+
+        A checkpoint without a manifest was being removed when a kill came.
+        """
         left = checkpoint.last(self.folder)
-        if left is None or self.settings["identity"] in (left / checkpoint.MANIFEST).read_text(encoding="utf-8"):
+        manifest = left and left / checkpoint.MANIFEST
+        if not (manifest and manifest.is_file()) or self.settings["identity"] in manifest.read_text(encoding="utf-8"):
             self.clear()
 
     def clear(self) -> None:
