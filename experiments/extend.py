@@ -122,7 +122,8 @@ def measured(arguments, method: str, factor: float, options: dict) -> str:
     lines, folder = [], model.results(arguments) / model.folder
     for file in sorted(folder.rglob(f"{glob.escape(records.run_name(method, factor, options))}*.json")):
         record = records.read(file)
-        evaluates = "comparable" in record and not {"training", "benchmark"} & record.keys()  # nor generated samples
+        # Of the model as it is, in this process, on real samples.
+        evaluates = "comparable" in record and not {"training", "benchmark", "engine"} & record.keys()
         if not evaluates or any(record.get(key) != value for key, value in run.items()):
             continue
         if load_model.provenance(model.name).items() <= record["model"].items():
