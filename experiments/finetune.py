@@ -24,6 +24,7 @@ from pathlib import Path
 
 import torch
 from accelerate.utils.memory import should_reduce_batch_size
+from transformers.integrations import get_available_reporting_integrations
 
 from core import clex, files, rope
 from core.errors import InputError
@@ -220,14 +221,16 @@ def _options(arguments: argparse.Namespace, given: GivenModel) -> dict:
 
 
 # Settings that change how a run is computed, not its result.
-_FREE = ("steps", "device_batch", "checkpointing", "save_every")
+_FREE = ("steps", "device_batch", "checkpointing", "save_every", "report_to")
 
 
 def _settings(arguments: argparse.Namespace, given: GivenModel) -> Training:
     """The base model's settings with the changes of the command line."""
-    names = ("batch", "device_batch", "learning_rate", "dtype", "checkpointing", "save_every", "data")
+    names = ("batch", "device_batch", "learning_rate", "dtype", "checkpointing", "save_every", "report_to", "data")
     changes = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
     settings = dataclasses.replace(given.known.training if given.known else Training(), **changes)
+    if unknown := sorted({*settings.report_to} - {*get_available_reporting_integrations()}):
+        raise InputError(f"transformers cannot report to {unknown[0]} here; install its package, or leave it out.")
     if settings.dtype == "bfloat16" and torch.cuda.is_available() and default_dtype() != "bfloat16":
         raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
     return dataclasses.replace(settings, dtype=settings.dtype or default_dtype())
@@ -254,6 +257,8 @@ def _parse() -> argparse.Namespace:
     saving = "recompute activations to save memory (default on a GPU: only where it is needed)"
     group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
     option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
+    also = "where losses go besides TensorBoard's logs, such as wandb; its package must be installed"
+    group.add_argument("--report-to", nargs="+", metavar="NAME", help=also)
     group = parser.add_argument_group("planning")
     group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
     option(group, "--gpus", count, "N", "GPUs to plan for (default: those here, else at most 8)")

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from transformers.integrations import integration_utils
 
 from core import clex, files, rope
 from core.extend import extend
@@ -215,3 +216,20 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(finetuned, tmp_path, chang
     status, _, err = finetuned(*change)
     assert status == 2 and said in err and len(err.strip().splitlines()) == 1
     assert not (tmp_path / "out").exists() and not (tmp_path / "out.unfinished").exists()
+
+
+def test_losses_go_where_they_are_asked_to(finetuned, tmp_path, monkeypatch):
+    """To one of transformers' integrations; one that is not installed is refused."""
+    told = []
+
+    class Tracker(TrainerCallback):
+        def on_log(self, args, state, control, logs=None, **_):
+            told.append(logs.get("loss"))
+
+    status, _, err = finetuned("--report-to", "wandb")
+    assert status == 2 and "wandb" in err and not (tmp_path / "out").exists()
+    monkeypatch.setitem(integration_utils.INTEGRATION_TO_CALLBACK, "wandb", Tracker)
+    monkeypatch.setattr(finetune, "get_available_reporting_integrations", lambda: ["wandb"])
+    assert finetuned("--report-to", "wandb", "--steps", 2)[0] == 0
+    losses = facts(tmp_path / "out")["losses"]
+    assert told[:2] == pytest.approx(losses, abs=1e-4)
