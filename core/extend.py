@@ -122,9 +122,10 @@ def extend_checkpoint(
 
     Raises:
         InputError: the checkpoint is incomplete or cannot be extended, an option is wrong, `directory` exists, or the
-            method is learned (extend a model in memory by it and export that).
+            method is learned (extend a model in memory by it and export that) or scales by a prompt's length.
     """
     source, directory = Path(source), Path(directory)
+    rope.check_fixed(method)
     if rope.get(method).start:
         raise InputError(f"the method {method!r} needs the model in memory; load the model, extend it and export it.")
     if directory.resolve().is_relative_to(source.resolve()):
@@ -154,6 +155,8 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
         InputError: `directory` exists, or no configuration makes the model's class compute what it computes now.
     """
     directory = Path(directory)
+    if (stated := getattr(text_config(model.config), configuration.EXTENSION, {})).get("method") in rope.METHODS:
+        rope.check_fixed(stated["method"])
     with files.new(directory) as partial:
         with clex.fixed(model):
             model.save_pretrained(partial)

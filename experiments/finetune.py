@@ -46,6 +46,7 @@ def main() -> None:
     given = GivenModel(arguments.model)
     settings, options = _settings(arguments, given), _options(arguments, given)
     name, factor, geometry = given.name, float(arguments.factor), given.geometry
+    rope.check_fixed(arguments.method)
     if rope.get(arguments.method).start:  # a method that learns its scaling
         if options:
             raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")

@@ -120,7 +120,7 @@ def test_the_slowest_pairs_are_clipped_as_the_authors_do(geometry, name, given):
     """Their constant is 20 of the 64 pairs of Llama 3 8B; the rest of their formula is a sum over single pairs here."""
     options = {} if given is None else {"clipped": given}
     found, count = scale(geometry, name, 2, **options), given or round(20 / 64 * geometry.pairs)
-    expected = [base for base in geometry.inv_freq]
+    expected = list(geometry.inv_freq)
     for place in range(count):
         pair = geometry.pairs - count + place
         share = math.cos(math.pi / 2 * place / (count - 1 or 1)) ** 2 if name == "cope" else 0  # (1 + cos x)/2
