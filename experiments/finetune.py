@@ -33,7 +33,7 @@ from experiments.kit.given_model import GivenModel
 from experiments.suites import asked
 from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
-from experiments.training.packing import pack
+from experiments.training.packing import PackedSequences, SkippedPositions, pack
 from experiments.training.run import Run
 from experiments.training.trainer import Trainer, default_dtype, training_arguments
 
@@ -55,12 +55,16 @@ def main() -> None:
     else:
         scaling = rope.scale(geometry, arguments.method, factor, **options)  # refuses a bad method, factor or option
         decided = budget.decided(arguments.method, geometry, scaling, factor)
-    length = arguments.length or round(geometry.context_length * factor)
+    longer = round(geometry.context_length * factor)
+    length = arguments.length or (geometry.context_length if arguments.skip_positions else longer)
     steps = arguments.steps or settings.steps.get(factor)
     if not steps:
         raise InputError(f"no number of steps is set for s = {factor:g}; give --steps.")
     if length < 2:
         raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
+    if arguments.skip_positions and (length >= longer or rope.get(arguments.method).start):
+        whose = f"the method {arguments.method!r} chooses" if length < longer else f"{length} tokens have"
+        raise InputError(f"{whose} positions up to L' = {longer} anyway; leave --skip-positions out.")
 
     if arguments.dry_run:
         if arguments.device_batch is None:
@@ -73,7 +77,7 @@ def main() -> None:
     budget.device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
     bos = reading.beginning(load_model.tokenizer(name), arguments.bos)
     folder, corpus = given.folder, Corpus(settings.data)
-    run_name = records.run_name(arguments.method, factor, options, arguments.seed)
+    run_name = records.run_name(arguments.method, factor, options, arguments.seed, arguments.skip_positions)
     run = Run(
         arguments.output or CHECKPOINTS / folder / run_name,
         {
@@ -84,6 +88,7 @@ def main() -> None:
             "options": options,
             "seed": arguments.seed,
             "length": length,
+            **({"skip_positions": longer} if arguments.skip_positions else {}),
             "steps": steps,
             **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
@@ -104,7 +109,8 @@ def main() -> None:
         files.check_writable(run.output.parent)
         cache = results.resolve().parent / "runs" / "data"
         if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
-            pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache, bos)
+            of = longer if arguments.skip_positions else length
+            pack(corpus, load_model.tokenizer(name), of, settings.batch, steps, arguments.seed, cache, bos)
         launch.start(PROGRAM)
         if arguments.device_batch is None:
             settings = _fitted(settings, name, length)
@@ -127,8 +133,10 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path, 
     with run.held():
         if run.is_done:  # another command finished it meanwhile
             return
-        wanted = stated["length"], settings.batch, stated["steps"], stated["seed"]
-        data = pack(corpus, load_model.tokenizer(name), *wanted, cache, bos)
+        wanted = stated.get("skip_positions", stated["length"]), settings.batch, stated["steps"], stated["seed"]
+        data: PackedSequences | SkippedPositions = pack(corpus, load_model.tokenizer(name), *wanted, cache, bos)
+        if "skip_positions" in stated:
+            data = SkippedPositions(data, stated["length"], stated["seed"])
         manifest = run.begin(arguments.world_size, data.facts["sha256"])
         sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
         model = load_model.load(name, "bfloat16" if sharded_bf16 else "float32").model
@@ -206,6 +214,10 @@ def _parse() -> argparse.Namespace:
     group = parser.add_argument_group("settings (default: the base model's)")
     option(group, "--steps", count, "N", "optimizer steps")
     option(group, "--length", count, "TOKENS", "tokens per sequence (default L' = s·L)")
+    skipping = (
+        "train on L tokens (or --length) of each sequence of L', which leave out a gap, at their own positions (PoSE)"
+    )
+    group.add_argument("--skip-positions", action="store_true", help=skipping)
     option(group, "--batch", count, "N", "sequences per step, on all devices together")
     fitting = "sequences per device at a time (default on a GPU: as many as fit in its memory)"
     option(group, "--device-batch", count, "N", fitting)
