@@ -241,8 +241,8 @@ class Experiment:
             if self.weights:
                 run |= {"model": self.provenance | named(method, options), "dtype": self.given.dtype, "data": data}
             if self.model.training:
-                stated = ("identity", "seed", "steps", "length", "skip_positions")
-                run["training"] = {key: self.model.training[key] for key in stated if key in self.model.training}
+                of_training = ("identity", "seed", "steps", "length", "skip_positions")
+                run["training"] = {key: self.model.training[key] for key in of_training if key in self.model.training}
             if self.methods is None:
                 name = f"s={self.factor:g}"
             elif method is None:
