@@ -20,7 +20,7 @@ DISTURBANCE, DIFFERENCE, KEY = "disturbance", f"Δ to {RIVAL} beyond L", "key to
 CAPTION = (
     f"Mean loss (nats per token) by position, on the beginnings of texts. Δ is the difference to {RIVAL}'s loss, "
     f"paired by text: untrained methods to untrained {RIVAL}, fine-tuned ones to fine-tuned. {OVER_TEXTS} Disturbance "
-    "is the mean over pairs in 10⁻³ nat, in the released code's convention. Key tokens (LongPPL) are those that the base "
+    "is the mean over pairs in 10⁻³ nat, in the released code's convention. Key tokens (LongPPL) are those the base "
     "model predicts 2 nats better from L tokens than from an eighth of it, at less than 2 nats. The best is bold."
 )
 
