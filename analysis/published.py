@@ -137,16 +137,6 @@ def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str,
     return _mean([ours[model] - others[model] for model in ours if model in others])
 
 
-def rank_correlation(factor: float) -> float | None:
-    """Spearman's ρ of disturbance and perplexity at L', over the methods for which the paper states both."""
-    moved = {method: value for (method, s), value in disturbance().items() if s == factor}
-    rows = table("perplexity")
-    rows = rows[rows["context_length"] == tokens(round(_LENGTH * factor))]
-    rows = rows.assign(disturbance=rows["method"].map(moved)).dropna(subset=["disturbance", "perplexity"])
-    models = [model for _, model in rows.groupby("model") if len(model) > 2]
-    return _mean([float(model["disturbance"].rank().corr(model["perplexity"].rank())) for model in models])
-
-
 def ablated(name: str, metric: str) -> dict[float, float]:
     """The paper's scores by the value of the option that a table varies."""
     frame = table(name)

@@ -39,5 +39,5 @@ TYPES: dict[str, dict[str, Any]] = {
         "scored": Count,
         "scores": fields(losses=dict[str, Score], apart_from=dict[str, _APART]),
     },
-    "selections": {"scores": Some[_SELECTION], "spearman": dict[str, Score]},
+    "selections": {"scores": Some[_SELECTION]},
 }

@@ -32,7 +32,7 @@ class Quantity:
         score: the number, with its interval if it has one.
         digits: decimals to print.
         unit: may be empty.
-        signed: whether it is a difference or a correlation.
+        signed: whether it is a difference.
     """
 
     name: str
@@ -145,10 +145,10 @@ UNITS = {
 }
 
 
-def told(state: str, decisions: list[Decision], experiment: str) -> str:
-    """The training, and how many seeds and samples there are of it."""
+def told(state: str, decisions: list[Decision], experiment: str, seeds: int | None = None) -> str:
+    """The training, and how many seeds and samples there are of it; by default the seeds of the decisions."""
     estimates = [decision.estimate for decision in decisions]
-    seeds = min((estimate.seeds for estimate in estimates), default=1)
+    seeds = seeds or min((estimate.seeds for estimate in estimates), default=1)
     counts = sorted({estimate.samples for estimate in estimates if estimate.samples})
     parts = [state if state != TRAINED else f"{state}, {'one seed' if seeds == 1 else f'{seeds} seeds'}"]
     if counts:

@@ -107,12 +107,7 @@ def finds_all_passkeys(results: Results) -> Finding | None:
         if not own:
             continue
         shares = [(row, _found(results, row, factor)) for factor, row in own.items()]
-        decisions = decide(
-            [
-                (replace(Estimate.of(score), seeds=len(row.runs)), Region(low=100 - RESOLUTION), 100.0)
-                for row, score in shares
-            ]
-        )
+        decisions = decide([(Estimate.of(score), Region(low=100 - RESOLUTION), 100.0) for _, score in shares])
         facts = []
         for (row, score), decision in zip(shares, decisions):
             factor = row.setting.factor
@@ -123,7 +118,9 @@ def finds_all_passkeys(results: Results) -> Finding | None:
                 others.append(_beside(originals, _found(results, originals, 1), "original within L"))
             quantity = Quantity(row.setting.name, decision.interval.at_most(100.0), 0, f"% of {score.n}")
             facts.append(Fact((*others, quantity), factor, "", decision))
-        return concluded(results.model, facts, told(state, decisions, "passkey"), factors=len(facts))
+        return concluded(
+            results.model, facts, told(state, decisions, "passkey", len(shares[0][0].runs)), factors=len(facts)
+        )
     return None
 
 

@@ -1,11 +1,11 @@
-"""Disturbance against loss over dozens of selections of pairs, without training: a test of the paper's central claim.
+"""Disturbance and loss over dozens of selections of pairs, without training.
 
     python -m experiments.beyond.selections --model smollm2 --factor 2
 
 A selection is a set of pairs to interpolate. The settings tried are every n̂, and t = 0 for several b, each under both
 conventions of the disturbance. Each selection extends the model to L' and scores the same text; settings that give the
-same selection are measured once. The record holds Spearman's rank correlation of the averaged disturbance (b = 360,
-both conventions) with the loss beyond L.
+same selection are measured once. The record holds the averaged disturbance (b = 360, both conventions) and the loss of
+each. The selections contain each other, so they are no sample: they show a curve over n̂.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from core.disturbance import CONVENTIONS, strategy_disturbance
 from core.errors import InputError
 from core.extend import extend
 from core.rope import OURS, RopeGeometry, scale
-from eval.intervals import RESAMPLES, mean_interval, resampled_interval
+from eval.intervals import mean_interval
 from eval.position_loss import position_losses
 from experiments.beyond.blocks import divisions
 from experiments.kit import command_line, records, texts
@@ -87,10 +86,7 @@ def scores(
     blocks: dict[str, list[float]],
     block: int,
 ) -> dict:
-    """A row per selection, and the rank correlation of each convention's disturbance with the loss beyond L.
-
-    The correlation's interval resamples selections and blocks of tokens together (percentile bootstrap).
-    """
+    """A row per selection."""
     first = geometry.context_length // block
     strategies = {
         name: strategy_disturbance(geometry.inv_freq, geometry.context_length, factor, convention=name)
@@ -109,17 +105,7 @@ def scores(
         }
         for key, (options, pairs) in chosen.items()
     ]
-    losses = np.array([blocks[key][first:] for key in chosen])  # [selections, blocks]
-    rng = np.random.default_rng(0)
-    draws = [(rng.integers(0, len(losses), len(losses)), rng.integers(0, losses.shape[1], losses.shape[1]))
-             for _ in range(RESAMPLES)]  # fmt: skip
-    correlations = {}
-    for name in CONVENTIONS:
-        moved = np.array([row["disturbance"][name] for row in rows])
-        resampled = [spearmanr(moved[some], losses[some][:, columns].mean(axis=1)).statistic for some, columns in draws]
-        value = spearmanr(moved, losses.mean(axis=1)).statistic
-        correlations[name] = resampled_interval(value, np.array(resampled), len(rows))
-    return {"scores": rows, "spearman": correlations, "block": block, "blocks": blocks}
+    return {"scores": rows, "block": block, "blocks": blocks}
 
 
 main = Selections.main

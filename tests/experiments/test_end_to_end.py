@@ -59,7 +59,7 @@ def test_a_fine_tune_reaches_the_table(call, folder):
         folder / "pi",
     ]
     made("finetune", "--model", "tiny", "--method", "pi", *tuning, "--output", folder / "pi")
-    window = ["--lengths", LENGTH, "--stride", STRIDE, "--tokens", TOKENS]
+    window = ["--books", 1, "--lengths", LENGTH, "--stride", STRIDE, "--tokens", TOKENS]
     made("perplexity", "--model", "tiny", "--method", "original", *window)
     made("perplexity", "--model", "tiny", "--method", "pi", *window)
     made("perplexity", "--model", folder / "pi", *window)

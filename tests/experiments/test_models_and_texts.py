@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from core.disturbance import select_interpolated, strategy_disturbance
 from core.huggingface.embedding import rope_geometry
 from experiments import base_models
 from experiments.kit import load_model, texts
@@ -51,16 +50,6 @@ def test_it_knows_english(smollm2):
     assert smollm2.tokenizer.decode(best) == " Paris"
     # Nor does it read any by default, so that prompts with and without them are the same.
     assert smollm2.tokenizer("The capital of France is").input_ids == tokens.input_ids[0].tolist()
-
-
-@pytest.mark.parametrize("factor", [2, 4])
-def test_n_hat_of_smollm2_is_the_least_that_interpolates_every_unfinished_pair(factor):
-    geometry = base_models.get("smollm2").geometry
-    margins = strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
-    unfinished = geometry.wavelength > geometry.context_length
-    n_hat = base_models.get("smollm2").n_hat[factor]
-    assert select_interpolated(*margins, n_hat=n_hat)[unfinished].all()
-    assert not select_interpolated(*margins, n_hat=n_hat - 2)[unfinished].all()
 
 
 def test_books_are_whole_and_free_of_the_licence_text():

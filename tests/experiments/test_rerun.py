@@ -102,7 +102,7 @@ def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call
         ("open_llm", "smollm2", {"limit": 500, "shots": 5, "data": None}),
         ("open_llm --limit all", "smollm2", {"limit": None}),
         ("finetune", "smollm2", {"length": 4096, "batch": 1, "steps": 20}),
-        ("perplexity --factor 3", "tiny", {"tokens": 6144}),  # which the suite does not have
+        ("perplexity --factor 3", "tiny", {"tokens": 4352}),  # which the suite does not have
         ("time_cost", "tiny", {"length": 512, "method": None, "weights": None}),
         ("passkey --keys 5 --factor 2", "mine", {"lengths": [64, 128, 192, 256, 320], "keys": 5, "depths": 3}),
         ("perplexity --factor 3", "mine", {"lengths": [128, 384], "stride": [64], "tokens": 512, "books": 1}),
@@ -185,10 +185,10 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(forked, call
     folder = tmp_path / "out" / "results" / "mine"
     facts = json.loads((folder / "model.json").read_text())
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256} and facts["factors"] == [2]
-    settings = {f"{method}_s=2" for method in (rope.UNIT, rope.OURS)}
+    settings = {f"{method}_s=2" for method in (rope.UNIT, rope.OURS, f"{rope.OURS}_n-hat=10")}  # 5/8 of d = 16
     assert {path.stem for path in (folder / "perplexity").iterdir()} == settings
     of_passkeys = [json.loads(path.read_text()) for path in (folder / "passkey").iterdir()]
-    assert [record["lengths"] for record in of_passkeys] == [[384, 512, 640]] * 2
+    assert [record["lengths"] for record in of_passkeys] == [[384, 512, 640]] * 3
     assert json.loads((folder / "perplexity" / f"{rope.OURS}_s=2.json").read_text())["data"].keys() == {"book"}
 
 

@@ -74,11 +74,8 @@ def model(tmp_path):
 
 
 @pytest.fixture
-def measure(call, tmp_path, monkeypatch):
+def measure(call, tmp_path):
     """measure("perplexity", model, options…) -> (its record, what was measured); or, refused, the sentence."""
-
-    if BEYOND.is_dir():
-        monkeypatch.setattr("experiments.beyond.selections.RESAMPLES", 9)
 
     def run(name, folder, *more):
         results = [] if name == "generate" else ["--results", tmp_path / "results"]

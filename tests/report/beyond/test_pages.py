@@ -46,8 +46,7 @@ def test_what_was_measured_again_is_near_the_first_record(view):
 def test_a_model_has_the_page_if_it_has_records_beyond_the_paper(folder):
     folder.ruler("pi", {8192: 40}, model="mine")
     assert list(pages.pages(folder.path, "mine")) == [folder.path / "mine" / "README.md"]
-    folder.save("selections", "mine", scores=[{"interpolated_pairs": [1], "beyond": score(1)}],
-                spearman={way: score(0) for way in ("released", "equation")})  # fmt: skip
+    folder.save("selections", "mine", scores=[{"interpolated_pairs": [1], "beyond": score(1)}])
     first, second = pages.pages(folder.path, "mine").items()
     assert second[0] == folder.path / "mine" / "beyond" / "README.md"
     assert "](beyond/README.md" in first[1] and "`selections`" in second[1] and "`selections`" not in first[1]
