@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from experiments.kit.pool import Chain
 from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
 from experiments.suites.commands import CORPUS, Suite, step
-from experiments.suites.tiny import EVALUATIONS, FACTORS, N_HAT, SEEDS, passkey, perplexity, tune
+from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
 
 NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is level with YaRN or better, and ours
 COMPARED = ("ntk", {}), ("dprope-significant", {}), *NEWER
@@ -28,8 +28,7 @@ def trained(suite: Suite) -> Iterator[Chain]:
         yield suite.fine_tuned(tune, setting, 2, 0, [perplexity, passkey])
     for factor in FACTORS:
         for tuning in (tune, skipping(factor)):
-            for setting in (("yarn", {}), ("dprope", {"n_hat": N_HAT[factor]})):
-                yield suite.fine_tuned(tuning, setting, factor, 0, [positions(factor)])
+            yield suite.fine_tuned(tuning, ("yarn", {}), factor, 0, [positions(factor)])
     for factor in FACTORS:
         for seed in suite.seeds(SEEDS):
             yield suite.fine_tuned(tune, covering(suite, factor), factor, seed, EVALUATIONS)
@@ -39,12 +38,12 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in (*COMPARED, covering(suite, factor)):
             yield suite.untrained(setting, factor, EVALUATIONS)
-        for of in ("yarn", "dprope"):
+        for of in ("yarn", "dprope") if factor == 4 else ():  # of two scales, the rows of each say all
             yield suite.untrained(("by-length", {"of": of}), factor, [perplexity, passkey])
         # every method that needs no training, a new one too
         for setting in (*suite.model.comparison(factor), covering(suite, factor)):
             yield suite.untrained(setting, factor, [positions(factor)])
-        yield suite.once(step("long_perplexity", factor=factor, parts=8, excerpts=8 // factor, quick=None))
+    yield suite.once(step("long_perplexity", factor=2, parts=8, excerpts=4, quick=None))
     yield suite.once(step("selections"))
 
 
