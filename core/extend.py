@@ -125,9 +125,10 @@ def extend_checkpoint(
 
     Raises:
         InputError: the checkpoint is incomplete or cannot be extended, an option is wrong, `directory` exists, or the
-            method is learned (extend a model in memory by it and export that).
+            method is learned (extend a model in memory by it and export that) or scales by a prompt's length.
     """
     source, directory = Path(source), Path(directory)
+    rope.check_fixed(method)
     if rope.get(method).start:
         raise InputError(f"the method {method!r} needs the model in memory; load the model, extend it and export it.")
     config, base = check_checkpoint(source, directory), card.base(str(source))
@@ -165,6 +166,8 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None,
     """
     directory = Path(directory)
     base = card.base(model.name_or_path.removesuffix(_IN_MEMORY))
+    if (stated := getattr(text_config(model.config), configuration.EXTENSION, {})).get("method") in rope.METHODS:
+        rope.check_fixed(stated["method"])
     with files.new(directory) as partial:
         with clex.fixed(model):
             model.save_pretrained(partial)

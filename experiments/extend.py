@@ -177,7 +177,8 @@ def decision_table(
 def _choice(divisor: float, factor: float) -> str:
     if np.isclose(divisor, 1):
         return "keep"
-    return "interpolate" if np.isclose(divisor, factor) else f"divide by {divisor:.3f}"
+    divided = f"divide by {divisor:.3f}" if divisor < 1e6 else "stop"
+    return "interpolate" if np.isclose(divisor, factor) else divided
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from experiments.kit.given_model import GivenModel
 from experiments.suites import asked, llama2
 from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
-from experiments.training.packing import pack
+from experiments.training.packing import PackedSequences, SkippedPositions, pack
 from experiments.training.run import Run
 from experiments.training.trainer import Trainer, default_dtype, training_arguments
 
@@ -52,6 +52,7 @@ def main() -> None:
     given = GivenModel(arguments.model)
     settings, options = _settings(arguments, given), _options(arguments, given)
     name, factor, geometry = given.name, float(arguments.factor), given.geometry
+    rope.check_fixed(arguments.method)
     if rope.get(arguments.method).start:  # a method that learns its scaling
         if options:
             raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")
@@ -60,12 +61,16 @@ def main() -> None:
     else:
         scaling = rope.scale(geometry, arguments.method, factor, **options)  # refuses a bad method, factor or option
         decided = budget.decided(arguments.method, geometry, scaling, factor)
-    length = arguments.length or round(geometry.context_length * factor)
+    longer = round(geometry.context_length * factor)
+    length = arguments.length or (geometry.context_length if arguments.skip_positions else longer)
     steps = arguments.steps or settings.steps.get(factor)
     if not steps:
         raise InputError(f"no number of steps is set for s = {factor:g}; give --steps.")
     if length < 2:
         raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
+    if arguments.skip_positions and (length >= longer or rope.get(arguments.method).start):
+        whose = f"the method {arguments.method!r} chooses" if length < longer else f"{length} tokens have"
+        raise InputError(f"{whose} positions up to L' = {longer} anyway; leave --skip-positions out.")
 
     decides = arguments.checkpointing is None  # whether to recompute activations
     if arguments.dry_run:
@@ -76,7 +81,7 @@ def main() -> None:
     budget.device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
     bos = reading.beginning(load_model.tokenizer(name), arguments.bos)
     folder, corpus = given.folder, Corpus(settings.data)
-    run_name = records.run_name(arguments.method, factor, options, arguments.seed)
+    run_name = records.run_name(arguments.method, factor, options, arguments.seed, arguments.skip_positions)
     run = Run(
         arguments.output or CHECKPOINTS / folder / run_name,
         {
@@ -87,6 +92,7 @@ def main() -> None:
             "options": options,
             "seed": arguments.seed,
             "length": length,
+            **({"skip_positions": longer} if arguments.skip_positions else {}),
             "steps": steps,
             **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
@@ -107,7 +113,8 @@ def main() -> None:
         files.check_writable(run.output.parent)
         cache = results.resolve().parent / "runs" / "data"
         if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
-            pack(corpus, load_model.tokenizer(name), length, settings.batch, steps, arguments.seed, cache, bos)
+            of = longer if arguments.skip_positions else length
+            pack(corpus, load_model.tokenizer(name), of, settings.batch, steps, arguments.seed, cache, bos)
         launch.start(PROGRAM)
         if arguments.device_batch is None:
             settings = _fitted(settings, name, length, decides)
@@ -147,8 +154,10 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path, 
     with run.held():
         if run.is_done:  # another command finished it meanwhile
             return
-        wanted = stated["length"], settings.batch, stated["steps"], stated["seed"]
-        data = pack(corpus, load_model.tokenizer(name), *wanted, cache, bos)
+        wanted = stated.get("skip_positions", stated["length"]), settings.batch, stated["steps"], stated["seed"]
+        data: PackedSequences | SkippedPositions = pack(corpus, load_model.tokenizer(name), *wanted, cache, bos)
+        if "skip_positions" in stated:
+            data = SkippedPositions(data, stated["length"], stated["seed"])
         manifest = run.begin(arguments.world_size, data.facts["sha256"])
         sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
         model = load_model.load(name, "bfloat16" if sharded_bf16 else "float32").model
@@ -248,6 +257,10 @@ def _parse() -> argparse.Namespace:
     group = parser.add_argument_group("settings (default: the base model's)")
     option(group, "--steps", count, "N", "optimizer steps")
     option(group, "--length", count, "TOKENS", "tokens per sequence (default L' = s·L)")
+    skipping = (
+        "train on L tokens (or --length) of each sequence of L', which leave out a gap, at their own positions (PoSE)"
+    )
+    group.add_argument("--skip-positions", action="store_true", help=skipping)
     option(group, "--batch", count, "N", "sequences per step, on all devices together")
     fitting = "sequences per device at a time (default on a GPU: as many as fit in its memory)"
     option(group, "--device-batch", count, "N", fitting)

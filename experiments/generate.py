@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from transformers import TextStreamer
 
+from core.clex import at_length
 from core.errors import InputError, check_texts
 from core.extend import extend
 from eval import reading
@@ -48,14 +49,15 @@ def main() -> None:
         print(f"note: {length:,} tokens reach past the model's context of {window:,}.", file=sys.stderr)
     print(text[-300:], end="", flush=True)
     prompt = torch.tensor([ids], device=loaded.model.device)
-    loaded.model.generate(
-        prompt,
-        attention_mask=torch.ones_like(prompt),
-        max_new_tokens=arguments.tokens,
-        do_sample=False,
-        streamer=TextStreamer(tokenizer, skip_prompt=True, skip_special_tokens=True),
-        pad_token_id=tokenizer.eos_token_id,
-    )
+    with at_length(loaded.model, length):
+        loaded.model.generate(
+            prompt,
+            attention_mask=torch.ones_like(prompt),
+            max_new_tokens=arguments.tokens,
+            do_sample=False,
+            streamer=TextStreamer(tokenizer, skip_prompt=True, skip_special_tokens=True),
+            pad_token_id=tokenizer.eos_token_id,
+        )
 
 
 if __name__ == "__main__":

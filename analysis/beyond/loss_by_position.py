@@ -93,8 +93,9 @@ def blocks(*runs: dict) -> np.ndarray:
 
 def texts(run: dict) -> list[str]:
     """The text of each excerpt: the first excerpt has the text's own title, and the next is "TITLE (1)"."""
-    without = {name: re.sub(r" \(\d+\)$", "", name) for name in run["blocks"]}
-    return [title if title in run["blocks"] else name for name, title in without.items()]
+    names = run.get("blocks") or run["texts"]
+    without = {name: re.sub(r" \(\d+\)$", "", name) for name in names}
+    return [title if title in names else name for name, title in without.items()]
 
 
 def by_text(*runs: dict) -> np.ndarray:
@@ -106,6 +107,23 @@ def by_text(*runs: dict) -> np.ndarray:
 def level(row: Row, beyond: bool = True) -> Score:
     """The loss beyond L or within it, over texts and seeds."""
     return over_texts(_side(row.first, by_text(*row.runs), beyond))
+
+
+def key_loss(results: Results, row: Row) -> Score | None:
+    """The loss beyond L over the key tokens of the row's texts that have any, if experiments.beyond.long_perplexity
+    measured it."""
+
+    def same(record: dict) -> bool:
+        return all(record.get(name) == row.first.get(name) for name in ("data", "length", "excerpts"))
+
+    found = compared(results, "long_perplexity", row.trained, same, factor=row.setting.factor)
+    if (measured := found.find(row.setting.method, dict(row.setting.options))) is None:
+        return None
+    of = np.array(texts(measured.first))
+    sums = stacked([[run["texts"][name]["beyond"]["key"] for name in measured.first["texts"]] for run in measured.runs])
+    by_text = np.stack([sums[:, of == title].sum(axis=1) for title in np.unique(of)], axis=1)  # [seeds, texts, 2]
+    by_text = by_text[:, by_text[0, :, 1] > 0]
+    return over_texts(by_text[..., 0] / by_text[..., 1]) if by_text.size else None
 
 
 def gap(row: Row, reference: Row, beyond: bool = True) -> Score:

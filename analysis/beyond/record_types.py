@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from analysis.record_types import Count, Number, Positive, Score, Some, Whole, fields, score
 
@@ -19,6 +19,11 @@ TYPES: dict[str, dict[str, Any]] = {
         "blocks": dict[str, Some[Number]],
         "ranges": Annotated[list[_SPAN], Field(min_length=2)],
         "buckets": Some[_SPAN],
+    },
+    "long_perplexity": {
+        "data": dict[str, Any],
+        "length": Count,
+        "texts": dict[str, fields(beyond=fields(key=Annotated[tuple[Number, Whole], BeforeValidator(tuple)]))],
     },
     "learned": {
         "factors": Some[Positive],

@@ -48,6 +48,7 @@ def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: st
         InputError: the file is missing or scaled already, llama.cpp cannot apply this method to its architecture, an
             option is wrong, or `output` exists.
     """
+    rope.check_fixed(method)
     reader = _read(Path(source))
     geometry = _geometry(reader, source)
     scaling = rope.scale(geometry, method, factor, **options)

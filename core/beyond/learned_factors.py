@@ -133,7 +133,8 @@ def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.dev
         outputs = [part.abs().sum() for part in parts]
         reached = [output.requires_grad for output in outputs]
         gradient = torch.autograd.grad(sum(outputs), rotary.factors.moves)[0] if any(reached) else torch.zeros(1)
-    if not (all(reached) and gradient.all()):
+    stopped = torch.nn.functional.pad(rotary.factors.inv_freq < 1e-20, (0, 1))  # for good, as CoPE does
+    if not (all(reached) and (gradient.bool() | stopped).all()):
         raise InputError(
             f"{type(rotary.stock).__name__} does not compute from its inverse frequencies alone; learn the factors of "
             "another architecture, such as a Llama."

@@ -1,12 +1,16 @@
-"""Stock RoPE whose frequencies follow the input's length: `dynamic`, and `longrope` with two different lists.
+"""RoPE whose frequencies follow the length of the input: stock `dynamic` and two-list `longrope`, and ours.
 
 Transformers chooses them in each forward pass by that pass's last position, and `dynamic` keeps those of a long input
 for shorter ones after it. Keys in one cache would then be rotated by different frequencies, and a score would depend on
 what was read before. So an evaluation fixes them for each input.
+
+A method that scales by length (:mod:`core.beyond.methods.by_length`) gives an embedding the attribute `by_length`: L,
+and the :func:`state` at each scale up to s.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,10 +18,13 @@ import torch
 from torch import nn
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
+_FOLLOWING = ("dynamic", "longrope")
+
 
 def frequencies(model: nn.Module, length: int) -> bytes:
-    """The frequencies for an input of `length` tokens of all embeddings that follow it; empty if none does."""
-    return b"".join(_at(*each, length).cpu().numpy().tobytes() for each in _following(model))
+    """What an input of `length` tokens makes of all embeddings that follow it; empty if none does."""
+    values = [value for _, state in _following(model, length) for value in state.values()]
+    return b"".join(x.cpu().numpy().tobytes() if torch.is_tensor(x) else repr(x).encode() for x in values)
 
 
 @contextmanager
@@ -25,27 +32,34 @@ def fixed(model: nn.Module, length: int) -> Iterator[None]:
     """Inside the context, every pass has the frequencies of an input of `length` tokens."""
     before = []
     try:
-        for rotary, layers, kind in list(_following(model)):
-            name = "inv_freq" if layers is None else f"{layers}_inv_freq"
-            before.append((rotary, name, getattr(rotary, name), rotary.rope_type))
-            setattr(rotary, name, _at(rotary, layers, kind, length))
-            rotary.rope_type = "default" if layers is None else {**rotary.rope_type, layers: "default"}
+        for rotary, wanted in list(_following(model, length)):
+            before += [(rotary, name, getattr(rotary, name)) for name in wanted]
+            for name, value in wanted.items():
+                setattr(rotary, name, value)
         yield
     finally:
-        for rotary, name, buffer, kinds in reversed(before):
-            setattr(rotary, name, buffer)
-            rotary.rope_type = kinds
+        for place in reversed(before):
+            setattr(*place)
 
 
-def _following(model: nn.Module) -> Iterator[tuple[nn.Module, str | None, str]]:
-    """(embedding, layer type or None, rope_type) of those whose frequencies follow the input's length."""
+def state(rotary: nn.Module) -> dict:
+    """An embedding's frequencies and attention factors by attribute, for all types of layers."""
+    names = [*dict(rotary.named_buffers(recurse=False)), *vars(rotary)]
+    return {name: getattr(rotary, name) for name in names if name.endswith(("inv_freq", "attention_scaling"))}
+
+
+def _following(model: nn.Module, length: int) -> Iterator[tuple[nn.Module, dict]]:
+    """(embedding, the attributes that it has for an input of `length` tokens) of those that follow the length."""
     for module in model.modules():
+        if hasattr(module, "by_length"):
+            context_length, states = module.by_length
+            yield module, states[min(max(math.ceil(length / context_length), 1), max(states))]
         kinds = getattr(module, "rope_type", None)
-        for layers, kind in kinds.items() if isinstance(kinds, dict) else [(None, kinds)]:
-            if kind in ("dynamic", "longrope"):
-                yield module, layers, kind
-
-
-def _at(rotary: nn.Module, layers: str | None, kind: str, length: int) -> torch.Tensor:
-    device = next(rotary.buffers()).device
-    return ROPE_INIT_FUNCTIONS[kind](rotary.config, device, seq_len=length, layer_type=layers)[0]
+        of_layers = kinds if isinstance(kinds, dict) else {None: kinds}
+        fixed = {layers: "default" if kind in _FOLLOWING else kind for layers, kind in of_layers.items()}
+        for layers, kind in of_layers.items():
+            if kind in _FOLLOWING:
+                device = next(module.buffers()).device
+                inv_freq, _ = ROPE_INIT_FUNCTIONS[kind](module.config, device, seq_len=length, layer_type=layers)
+                name = "inv_freq" if layers is None else f"{layers}_inv_freq"
+                yield module, {name: inv_freq, "rope_type": fixed.get(None, fixed)}

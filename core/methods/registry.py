@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import check_choice
+from ..errors import InputError, check_choice
 from ..geometry import RopeScaling
 
 Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
@@ -29,6 +29,7 @@ class Method:
             None for all others.
         label: the given options → the name of a setting in tables and figures, or None for the title with the options;
             None for a method that names none itself.
+        by_length: whether each prompt has the scale of its own length, in this process alone.
         styles: how figures draw it, followed by its settings with other options; figures choose what is not listed.
     """
 
@@ -39,6 +40,7 @@ class Method:
     by_disturbance: bool = False
     start: Callable | None = None
     label: Callable[[dict], str | None] | None = None
+    by_length: bool = False
     styles: tuple[Style, ...] = ()
 
     @property
@@ -76,3 +78,12 @@ def get(name: str) -> Method:
     """The method called `name`; InputError if there is none."""
     check_choice(name, "method", METHODS)
     return METHODS[name]
+
+
+def check_fixed(name: str) -> None:
+    """Raise InputError if the method scales by a prompt's length: neither training nor a file can have that."""
+    if get(name).by_length:
+        raise InputError(
+            f"the method {name!r} scales each prompt by its length, which no checkpoint states and no training uses; "
+            "take the method that it scales by."
+        )

@@ -111,7 +111,7 @@ class GivenModel:
             tuned: the fine-tune, as its record states it; None for that of this checkpoint.
         """
         if tuned := tuned or self.training:
-            run = records.run_name(tuned["method"], tuned["factor"], tuned["options"], tuned["seed"])
+            run = records.run_of(tuned | {"training": tuned})
             there = records.path(records.RESULTS, self.folder, "finetune", run)
             another = there.is_file() and records.read(there).get("identity") != tuned["identity"]
         apart = not self.base or (tuned and another and not arguments.replace)

@@ -125,16 +125,17 @@ class Suite:
     ) -> Chain:
         """The chain that fine-tunes the base model by `tune` and measures the result; empty if nothing is measured."""
         method, options = setting
-        steps, output = list(steps), self.checkpoint(setting, factor, seed)
+        skips = "skip_positions" in tune.options
+        steps, output = list(steps), self.checkpoint(setting, factor, seed, skips)
         measured = self._commands(["--model", output], steps, method)
         how = flags({"method": method, "factor": factor, **options, "seed": seed, "output": output})
         training = [self._command(tune, [*self._base, *how])] if measured else []
-        name = records.run_name(method, factor, options, seed)
+        name = records.run_name(method, factor, options, seed, skips)
         return Chain(name, training + measured, len(training), _shared(steps, same))
 
-    def checkpoint(self, setting: Setting, factor: float, seed: int) -> str:
+    def checkpoint(self, setting: Setting, factor: float, seed: int, skips: bool = False) -> str:
         """Where the result of a fine-tune goes."""
-        return str(self.output / "checkpoints" / records.run_name(setting[0], factor, setting[1], seed))
+        return str(self.output / "checkpoints" / records.run_name(setting[0], factor, setting[1], seed, skips))
 
     def distinct(
         self, settings: Iterable[Setting], factor: float, known: Iterable[Setting]

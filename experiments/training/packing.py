@@ -76,6 +76,33 @@ class PackedSequences(Dataset):
         return int(_order(self._seed, epoch, len(self._tokens))[place])
 
 
+class SkippedPositions(Dataset):
+    """Parts of training sequences of L' tokens, to train for positions up to L' at the cost of fewer tokens (PoSE).
+
+    Of each sequence, `length` tokens stay: those at its beginning and those after a gap, at their own positions. The
+    first part has up to half of them, and the gap is between none and all of the tokens that do not stay; the seed and
+    the place in the data decide both. This is the variant v_i = u_i of arXiv 2309.10400. As in the authors' code, the
+    last token before the gap predicts the first one after it.
+    """
+
+    def __init__(self, data: PackedSequences, length: int, seed: int) -> None:
+        self._data, self._length, self._seed = data, length, seed
+        self.facts, self.describe = data.facts, data.describe
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        tokens, rng = self._data[index]["input_ids"], np.random.default_rng([self._seed, index, self._length])
+        first = rng.integers(1, (self._length + 1) // 2, endpoint=True)
+        positions = torch.arange(self._length)
+        positions[first:] += int(rng.integers(0, len(tokens) - self._length, endpoint=True))
+        kept = tokens[positions]
+        # Without a mask, transformers would take the parts for two documents that do not see each other.
+        mask = torch.ones_like(kept)
+        return {"input_ids": kept, "labels": kept, "position_ids": positions, "attention_mask": mask}
+
+
 @functools.lru_cache(maxsize=2)
 def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     return np.random.default_rng([seed, epoch]).permutation(count)

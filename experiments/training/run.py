@@ -49,7 +49,9 @@ class Run:
             return False
         if not (self.output / FACTS).is_file():
             raise InputError(f"{self.output} exists and holds no training run; give another --output, or remove it.")
-        if differing := records.difference(self.read(), self.settings):
+        there = self.read()
+        if there.get("identity") != self.settings["identity"]:  # what is asked for may lack what it states
+            differing = records.difference(there, self.settings) or "another identity"
             raise InputError(f"{self.output} is a run with {differing}; give another --output, or remove it.")
         return True
 

@@ -43,7 +43,8 @@ class Trainer(SavesWhole):
     Args:
         model: a causal language model.
         arguments: from :func:`training_arguments`.
-        data: a map-style dataset of `input_ids` and `labels` [length], labels -100 where a token does not count.
+        data: a map-style dataset of `input_ids` and `labels` [length], labels -100 where a token does not count, and
+            of what else the model reads.
             If it has a method `describe(index) -> str`, errors use it to name an item.
         facts: the contents of the manifests of its checkpoints.
     """
@@ -82,7 +83,8 @@ class Trainer(SavesWhole):
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         """This micro-batch's share of the mean loss over all tokens of the step."""
-        total = self._loss(model, {"input_ids": inputs["input_ids"]}, inputs["labels"])
+        read = {name: values for name, values in inputs.items() if name != "labels"}
+        total = self._loss(model, read, inputs["labels"])
         # Gradients are averaged over processes afterwards, so each process multiplies its share by their number.
         loss = total * (self.accelerator.num_processes / num_items_in_batch)
         if not math.isfinite(loss.item()):

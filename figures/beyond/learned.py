@@ -1,8 +1,8 @@
 """Learned scaling factors beside every method's.
 
 Beyond the paper. Thick line with markers: the divisors λ that training found while all weights were frozen, with their
-range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it is, λ = s interpolates it. A method near
-the thick line is what gradient descent found.
+range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it is, λ = s interpolates it. A line that
+ends early is of a method that stops the pairs there. A method near the thick line is what gradient descent found.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def build(results: Results) -> Figure:
         for setting in settings[factor]:
             by = learned.inverse(results, setting)
             if by is not None and setting not in selections[factor]:
+                by = np.where(by < 16 * factor, by, np.nan)  # CoPE divides its last pair by all that there is
                 axes.plot(_share(results), by, label=setting.name, linewidth=0.9, **style.line(drawn[setting]))
         for group in (group for group in groups if group.factor == factor):
             _draw_learned(axes, results, group)

@@ -16,11 +16,12 @@ from tables.kit.benchmark_table import OVER_TEXTS, QUICK, seeds, sketched
 from tables.kit.table import Block, Table, noted, score_block, titles
 
 RIVAL = rope.METHODS[rope.RIVAL].title
-DISTURBANCE, DIFFERENCE = "disturbance", f"Δ to {RIVAL} beyond L"
+DISTURBANCE, DIFFERENCE, KEY = "disturbance", f"Δ to {RIVAL} beyond L", "key tokens beyond L"
 CAPTION = (
     f"Mean loss (nats per token) by position, on the beginnings of texts. Δ is the difference to {RIVAL}'s loss, "
     f"paired by text: untrained methods to untrained {RIVAL}, fine-tuned ones to fine-tuned. {OVER_TEXTS} Disturbance "
-    "is the mean over pairs in 10⁻³ nat, in the released code's convention. The best is bold."
+    "is the mean over pairs in 10⁻³ nat, in the released code's convention. Key tokens (LongPPL) are those the base "
+    "model predicts 2 nats better from L tokens than from an eighth of it, at less than 2 nats. The best is bold."
 )
 
 
@@ -38,12 +39,13 @@ def build(results: Results) -> Table:
 
 def _block(results: Results, found: Comparison, factor: float) -> Block:
     rival = found.find(rope.RIVAL, {})
-    rows = []
+    rows, key = [], {row.setting: loss_by_position.key_loss(results, row) for row in found.rows}
     for row in found.rows:
         average = disturbance.averaged(results, row.setting)
         scores: Scores = {DISTURBANCE: None if average is None else Score(1e3 * average)}
         scores |= row.scores(loss_by_position.ranges)
         scores[DIFFERENCE] = None if rival in (None, row) else loss_by_position.gap(row, rival)
+        scores |= {KEY: key[row.setting]} if any(key.values()) else {}
         rows.append((row.setting.name, scores))
     metrics = dict.fromkeys(metric for _, scores in rows for metric in scores)
     quick = sketched(results, found.rows)
@@ -59,7 +61,8 @@ def _title(results: Results, found: Comparison, factor: float) -> str:
         training = first["training"]
         state = f"fine-tuned{seeds(found.rows)}"
         if {"steps", "length"} <= training.keys():
-            state += f" ({training['steps']} steps on sequences of {training['length']:,} tokens)"
+            lengths = dict.fromkeys(f"{row.first['training']['length']:,}" for row in found.rows)
+            state += f" ({training['steps']} steps on sequences of {' or '.join(lengths)} tokens)"
     read = f"{titles(loss_by_position.texts(first))} ({first['length'] * len(first['blocks']):,} tokens)"
     extended = tokens(extended_length(results, factor))
     return f"{model.title}, s = {factor:g}, {tokens(model.context_length)} to {extended}, {state}, {read}"

@@ -12,6 +12,10 @@ from ...methods.registry import register
 from ...methods.scaling import divide
 from ...methods.yarn import yarn, yarn_limits, yarn_temperature
 
+# Radians per position of a pair that stands still. Configurations state θ_i/θ̂_i, which must be finite, in float32 too;
+# and at no position does so small an angle change a product in floating point.
+STILL = 1e-30
+
 
 @register("ntk", "NTK-aware", styles=(("#009E73", (0, (5, 1, 1, 1))),))
 def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
@@ -133,6 +137,43 @@ def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | Non
         raise InputError(f"the critical pair is {critical_pair}; give a whole number from 1 to {geometry.pairs}.")
     by = factor ** np.minimum(np.arange(geometry.pairs) / critical_pair, 1)
     return divide(geometry, factor, by, longrope_temperature(geometry, factor))
+
+
+@register("cope", "CoPE")
+def cope(geometry: RopeGeometry, factor: float, *, clipped: int | None = None) -> RopeScaling:
+    """CoPE, clipped RoPE: the slowest pairs turn by 1 to 0 of their angle, along half a cosine (arXiv 2602.05258).
+
+    It is the same at every s.
+
+    Args:
+        clipped: how many of the slowest pairs; by default 5/16 of all, as the authors' 20 of 64.
+    """
+    count = _clipped(geometry, clipped)
+    return _slowed(geometry, (1 + np.cos(np.linspace(0, np.pi, count))) / 2)
+
+
+@register("hardclip", "HardClip")
+def hardclip(geometry: RopeGeometry, factor: float, *, clipped: int | None = None) -> RopeScaling:
+    """HardClip, CoPE's abrupt counterpart: the slowest pairs do not turn at all (arXiv 2602.05258).
+
+    Args:
+        clipped: as for CoPE.
+    """
+    return _slowed(geometry, np.zeros(_clipped(geometry, clipped)))
+
+
+def _clipped(geometry: RopeGeometry, count: int | None) -> int:
+    count = max(geometry.pairs * 5 // 16, 1) if count is None else count
+    if not 1 <= count <= geometry.pairs:
+        raise InputError(f"{count} pairs cannot be clipped; give a whole number from 1 to {geometry.pairs}.")
+    return count
+
+
+def _slowed(geometry: RopeGeometry, shares: np.ndarray) -> RopeScaling:
+    """The slowest pairs turn by these shares of their angle."""
+    inv_freq = geometry.inv_freq
+    inv_freq[-len(shares) :] *= shares
+    return RopeScaling(np.maximum(inv_freq, STILL), 1.0, np.zeros(geometry.pairs, dtype=bool))
 
 
 def longrope_temperature(geometry: RopeGeometry, factor: float) -> float:

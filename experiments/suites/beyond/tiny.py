@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from experiments.kit.pool import Chain
 from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
-from experiments.suites.commands import Suite, step
+from experiments.suites.commands import CORPUS, Suite, step
 from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
 
 NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is level with YaRN or better, and ours
@@ -18,9 +18,17 @@ def positions(factor):
     return step("loss_by_position", parts=8, excerpts=8 // factor, quick={"parts": 2, "excerpts": 1})
 
 
+def skipping(factor):
+    """Fine-tuning on sequences of L tokens with positions up to L', on as many tokens as by sequences of L'."""
+    return step("finetune", reads=CORPUS, skip_positions=True, batch=2 * factor, quick={"steps": 2})
+
+
 def trained(suite: Suite) -> Iterator[Chain]:
     for setting in NEWER:
         yield suite.fine_tuned(tune, setting, 2, 0, [perplexity, passkey])
+    for factor in FACTORS:
+        for tuning in (tune, skipping(factor)):
+            yield suite.fine_tuned(tuning, ("yarn", {}), factor, 0, [positions(factor)])
     for factor in FACTORS:
         for seed in suite.seeds(SEEDS):
             yield suite.fine_tuned(tune, covering(suite, factor), factor, seed, EVALUATIONS)
@@ -30,9 +38,12 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in (*COMPARED, covering(suite, factor)):
             yield suite.untrained(setting, factor, EVALUATIONS)
+        for of in ("yarn", "dprope") if factor == 4 else ():  # of two scales, the rows of each say all
+            yield suite.untrained(("by-length", {"of": of}), factor, [perplexity, passkey])
         # every method that needs no training, a new one too
         for setting in (*suite.model.comparison(factor), covering(suite, factor)):
             yield suite.untrained(setting, factor, [positions(factor)])
+    yield suite.once(step("long_perplexity", factor=2, parts=8, excerpts=4, quick=None))
     yield suite.once(step("selections"))
 
 

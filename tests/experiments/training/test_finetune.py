@@ -21,7 +21,7 @@ from experiments import finetune
 from experiments.kit import command_line, load_model
 from experiments.kit.records import RESULTS, ROOT
 from experiments.training.corpus import Corpus
-from experiments.training.packing import pack
+from experiments.training.packing import SkippedPositions, pack
 from experiments.training.trainer import Trainer
 from tests.models import byte_tokenizer, random_model
 from tests.processes import fork, wait
@@ -124,6 +124,47 @@ def killed_at(method, step, command):
     setattr(Trainer, method, function)
     sys.argv = ["finetune", *command]
     command_line.run(finetune.main)
+
+
+def test_skipped_positions_are_what_a_plain_loop_computes_also_after_a_kill(finetuned, command, tmp_path, books):
+    """Tokens of sequences of L' = 64 at their own positions, each token seeing all before it, without dropout."""
+    random_model(max_position_embeddings=32).save_pretrained(tmp_path / "base")
+    byte_tokenizer().save_pretrained(tmp_path / "base")
+    given = ["--model", tmp_path / "base", "--skip-positions", "--seed", 3, "--results", tmp_path / "results"]
+    assert wait(fork(lambda: killed_at("training_step", 3, command(*given)))) == -signal.SIGKILL
+    status, _, err = finetuned(*given)
+    assert status == 0, err
+
+    data = pack(Corpus(str(books)), byte_tokenizer(), 64, 4, 6, 3, tmp_path / "plain")
+    places = [item["position_ids"] for item in map(SkippedPositions(data, 32, 3).__getitem__, range(24))]
+    gaps = [int(part[-1]) - 31 for part in places]
+    assert all((part.diff() != 1).sum() == (gap > 0) for part, gap in zip(places, gaps))
+    firsts = [int((part.diff() != 1).nonzero()) + 1 for part, gap in zip(places, gaps) if gap]
+    assert min(gaps) < 8 and max(gaps) > 24 and max(gaps) <= 32 and min(firsts) < 4 and 12 < max(firsts) <= 16
+    model = extend(random_model(max_position_embeddings=32), "pi", 2).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.999), weight_decay=0)
+    unseen = torch.full((32, 32), torch.finfo(torch.float32).min).triu(1).expand(4, 1, 32, 32)
+    losses = []
+    for step in range(6):
+        positions = torch.stack(places[4 * step : 4 * step + 4])
+        tokens = torch.stack([data[4 * step + i]["input_ids"] for i in range(4)]).gather(1, positions)
+        loss = model(tokens, labels=tokens, position_ids=positions, attention_mask=unseen).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    found = facts(tmp_path / "out")
+    assert found["losses"] == pytest.approx(losses, rel=1e-4)
+    assert (found["length"], found["skip_positions"], found["tokens"]) == (32, 64, 32 * 4 * 6)
+    assert [file.name for file in (tmp_path / "results").rglob("finetune/*.json")] == ["pi_s=2_seed=3_skip.json"]
+    assert finetuned(*given[:2], "--seed", 3, "--length", 32)[0] == 2  # another run
+
+
+@pytest.mark.parametrize("more", [["--length", 64], ["--length", 65], ["--method", "clex"]])
+def test_there_must_be_positions_to_skip(finetuned, tmp_path, more):
+    status, _, err = finetuned("--skip-positions", *more)
+    assert status == 2 and "leave --skip-positions out" in err and not (tmp_path / "out.unfinished").exists()
 
 
 def test_killed_anywhere_it_ends_with_the_same_losses_and_weights(finetuned, command, tmp_path):

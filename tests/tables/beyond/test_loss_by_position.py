@@ -53,3 +53,33 @@ def test_it_has_two_blocks_for_each_factor(made):
     inv_freq = made.results().model.geometry.inv_freq
     moved = kl.disturbance(angle_distribution(inv_freq / 16, 16 * 8192), angle_distribution(inv_freq, 8192))
     assert float(blocks[2].rows[0][1].text) == pytest.approx(1e3 * moved.mean(), abs=0.005)  # at that factor
+
+
+def test_key_tokens_are_averaged_over_texts_that_have_some(made):
+    """Two excerpts of one text count as one; beside the row of the same texts, and only there."""
+    losses = {"One": [1, 1, 4, 7], "One (1)": [1, 1, 4, 7], "Two": [1, 1, 1, 1]}
+    sums = {"One": [6.0, 3], "One (1)": [2.0, 1], "Two": [1.0, 1]}
+    spans = [{"start": a, "end": b} for a, b in ((0, 8192), (8192, 12288), (12288, 16384))]
+    on = {"data": {"One": 1, "Two": 2}, "length": 16384}
+    for method in ("yarn", "pi"):
+        made.add("loss_by_position", method, **on, ranges=spans, block=4096, blocks=losses)
+    found = {name: {"beyond": {"key": key}} for name, key in sums.items()}
+    made.add("long_perplexity", "yarn", **on, texts=found)
+    made.add("long_perplexity", "pi", **on | {"length": 8192}, texts=found)
+    (block,) = loss_by_position.build(made.results()).blocks
+    assert block.header[-1] == "key tokens beyond L"
+    assert [row[-1].text for row in block.rows] == ["–", "1.500"]  # 8/4 and 1/1
+    made.records["long_perplexity/002_yarn.json"]["texts"]["Two"]["beyond"]["key"] = [0.0, 0]
+    (block,) = loss_by_position.build(made.results()).blocks
+    assert block.rows[1][-1].text == "2.000"
+
+
+def test_a_fine_tune_that_skips_positions_has_a_row_of_its_own(made):
+    made.everything("yarn")
+    made.everything("yarn", seed=0, better=3.0)
+    made.everything("yarn", seed=0, better=2.0)
+    skipping = [record for record in made.records.values() if "training" in record and "blocks" in record][-1]
+    skipping["training"] |= {"skip_positions": 16384, "length": 8192, "steps": 5}
+    made.records = {file: record for file, record in made.records.items() if "blocks" in record}
+    _, block = loss_by_position.build(made.results()).blocks
+    assert [row[0].text for row in block.rows] == ["YaRN", "YaRN (positions skipped)"]

@@ -1,14 +1,17 @@
 """Rules that others published, against transformers, their definitions written out, and hand-worked cases."""
 
+import json
+import math
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from transformers import LlamaConfig
+from transformers import AutoModelForCausalLM, LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from core.errors import InputError
-from core.extend import extend
+from core.extend import export, extend
 from core.rope import scale
 from tests.core.geometries import LLAMA2, SMOLLM2, factors, geometries, official
 from tests.models import random_model
@@ -107,3 +110,41 @@ def test_the_stock_type_of_transformers_says_it_all_where_there_is_one():
     for method, kind in types.items():
         model = extend(random_model(), method, 2)
         assert model.config.rope_parameters["rope_type"] == kind
+
+
+@ANY
+@pytest.mark.parametrize(
+    ("name", "given"), [("cope", None), ("cope", 1), ("cope", 7), ("hardclip", None), ("hardclip", 3)]
+)
+def test_the_slowest_pairs_are_clipped_as_the_authors_do(geometry, name, given):
+    """Their constant is 20 of the 64 pairs of Llama 3 8B; the rest of their formula is a sum over single pairs here."""
+    options = {} if given is None else {"clipped": given}
+    found, count = scale(geometry, name, 2, **options), given or round(20 / 64 * geometry.pairs)
+    expected = list(geometry.inv_freq)
+    for place in range(count):
+        pair = geometry.pairs - count + place
+        share = math.cos(math.pi / 2 * place / (count - 1 or 1)) ** 2 if name == "cope" else 0  # (1 + cos x)/2
+        expected[pair] *= share
+    np.testing.assert_allclose(found.inv_freq, expected, rtol=1e-9, atol=1e-18)
+    assert found.attention_factor == 1 and not found.interpolated.any()
+    assert (found.inv_freq == scale(geometry, name, 4, **options).inv_freq).all()
+    for wrong in (0, geometry.pairs + 1):
+        with pytest.raises(InputError, match="clipped"):
+            scale(geometry, name, 2, clipped=wrong)
+
+
+def test_a_pair_that_stands_still_survives_an_export(tmp_path):
+    """The reloaded model computes what a model with frequencies of exactly zero does, at far positions too."""
+    model = extend(random_model(), "hardclip", 4, clipped=3)
+    stated = export(model, tmp_path / "export") / "config.json"
+    assert math.inf not in json.loads(stated.read_text(), parse_constant=float)["rope_parameters"]["long_factor"]
+    loaded, zero = AutoModelForCausalLM.from_pretrained(stated.parent), random_model()
+    zero.model.rotary_emb.inv_freq[-3:] = 0
+    zero.model.rotary_emb.original_inv_freq = zero.model.rotary_emb.inv_freq
+    far = {"position_ids": torch.tensor([[0, 3, 500, 200_000]])}
+    tokens = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        expected = zero(tokens, **far).logits
+        torch.testing.assert_close(loaded(tokens, **far).logits, expected)
+        assert (loaded(tokens, **far).logits == model(tokens, **far).logits).all()
+        assert not torch.allclose(random_model()(tokens, **far).logits, expected)

@@ -1,0 +1,91 @@
+"""Loss at the tokens that a long context helps to predict (LongPPL's key tokens), within L and beyond it.
+
+    python -m experiments.beyond.long_perplexity --model tiny --factor 2
+    python -m experiments.beyond.long_perplexity --model CHECKPOINT --evaluator BASE --text BOOK.txt
+
+The model that tells which tokens these are is the base model without extension. It reads no more than the L tokens that
+it was trained for, and for comparison an eighth of them. So all methods are compared on the same tokens.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+
+from core.errors import InputError
+from eval.long_perplexity import key_tokens
+from eval.position_loss import position_losses
+from experiments.beyond.loss_by_position import LossByPosition
+from experiments.kit import command_line, load_model
+from experiments.kit.command_line import option
+
+SHORT, STEP = 8, 4  # the short context is an eighth of L, and its windows move by a quarter of that
+
+
+class LongPerplexity(LossByPosition):
+    __doc__ = __doc__
+    name = "long_perplexity"
+
+    @staticmethod
+    def add_options(parser) -> None:
+        LossByPosition.add_options(parser)
+        option(parser, "--evaluator", str, "NAME", "the model that tells the key tokens (default: the base model)")
+
+    @functools.cached_property
+    def evaluator(self) -> str:
+        known = self.model.folder if self.model.base else None if self.model.applied else self.model.name
+        if (name := self.given.evaluator or known) is None:
+            raise InputError(f"{self.model.name} was extended before; give its base model as --evaluator.")
+        if load_model.extension(name):
+            raise InputError(f"{name} is an extended model; give the base model as --evaluator.")
+        return name
+
+    def settings(self) -> dict:
+        stated = load_model.provenance(self.evaluator)
+        if stated["tokenizer"] != self.provenance["tokenizer"]:
+            raise InputError(f"{self.evaluator} has another tokenizer than {self.model.name}; give its base model.")
+        return super().settings() | {"evaluator": {key: stated[key] for key in ("sha256", "config")}}
+
+    @functools.cached_property
+    def key(self) -> dict[str, np.ndarray]:
+        """Which of each excerpt's scored tokens are key tokens, bool [L']."""
+        model, short = load_model.load(self.evaluator, self.given.dtype).model, max(self.context_length // SHORT, 1)
+        found, how = {}, (self.context_length, short, max(short // STEP, 1), self.bos)
+        for key, (_, tokens) in self.content.items():
+            found[key] = key_tokens(model, tokens[len(self.bos) :], *how)[-self.extended_length :]
+        return found
+
+    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
+        chosen = self.key  # found before the model is extended, so that only one model is in memory beside it
+        model, edge = self.extended(run).model, self.context_length
+        for key in keys:
+            losses = position_losses(model, self.content[key][1])[-self.extended_length :]
+            sides = {"within": slice(edge), "beyond": slice(edge, None)}
+            yield key, {side: _sums(losses[part], chosen[key][part]) for side, part in sides.items()}
+
+    def summary(self, run: dict, values: dict[str, dict]) -> dict:
+        texts = {self.content[key][0]: value for key, value in values.items()}
+        scores = {side: _mean([value[side] for value in texts.values()]) for side in ("within", "beyond")}
+        return {"scores": scores, "texts": texts}
+
+
+def _sums(losses: np.ndarray, chosen: np.ndarray) -> dict:
+    return {
+        "key": [round(float(losses[chosen].sum()), 6), int(chosen.sum())],
+        "all": [round(float(losses.sum()), 6), len(losses)],
+    }
+
+
+def _mean(parts: list[dict]) -> dict:
+    """The mean loss over key tokens, None if there are none, and over all."""
+    totals = {name: np.sum([part[name] for part in parts], axis=0) for name in ("key", "all")}
+    means = {name: float(total / count) if count else None for name, (total, count) in totals.items()}
+    return means | {"key_tokens": int(totals["key"][1])}
+
+
+main = LongPerplexity.main
+
+if __name__ == "__main__":
+    command_line.run(main)

@@ -1,0 +1,37 @@
+"""LongPPL's key tokens against the authors' definition, one token at a time."""
+
+import numpy as np
+import pytest
+import torch
+
+from eval.long_perplexity import key_tokens
+from tests.models import random_model
+
+SHORT, STEP = 12, 5
+
+
+def loss(model, tokens, start, place):
+    """Of the token at a place, from those from `start` on."""
+    with torch.no_grad():
+        logits = model(tokens[None, start:place]).logits[0, -1]
+    return float(torch.nn.functional.cross_entropy(logits, tokens[place]))
+
+
+@pytest.mark.parametrize("long", [70, 40])
+@pytest.mark.parametrize("before", [[], [1]])
+def test_a_key_token_is_one_that_the_long_context_helps(long, before):
+    """Where the text is no longer than the long context, this is find_key_token of the package longppl 0.3.0."""
+    model, tokens = random_model(), torch.randint(3, 300, (70,), generator=torch.Generator().manual_seed(0))
+    tokens[35:] = tokens[:35]
+    expected = np.zeros(70, dtype=bool)
+    for place in range(SHORT, 70):
+        window = next(k for k in range(70) if k * (long // 2) + long > place) * (long // 2)
+        near = (place - SHORT) // STEP * STEP
+        whole, short = (
+            loss(model, torch.cat([torch.tensor(before, dtype=torch.int64), tokens[start : place + 1]]), 0, -1)
+            for start in (window, near)
+        )
+        expected[place] = short - whole > 0.5 and whole < 8
+    found = key_tokens(model, tokens, long, SHORT, STEP, before, gain=0.5, most=8)
+    assert (found == expected).all() and 5 < found.sum() < 50
+    assert not key_tokens(model, tokens, long, SHORT, STEP, before, gain=0.5, most=0).any()
