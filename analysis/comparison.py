@@ -230,13 +230,19 @@ def _differs(record: dict, other: dict) -> str:
     return reasons or "it does not say what it may be compared with"
 
 
+def _some(names: list[str]) -> str:
+    """The first few of them, and how many more there are."""
+    few = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
+    return ", ".join(few)
+
+
 def _short(value: object, other: object) -> str:
     """A value in a few words; of an object, the entries that differ from another's, or that it lacks."""
     if isinstance(value, dict):
         others = other if isinstance(other, dict) else {}
         differing = [key for key, entry in value.items() if entry != others.get(key)]
         lacking = [key for key in others if key not in value]
-        return f"of {', '.join(differing)}" if differing else f"without {', '.join(lacking)}"
+        return f"of {_some(differing)}" if differing else f"without {_some(lacking)}"
     if isinstance(value, list):
         return " ".join(map(str, value))
     return "not stated" if value is None else str(value)

@@ -31,7 +31,7 @@ def build(folder: Path) -> str:
     for measured in results.every(folder):
         lines += _perplexities(measured)
     verdicts = claims_page.counts(claims_page.tested(folder))
-    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
+    counts = ", ".join(f"{verdicts[verdict]} × {verdict}" for verdict in VERDICTS if verdicts[verdict])
     return "\n".join([*lines, "", f"The paper's claims, model by model: {counts}. `make report` shows each."])
 
 
