@@ -67,14 +67,6 @@ def test_generate_continues_a_prompt(call, model, tmp_path):
     assert out.strip() == tokenizer.decode(tokens[0], skip_special_tokens=True).strip()
 
 
-def test_generate_scales_by_the_length_of_the_prompt_and_what_follows(call, model):
-    """Within L the model is as it was; beyond it, as the method at that scale has it."""
-    for count, same in ((20, []), (200, ["--method", "pi", "--factor", 2]), (300, ["--method", "pi", "--factor", 3])):
-        asked = "--model", model, "--prompt", ("to be or not " * 40)[:count], "--tokens", 9
-        by_length = call("generate", *asked, "--method", "by-length", "--of", "pi", "--factor", 4)
-        assert by_length[0] == 0 and by_length[1] == call("generate", *asked, *same)[1]
-
-
 def test_generate_extended_on_the_fly_says_when_the_context_is_exceeded(call, model):
     status, _, err = call("generate", "--model", model, "--prompt", "x" * 200, "--tokens", 1)
     assert status == 0 and "201 tokens reach past the model's context of 128" in err

@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from core import rope
 from core.extend import export, extend_checkpoint
 from core.huggingface.rotation import skeleton
 from eval import endpoint
@@ -176,7 +177,9 @@ def test_a_server_that_does_not_start_shows_its_last_lines(call, places, tmp_pat
     assert status == 2 and "no such dtype" in err and "exit status 1" in err
 
 
-@pytest.mark.parametrize("method", ["pi", "yarn", "dprope", "ntk"])
+@pytest.mark.parametrize(
+    "method", [name for name, method in rope.METHODS.items() if method.ready and name != "original"]
+)
 def test_a_longer_length_changes_no_frequency(places, tmp_path, method):
     extend_checkpoint(places / "toy", tmp_path / "extended", method, 2)
     before = skeleton(AutoConfig.from_pretrained(tmp_path / "extended")).model.rotary_emb
