@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis import disturbance
 from analysis.disturbance import FLOAT32, WAYS, Disturbed
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import extended_length, tokens
 from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, number, sentence_case
 
@@ -19,7 +19,7 @@ def build(results: Results) -> Table:
     """
     rows, beside = disturbance.rows(results), disturbance.comparable(results)
     if not rows:
-        raise NotMeasured(f"no disturbance of a registered method under {results.folder / results.model.name}.")
+        raise results.lacks("disturbance of a registered method", "disturbance")
     factors = sorted({factor for row in rows for factor in row.moved})
     columns = [(factor, way) for factor in factors for way in ([None] if beside else []) + list(WAYS)]
     least = {column: _least(rows, *column) for column in columns if column[1]}

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from analysis import perplexity_windows
 from analysis.beyond import whole_texts
 from analysis.comparison import Row, in_comparison
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import STATES
 from figures.beyond import loss_by_position
 
@@ -33,10 +33,7 @@ def build(results: Results) -> Figure:
         if (rows := whole_texts.runs(results, trained, factor))
     }
     if not shown:
-        raise NotMeasured(
-            f"no record of whole texts under {results.folder / results.model.name}; "
-            f"make one with `{results.command('perplexity', '--by-position --tokens all')}`."
-        )
+        raise results.lacks("whole text by position", "perplexity", "--by-position --tokens all")
     return loss_by_position.draw(shown, results.model.context_length)
 
 

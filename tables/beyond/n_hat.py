@@ -6,7 +6,7 @@ Without training, at the longest length.
 from __future__ import annotations
 
 from analysis.beyond import n_hat
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from tables.kit.benchmark_table import OVER_TEXTS, QUICK
 from tables.kit.table import Table, score_block
 
@@ -22,10 +22,7 @@ def build(results: Results) -> Table:
     factor, columns = n_hat.columns(results)
     values = sorted({value for column in columns for value in column.scores}, reverse=True)
     if not values:
-        raise NotMeasured(
-            f"no two n̂ without training under {results.folder / results.model.name}; "
-            f"measure several N with `{results.command('passkey', '--method dprope --n-hat N')}`, for instance."
-        )
+        raise results.lacks("two n̂ without training", "passkey", "--method dprope --n-hat N")
     measured = [column for column in columns if column.scores]
     rows = [(str(n), {column.title: column.scores[n] for column in measured if n in column.scores}) for n in values]
     block = score_block(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from analysis.beyond import pairs
 from analysis.beyond.pairs import Paired
 from analysis.comparison import Comparison, compared, factors
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import STATES
 from core import rope
 from tables.kit.table import NONE, Block, Cell, Table, interval, noted, number, probability, sentence_case
@@ -35,10 +35,7 @@ def build(results: Results) -> Table:
                 left_out += rows.left_out
                 blocks.append(made)
     if not blocks:
-        raise NotMeasured(
-            f"RULER has no two settings to pair under {results.folder / results.model.name}; measure {RIVAL} and "
-            f"another with `{results.command('ruler', '--method NAME')}`."
-        )
+        raise results.lacks("two settings of RULER to pair", "ruler", "--method NAME")
     return noted(Table("ruler_paired", CAPTION, tuple(blocks)), left_out)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, compared, in_comparison
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import AS_IT_IS, STATES, SYMBOLS
 from core import rope
 from tables.kit.table import Block, Table, noted, score_block
@@ -81,11 +81,8 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
         quick = sketched(results, varied.values())
         measured.append(score_block(title + QUICK * quick, rows, first=SYMBOLS[option], best=None if quick else max))
     if not measured:
-        command = results.command(experiment, f"--method {rope.OURS} --{option.replace('_', '-')} N")
-        raise NotMeasured(
-            f"no ablation over {SYMBOLS[option]} by {experiment} under {results.folder / results.model.name}; "
-            f"measure several N with `{command}`."
-        )
+        options = f"--method {rope.OURS} --{option.replace('_', '-')} N"
+        raise results.lacks(f"ablation over {SYMBOLS[option]} by {experiment}", experiment, options)
     above = [
         score_block(f"{block.model}, published, s = 2", block.rows.items(), first=SYMBOLS[option])
         for block in published.blocks(name)
