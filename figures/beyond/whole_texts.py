@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from analysis import perplexity_windows
 from analysis.beyond import whole_texts
 from analysis.comparison import Row, in_comparison
 from analysis.results import Results
@@ -39,12 +38,8 @@ def build(results: Results) -> Figure:
 
 def _curve(row: Row) -> tuple[np.ndarray, np.ndarray]:
     """Positions in tokens, and the mean over texts of each text's mean loss there, float64 [buckets] each."""
-    by_text: dict[str, list[np.ndarray]] = {}
-    for run in row.runs:
-        for (title, _), losses in perplexity_windows.windows(run).items():
-            by_text.setdefault(title, []).append(losses)
-    means = [np.ma.masked_invalid(losses).mean(axis=0) for losses in by_text.values()]  # a short text ends early
-    loss = np.ma.stack(means).mean(axis=0)
+    windows = [of_text.reshape(-1, of_text.shape[-1]) for of_text in whole_texts.losses(row).values()]
+    loss = np.ma.stack([np.ma.masked_invalid(own).mean(axis=0) for own in windows]).mean(axis=0)  # a text may end early
     position = (np.arange(len(loss)) + 0.5) * row.first["bucket"]
     reached = ~np.ma.getmaskarray(loss)
     return position[reached], loss.data[reached]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis import disturbance, perplexity_windows, record_types
+from analysis import disturbance, record_types
 from analysis.beyond import learned, loss_by_position, serving, short_text, whole_texts
 from analysis.comparison import Comparison, in_comparison
 from analysis.scores import Score, Scores, SignTest, sign_test, stacked
@@ -47,9 +47,9 @@ class View(model_view.View):
     ) -> Score:
         """Over whole books, a row's loss minus another's at the positions from start to end, paired by text."""
         rows = whole_texts.runs(self.results, trained)
-        gaps = perplexity_windows.differences(*(find(rows, "whole texts", each, None) for each in (name, than)))
+        gaps = whole_texts.differences(*(find(rows, "whole texts", each, None) for each in (name, than)))
         bucket = rows.first["bucket"]
-        return perplexity_windows.average(gaps, slice(start // bucket, end and end // bucket))
+        return whole_texts.average(gaps, slice(start // bucket, end and end // bucket))
 
     def families(self) -> dict[str, list[str]]:
         """What came out for transformers' model types."""

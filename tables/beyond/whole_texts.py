@@ -5,7 +5,6 @@ Read in overlapping windows of L'.
 
 from __future__ import annotations
 
-from analysis import perplexity_windows
 from analysis.beyond import whole_texts
 from analysis.results import Results
 from analysis.settings import STATES, tokens
@@ -45,6 +44,6 @@ def build(results: Results) -> Table:
 
 def extent(record: dict) -> str:
     """How much was scored."""
-    windows = perplexity_windows.windows(record)
+    windows = whole_texts.windows(record)
     texts = titles(title for title, _ in windows)
     return f"{len(windows)} windows of {tokens(max(record['lengths']))}, {texts}"
