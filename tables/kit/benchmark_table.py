@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, compared, in_comparison
 from analysis.results import Results
-from analysis.settings import AS_IT_IS, STATES, SYMBOLS
+from analysis.settings import AS_IT_IS, STATES, SYMBOLS, seed_count
 from core import rope
 from tables.kit.table import Block, Table, noted, score_block
 
@@ -110,11 +110,7 @@ def sketched(results: Results, rows: Iterable[Row]) -> bool:
 def seeds(rows: Iterable[Row]) -> str:
     """How many seeds the rows of fine-tuned models have at most, for a block's title; others name their own."""
     most = max((len(row.seeds) for row in rows), default=0)
-    return f", {_counted(most)}" if most else ""
-
-
-def _counted(seeds: int) -> str:
-    return "one seed" if seeds == 1 else f"{seeds} seeds"
+    return f", {seed_count(most)}" if most else ""
 
 
 def titled(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
@@ -131,7 +127,7 @@ def titled(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
             continue
         factor = None if (once and row in plain) or row.setting.name == AS_IT_IS else row.setting.factor
         name = published.with_factor(row.setting.name, row.setting.method, factor)
-        found.append((name + (f", {_counted(len(row.seeds))}" if 0 < len(row.seeds) < most else ""), row))
+        found.append((name + (f", {seed_count(len(row.seeds))}" if 0 < len(row.seeds) < most else ""), row))
     return found
 
 
