@@ -1,4 +1,4 @@
-"""A score with its interval, and statistics of several scores: over seeds, differences, sign tests."""
+"""A score with its interval, and statistics of several scores: over seeds, and differences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, stdtrit
+from scipy.special import stdtrit
 
 from core.errors import InputError
 from eval.intervals import LEAST_TEXTS, standard_error, students_half
@@ -197,19 +197,3 @@ def _by_text(ours: Score, other: Score) -> np.ndarray:
     values = stacked([ours.texts, other.texts])
     values = np.log(values) if ours.geometric else values
     return values[0] - values[1]
-
-
-@dataclass(frozen=True)
-class SignTest:
-    """How many samples one setting answers better and worse than another, and the p-value of that."""
-
-    better: int
-    worse: int
-    p: float
-
-
-def sign_test(ours: np.ndarray, others: np.ndarray) -> SignTest:
-    """The two-sided sign test over the samples [n] that differ by more than a millionth."""
-    gaps = np.asarray(ours) - np.asarray(others)
-    better, worse = int((gaps > 1e-6).sum()), int((gaps < -1e-6).sum())
-    return SignTest(better, worse, min(1.0, 2 * float(bdtr(min(better, worse), better + worse, 0.5))))

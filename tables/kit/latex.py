@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from tables.kit.table import Block, Cell, Table
 
-_TITLE, _HEADER = 80, 14  # characters from which a block's title and a column's are broken into lines
+_TITLE, _HEADER = 80, 10  # characters from which a block's title and a column's are broken into lines
 _PAGE, _LINE, _SMALL = 680, 12.2, 10  # points: the height of a page's text, of a line, and of one of small print
 _ABOVE = 5 * _LINE  # of a block's title, header and rules
 _SPECIAL = {
@@ -75,9 +75,6 @@ def _block(block: Block, last: bool, words: bool) -> Iterator[str]:
     end = r" \tabularnewline"
     for line in textwrap.wrap(block.title, _TITLE):
         yield rf"\leavevmode\rlap{{\emph{{{text(line)}}}}}{end}"  # does not widen the first column
-    if block.groups:
-        spans = [rf"\multicolumn{{{span}}}{{c}}{{{text(title)}}}" for title, span in block.groups]
-        yield " & ".join(["", *spans]) + end
     if block.rows:
         yield " & ".join(map(text if words else _header, block.header)) + end
         yield rf"\cmidrule(r){{1-{len(block.header)}}}"
@@ -87,7 +84,7 @@ def _block(block: Block, last: bool, words: bool) -> Iterator[str]:
 
 
 def _header(title: str) -> str:
-    lines = list(map(text, textwrap.wrap(title, _HEADER)))
+    lines = list(map(text, textwrap.wrap(title, _HEADER, break_long_words=False)))
     stacked = r"\\{}".join(lines)  # the braces: LaTeX would read a bracket behind \\ as a length
     return rf"\shortstack[r]{{{stacked}}}" if len(lines) > 1 else stacked
 

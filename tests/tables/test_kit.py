@@ -27,7 +27,7 @@ HOSTILE = (
 
 def table(*texts, **more):
     rows = tuple((Cell(text), Cell(text, f"[{text}]", bold=True), Cell(text)) for text in texts)
-    blocks = (Block(texts[0], ("Method", texts[-1], "x"), rows, ((texts[0], 2),)),)
+    blocks = (Block(texts[0], ("Method", texts[-1], "x"), rows),)
     return Table("hostile", texts[0], blocks, notes=(texts[0],), **more)
 
 
@@ -95,7 +95,7 @@ def test_markdown_says_it_and_marks_nothing_up_as_html(text):
     plain = tuple(replace(cell, small="") for cell in made.blocks[0].rows[0])  # small print is ours: intervals, counts
     page = Cells(html(markdown.render(replace(made, blocks=(replace(made.blocks[0], rows=(plain,)),)))))
     assert page.tags <= {"table", "thead", "tbody", "tr", "th", "td", "strong", "em", "p"}
-    assert page.rows == [["Method", f"{text}, {text}", f"{text}, x"], [text] * 3]
+    assert page.rows == [["Method", text, "x"], [text] * 3]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -104,7 +104,7 @@ def test_latex_has_no_command_but_its_own(text):
     commands = set(re.findall(r"\\([a-zA-Z]+)", latex.text(text)))
     assert not commands & {"input", "etc"} and "\\input" not in made
     for line in made.splitlines():
-        if line.endswith(r"\tabularnewline") and not re.search("multicolumn|rlap", line):
+        if line.endswith(r"\tabularnewline") and "rlap" not in line:
             assert len(re.findall(r"(?<!\\)&", line)) == 2
     assert not re.search(r"(?<!\\)[%#_]", latex.text(text).replace("P_L", ""))
 
