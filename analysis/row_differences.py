@@ -37,13 +37,13 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
     our_row, other_row = (row.of_seeds(shared) if len(shared) > 1 else row for row in (ours, other))
     scores = [row.by_seed(metrics, metric) for row in (our_row, other_row)]
     gap = difference(*scores)
-    paired = over_texts([gap.texts]) if gap.texts else _paired(our_row, other_row, experiment, metric)
-    estimate = Estimate.of(paired) if paired else Estimate(gap.mean)
+    of_samples = over_texts([gap.texts]) if gap.texts else paired(our_row, other_row, experiment, metric)
+    estimate = Estimate.of(of_samples) if of_samples else Estimate(gap.mean)
     k = len(shared)
     if k > 1:
         spread = float(np.std([scores[0][seed].mean - scores[1][seed].mean for seed in shared], ddof=1))
         return replace(estimate, mean=gap.mean, over_seeds=spread / math.sqrt(k), seeds=k, freedom=k - 1)
-    if not paired:
+    if not of_samples:
         estimate = Estimate.of(gap)
     spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
     # Use the mean of the scores that tables print; the mean over paired samples may differ from it.
@@ -67,7 +67,7 @@ def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str)
     return math.sqrt(2 * float((rest**2).sum()) / freedom), freedom
 
 
-def _paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
+def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
     """The difference with a bootstrap interval over samples; None if the records do not hold them."""
     if experiment not in _READ:
         return None
