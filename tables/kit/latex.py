@@ -48,8 +48,8 @@ def render(table: Table) -> str:
 
 def _float(table: Table, blocks: list[Block], place: int, count: int) -> str:
     heading = text(table.heading) if not place else f"{text(table.name.replace('_', ' '))}, continued."
-    shares = _shares(table)
-    layout = "".join(rf"p{{{share:.3f}\textwidth}}" for share in shares) or "l" + "r" * (table.width - 1)
+    shares, columns = _shares(table), max(len(block.header) for block in table.blocks)
+    layout = "".join(rf"p{{{share:.3f}\textwidth}}" for share in shares) or "l" + "r" * (columns - 1)
     notes = table.notes if place == count - 1 else ()
     return "\n".join(
         [

@@ -76,11 +76,6 @@ class Table:
         widest = max(self.blocks, key=lambda block: len(block.header))
         return tuple(_below(block, widest.header[1:]) for block in self.blocks)
 
-    @property
-    def width(self) -> int:
-        """Columns of the widest block."""
-        return max(len(block.header) for block in self.blocks)
-
 
 def _below(block: Block, columns: tuple[str, ...]) -> Block:
     """The block with these columns, if its own are among them; a column that it has not is empty."""
