@@ -148,7 +148,7 @@ train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 ##@ Other
 bench: env ## Speed and memory against a plain implementation (30 minutes)
 	@$(PY) -m tools.bench
-summary: env ## Print what was made, the main numbers and the verdicts
+summary: env ## Print the main numbers and the verdicts
 	@$(PY) -m report.summary $(call option,--results,$(RESULTS))
 clean: ## Remove build/ and runs/; results/ and .venv stay
 	rm -rf build runs

@@ -58,18 +58,15 @@ def ruler(record: dict) -> Scores:
     return by_length if len(by_length) == 1 else by_length | {"Avg.": Score.of(record["scores"]["average"])}
 
 
-def perplexity(record: dict, convention: str = "token") -> Scores:
+def perplexity(record: dict) -> Scores:
     """exp of :func:`log_perplexity`."""
-    losses = log_perplexity(record, convention)
+    losses = log_perplexity(record)
     with np.errstate(over="ignore"):
         return {length: replace(loss.to(np.exp), geometric=True) for length, loss in losses.items()}
 
 
-def log_perplexity(record: dict, convention: str = "token") -> Scores:
+def log_perplexity(record: dict) -> Scores:
     """At every evaluation length, the mean over texts of a text's mean loss in nats per token.
-
-    Args:
-        convention: every token of a text has the same weight, or with "window" every window (see eval.perplexity).
 
     Raises:
         InputError: a length has no windows.
@@ -82,15 +79,15 @@ def log_perplexity(record: dict, convention: str = "token") -> Scores:
     if empty := [length for length, texts in losses.items() if not texts]:
         raise InputError(f"{record['file']} has no windows of {empty[0]} tokens; measure it again.")
     return {
-        tokens(length): over_texts([[_loss(np.array(texts[title]), convention) for title in sorted(texts)]])
+        tokens(length): over_texts([[_loss(texts[title]) for title in sorted(texts)]])
         for length, texts in losses.items()
     }
 
 
-def _loss(windows: np.ndarray, convention: str) -> float:
-    """A text's mean loss, from the summed loss and the number of tokens of its windows [windows, 2]."""
-    sums, counts = windows.T
-    return float(sums.sum() / counts.sum() if convention == "token" else (sums / counts).mean())
+def _loss(windows: list[tuple[float, int]]) -> float:
+    """A text's mean loss, from the summed loss and the number of tokens of its windows."""
+    sums, counts = np.array(windows).T
+    return float(sums.sum() / counts.sum())
 
 
 def passkey(record: dict) -> Scores:

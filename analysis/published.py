@@ -7,15 +7,14 @@ averages do not agree with them. An effect on several models is the mean over th
 from __future__ import annotations
 
 import contextlib
-import csv
 import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from analysis.scores import Score, Scores
 from analysis.settings import tokens
@@ -23,9 +22,6 @@ from core import rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.kit.records import RESULTS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # A table's column of numbers, and the column that says what they measure.
 _METRICS = {"score": "metric", "perplexity": "context_length", "relative_to_pi": "phase"}
@@ -55,34 +51,45 @@ class Published:
 
 @functools.cache
 def table(name: str) -> pd.DataFrame:
-    """The numbers of one table, one per line."""
-    import pandas as pd  # imported here, because it loads slowly and printing rows does not need it
+    """The numbers of one table, one per line.
 
-    _lines(name)  # refuses a broken file
-    return pd.read_csv(_file(name))
+    Raises:
+        InputError: the file is broken.
+    """
+    file, columns = _file(name), next(columns.split() for names, columns in _COLUMNS.items() if name in names)
+    try:
+        frame = pd.read_csv(file)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {file} ({error}); restore it from the repository.") from error
+    filled = frame.drop(columns="factor", errors="ignore")  # the original model has none
+    numbers = frame.drop(columns=_WORDS, errors="ignore")
+    numeric = all(map(pd.api.types.is_numeric_dtype, numbers.dtypes))
+    if list(frame) != columns or filled.isna().any(axis=None) or not numeric or np.isinf(numbers).any(axis=None):
+        raise InputError(f"{file} is not what was published; restore it from the repository.")
+    return frame
 
 
 @functools.cache
 def blocks(name: str) -> list[Published]:
     """The paper's rows, in a block per model; an ablation's rows are named by the option's value."""
     by_model: dict[str, dict[str, dict[str, Score]]] = {}
-    for line in _lines(name):
+    for line in table(name).to_dict("records"):
         if "model" in line:
             method, factor = line["method"], line.get("factor")
             title = rope.METHODS[method].title if method in rope.METHODS else method
             model = line["model"]
-            row = with_factor(title[:1].upper() + title[1:], method, float(factor) if factor else None)
+            row = with_factor(title[:1].upper() + title[1:], method, None if pd.isna(factor) else factor)
             value, metric = next((key, of) for key, of in _METRICS.items() if key in line)
         else:
-            model, row, value, metric = "LLaMA2-13B", next(iter(line.values())), "score", "metric"
+            model, row, value, metric = "LLaMA2-13B", str(next(iter(line.values()))), "score", "metric"
         by_model.setdefault(model, {}).setdefault(row, {})[line[metric]] = Score(float(line[value]))
     return [Published(model, rows) for model, rows in by_model.items()]
 
 
 def disturbance() -> dict[tuple[str, float], float]:
     """The paper's averaged disturbances in 10⁻³ nat, by method and factor."""
-    lines = _lines("disturbance")
-    return {(line["method"], float(line["factor"])): float(line["disturbance_e3"]) for line in lines}
+    rows = table("disturbance").itertuples()
+    return {(row.method, float(row.factor)): row.disturbance_e3 for row in rows}
 
 
 def with_factor(title: str, method: str | None, factor: float | None) -> str:
@@ -175,32 +182,6 @@ def _average(scores: dict[str, float], metric: str) -> float:
 
 def _mean(values: list[float]) -> float | None:
     return float(np.mean(values)) if values else None
-
-
-@functools.cache
-def _lines(name: str) -> list[dict[str, str]]:
-    """The lines, each by column; InputError names a line that is broken."""
-    file, wanted = _file(name), next(columns for names, columns in _COLUMNS.items() if name in names)
-    try:
-        with file.open(newline="", encoding="utf-8") as handle:
-            lines = list(csv.DictReader(handle))
-    except (OSError, ValueError, csv.Error) as error:
-        raise InputError(f"cannot read {file} ({error}); restore it from the repository.") from error
-    for number, line in enumerate(lines, 2):
-        if list(line) != wanted.split() or not all(_fits(*entry) for entry in line.items()):
-            raise InputError(f"line {number} of {file} is not what was published; restore it from the repository.")
-    if not lines:
-        raise InputError(f"{file} holds no numbers; restore it from the repository.")
-    return lines
-
-
-def _fits(column: str, value: str | None) -> bool:
-    if column in _WORDS:
-        return bool(value)
-    try:
-        return (column == "factor" and value == "") or math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return False
 
 
 def _file(name: str) -> Path:

@@ -112,9 +112,12 @@ def _around_mean(value: dict) -> dict:
     return value
 
 
-def _pair(value: Any) -> Any:
+def _tuple(value: Any) -> Any:
     """JSON has no tuples."""
     return tuple(value) if isinstance(value, list) else value
+
+
+TUPLE = BeforeValidator(_tuple)
 
 
 def _geometry(value: dict) -> dict:
@@ -196,7 +199,7 @@ TYPES: dict[str, dict[str, Any]] = {  # by experiment, the fields that only its 
         "tokens": Count | None,
         "bucket": Count,
         "scores": Some[fields(length=Count, windows=Count, tokens=Count, token=Score, window=Score)],
-        "by_window": dict[_WINDOW, Annotated[tuple[Number, Count], BeforeValidator(_pair)]],
+        "by_window": dict[_WINDOW, Annotated[tuple[Number, Count], TUPLE]],
         "by_position": dict[_WINDOW, Some[Number]],
     },
     "ruler": {

@@ -95,6 +95,11 @@ class Results:
             raise NotMeasured(f"no record in {folder}; make one with `{self.command(experiment)}`.")
         return recorded
 
+    def lacks(self, what: str, experiment: str, options: str = "") -> NotMeasured:
+        """The error that records hold nothing of what was asked for; `experiment` with `options` measures it."""
+        command = self.command(experiment, options)
+        return NotMeasured(f"no {what} under {self.folder / self.model.name}; measure it with `{command}`.")
+
     def command(self, experiment: str, options: str = "") -> str:
         """The command that measures this model into this folder."""
         known = self.model.name in _known()

@@ -19,7 +19,7 @@ import numpy as np
 from analysis.comparison import Comparison, Metrics, Row
 from analysis.hypothesis_tests import Estimate
 from analysis.metrics import OPEN_LLM
-from analysis.scores import Score, difference, over_texts, stacked
+from analysis.scores import Score, over_texts, stacked
 from analysis.settings import tokens
 from eval import longbench
 from eval.intervals import mean_of_means
@@ -33,21 +33,35 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
     Args:
         among: rows to take the error over seeds from, if these two have one seed.
     """
-    shared = set(ours.seeds) & set(other.seeds)
-    our_row, other_row = (row.of_seeds(shared) if len(shared) > 1 else row for row in (ours, other))
-    scores = [row.by_seed(metrics, metric) for row in (our_row, other_row)]
-    gap = difference(*scores)
-    paired = over_texts([gap.texts]) if gap.texts else _paired(our_row, other_row, experiment, metric)
-    estimate = Estimate.of(paired) if paired else Estimate(gap.mean)
+    shared = sorted(set(ours.seeds) & set(other.seeds))
     k = len(shared)
+    our_row, other_row = (row.of_seeds(set(shared)) if k > 1 else row for row in (ours, other))
+    scores = [row.by_seed(metrics, metric) for row in (our_row, other_row)]
+    pairs = [[of[seed] for of in scores] for seed in shared] if k > 1 else [[next(iter(of.values())) for of in scores]]
+    gaps = np.array([mine.mean - theirs.mean for mine, theirs in pairs])
+    mean = float(gaps.mean())  # of the scores that tables print; that over paired samples may differ from it
+    if all(score.texts for pair in pairs for score in pair):
+        by_text = np.mean([np.subtract(*stacked([mine.texts, theirs.texts])) for mine, theirs in pairs], axis=0)
+        of_samples: Score | None = over_texts([by_text])
+    else:
+        of_samples = paired(our_row, other_row, experiment, metric)
     if k > 1:
-        spread = float(np.std([scores[0][seed].mean - scores[1][seed].mean for seed in shared], ddof=1))
-        return replace(estimate, mean=gap.mean, over_seeds=spread / math.sqrt(k), seeds=k, freedom=k - 1)
-    if not paired:
-        estimate = Estimate.of(gap)
+        estimate = Estimate.of(of_samples) if of_samples else Estimate(mean)
+        over_seeds = float(gaps.std(ddof=1)) / math.sqrt(k)
+        return replace(estimate, mean=mean, over_seeds=over_seeds, seeds=k, freedom=k - 1)
     spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
-    # Use the mean of the scores that tables print; the mean over paired samples may differ from it.
-    return replace(estimate, mean=gap.mean, over_seeds=spread, freedom=freedom)
+    estimate = Estimate.of(of_samples or _independent(*pairs[0]))
+    return replace(estimate, mean=mean, over_seeds=spread, freedom=freedom)
+
+
+def _independent(ours: Score, other: Score) -> Score:
+    """The difference of two scores as if independent, wider than a paired one; no interval if one of them has none."""
+    mean = ours.mean - other.mean
+    if ours.low is None or other.low is None:
+        return Score(mean, n=ours.n)
+    low = mean - float(np.hypot(ours.mean - ours.low, other.high - other.mean))
+    high = mean + float(np.hypot(ours.high - ours.mean, other.mean - other.low))
+    return Score(mean, low, high)
 
 
 def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str) -> tuple[float, int]:
@@ -67,7 +81,7 @@ def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str)
     return math.sqrt(2 * float((rest**2).sum()) / freedom), freedom
 
 
-def _paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
+def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
     """The difference with a bootstrap interval over samples; None if the records do not hold them."""
     if experiment not in _READ:
         return None

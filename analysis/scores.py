@@ -1,4 +1,4 @@
-"""A score with its interval, and statistics of several scores: over seeds, differences, sign tests."""
+"""A score with its interval, and statistics of several scores: over seeds and texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, stdtrit
+from scipy.special import stdtrit
 
 from core.errors import InputError
 from eval.intervals import LEAST_TEXTS, standard_error, students_half
@@ -164,52 +164,3 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
         low, high = max(mean - np.hypot(seeds, below), 0.0), mean + np.hypot(seeds, above)
         pooled[metric] = Score(mean, float(low), float(high), len(scores))
     return pooled
-
-
-def difference(ours: Mapping[int | None, Score], others: Mapping[int | None, Score]) -> Score:
-    """Our score minus the other's with a 95 % interval: Student's over the seeds that both have, if several.
-
-    Otherwise the two intervals over samples are combined as if independent, which is wider than a paired interval;
-    there is none if one of the two has none. What is measured on texts is paired by text, see :func:`over_texts`, and
-    the difference of two perplexities is that of their logarithms, the loss in nats per token.
-    """
-    seeds = sorted(ours.keys() & others.keys(), key=str)
-    pairs = [(ours[seed], others[seed]) for seed in seeds]
-    if len(pairs) < 2:
-        pairs = [(next(iter(ours.values())), next(iter(others.values())))]
-    if all(score.texts for pair in pairs for score in pair):
-        return over_texts([_by_text(*pair) for pair in pairs])
-    if len(seeds) > 1:
-        gaps = np.array([ours[seed].mean - others[seed].mean for seed in seeds])
-        mean, half = float(gaps.mean()), students_half(gaps)
-        return Score(mean, mean - half, mean + half, len(seeds))
-    ((a, b),) = pairs
-    mean = a.mean - b.mean
-    if a.low is None or b.low is None:
-        return Score(mean, n=a.n)
-    low = mean - float(np.hypot(a.mean - a.low, b.high - b.mean))
-    high = mean + float(np.hypot(a.high - a.mean, b.mean - b.low))
-    return Score(mean, low, high)
-
-
-def _by_text(ours: Score, other: Score) -> np.ndarray:
-    """The difference on each text [texts], of perplexities that of their logarithms."""
-    values = stacked([ours.texts, other.texts])
-    values = np.log(values) if ours.geometric else values
-    return values[0] - values[1]
-
-
-@dataclass(frozen=True)
-class SignTest:
-    """How many samples one setting answers better and worse than another, and the p-value of that."""
-
-    better: int
-    worse: int
-    p: float
-
-
-def sign_test(ours: np.ndarray, others: np.ndarray) -> SignTest:
-    """The two-sided sign test over the samples [n] that differ by more than a millionth."""
-    gaps = np.asarray(ours) - np.asarray(others)
-    better, worse = int((gaps > 1e-6).sum()), int((gaps < -1e-6).sum())
-    return SignTest(better, worse, min(1.0, 2 * float(bdtr(min(better, worse), better + worse, 0.5))))

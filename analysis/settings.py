@@ -90,6 +90,11 @@ def _option(name: str, value: object) -> str:
     return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
 
 
+def seed_count(seeds: int) -> str:
+    """A number of training seeds as tables and pages print it."""
+    return "one seed" if seeds == 1 else f"{seeds} seeds"
+
+
 def tokens(length: int) -> str:
     """A length in tokens as tables print it: 512, 1k, 12k."""
     return str(length) if length % 1024 else f"{length // 1024}k"

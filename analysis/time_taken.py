@@ -33,7 +33,7 @@ class Compute:
     """The time that some records took together.
 
     Attributes:
-        records: the number of records.
+        records: how many they are.
         seconds: wall-clock time from start to end of each.
         cpu_seconds: for those that ran on a CPU, seconds times the machine's processors, which is an upper limit.
         gpu_seconds: for those that ran on GPUs, seconds times the GPUs that shared the run.
@@ -48,13 +48,10 @@ class Compute:
         return Compute(*map(operator.add, astuple(self), astuple(other)))
 
 
-def compute(folder: Path = RESULTS) -> dict[str, Compute]:
-    """The time of all records under `folder`, by model, including repeated runs in subfolders."""
-    files = {name: sorted((Path(folder) / name).glob("*/**/*.json")) for name in models(folder)}
-    return {
-        name: sum((_of(record_types.read(file, file.parent.name)) for file in own), Compute())
-        for name, own in files.items()
-    }
+def compute(folder: Path = RESULTS) -> Compute:
+    """The time of all records under `folder`, including repeated runs in subfolders."""
+    files = [file for name in models(folder) for file in sorted((Path(folder) / name).glob("*/**/*.json"))]
+    return sum((_of(record_types.read(file, file.parent.name)) for file in files), Compute())
 
 
 def commands(file: Path = RESULTS / "commands.csv") -> dict[str, str]:

@@ -32,10 +32,7 @@ def build(results: Results) -> Figure:
     """
     found = list(ablations(results, "longbench_e", "n_hat"))
     if not found:
-        raise NotMeasured(
-            f"no ablation over n̂ by longbench_e under {results.folder / results.model.name}; "
-            f"measure several N with `{results.command('longbench_e', '--method dprope --n-hat N')}`."
-        )
+        raise results.lacks("ablation over n̂ by longbench_e", "longbench_e", "--method dprope --n-hat N")
     state, varied = found[-1]
     first = next(iter(varied.values()))
     factor = first.setting.factor

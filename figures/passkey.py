@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from analysis.comparison import Row, compared, in_comparison
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.scores import stacked
 from analysis.settings import STATES
 from core import rope
@@ -35,9 +35,7 @@ def build(results: Results) -> Figure:
     plain = [row for row in untrained if row.setting.method in (None, rope.ORIGINAL)][:1]
     states = [[row for row in rows if row.setting.method not in (None, rope.ORIGINAL)] for rows in (untrained, tuned)]
     if not (plain or states[0] or states[1]):
-        raise NotMeasured(
-            f"no passkey record of {results.model.name}'s comparison; make one with `{results.command('passkey')}`."
-        )
+        raise results.lacks("passkeys of the comparison", "passkey")
     curves = {
         f"{state}, s = {factor:g}": {row.setting: row for row in plain + own}
         for (_, state), rows in zip(STATES, states)

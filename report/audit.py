@@ -307,9 +307,6 @@ def compared() -> Table:
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m report.audit")
     parser.add_argument("--all", action="store_true", help="list what agrees, too")
-    parser.add_argument(
-        "--output", type=command_line.directory, default=OUTPUT, metavar="DIR", help="default tables/paper/"
-    )
     arguments = parser.parse_args()
 
     checked = findings()
@@ -322,7 +319,7 @@ def main() -> None:
     wrong = sum(counts.values())
     listed = ", ".join(f"{kind} {n}" for kind, n in counts.items())
     print(f"\n{len(checked)} checks, {len(checked) - wrong} agree, {wrong} do not ({listed or 'none'}).")
-    file = files.write(arguments.output / "audit.tex", latex.render(build(checked)))
+    file = files.write(OUTPUT / "audit.tex", latex.render(build(checked)))
     print(os.path.relpath(file))
 
 

@@ -11,10 +11,10 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from analysis import disturbance, metrics, published, rendering, time_taken
+from analysis import disturbance, metrics, published, rendering, row_differences, time_taken
 from analysis.comparison import Comparison, Row, compared
 from analysis.results import NotMeasured, Results, root
-from analysis.scores import Score, difference
+from analysis.scores import Score
 from analysis.settings import tokens
 from core import rope
 from core.errors import InputError
@@ -94,9 +94,11 @@ class View:
     def gap(
         self, experiment: str, ours: str, other: str, metric: str, trained: bool = False, factor: float | None = None
     ) -> Score:
-        """The difference of two rows, paired by seed where there are several."""
-        pair = [self.row(experiment, name, trained, factor) for name in (ours, other)]
-        return difference(*(row.by_seed(getattr(metrics, experiment), metric) for row in pair))
+        """The difference of two rows, paired by seeds and samples; of perplexities, in nats per token."""
+        rows = self._rows(experiment, trained, factor)
+        pair = [find(rows, experiment, name, factor) for name in (ours, other)]
+        of = metrics.log_perplexity if experiment == "perplexity" else getattr(metrics, experiment)
+        return row_differences.between(*pair, experiment, of, metric, rows).interval()
 
     def found(self, name: str, length: int | None = None, trained: bool = False, factor: float | None = None) -> str:
         """Passkeys found of those asked, of all seeds; at one length or at all."""

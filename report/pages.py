@@ -25,7 +25,7 @@ from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import BEYOND, RESULTS, ROOT
-from report import audit, claims_page, main_claims, paper_and_code
+from report import audit, claims_page, paper_and_code
 from report.model_view import FILTERS, RIVAL, View, environment, holds
 from tables.kit import markdown
 
@@ -102,11 +102,10 @@ def overall_pages(models: Pages) -> Pages:
 
     names = {
         "cost": took,
-        "all": sum(time_taken.compute().values(), time_taken.Compute()),
+        "all": time_taken.compute(),
         "minutes": time_taken.commands(),
-        "main_claims": list(main_claims.lines(RESULTS)),
+        "tested": claims_page.tested(RESULTS),
         "section": sections(RESULTS, ROOT, models),
-        "differences": markdown.render(paper_and_code.DIFFERENCES, caption=False),
         "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
         "missed": paper_and_code.missed,
         "best_epsilon": paper_and_code.best_epsilon(),

@@ -1,8 +1,7 @@
-"""What was rendered, where, and the numbers to look at first."""
+"""The numbers to look at first, and how many claims have which verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from analysis import results
@@ -10,20 +9,16 @@ from analysis.claims import claims
 from analysis.claims.finding import VERDICTS
 from analysis.comparison import compared, in_comparison
 from analysis.metrics import perplexity
-from analysis.results import Results, root
+from analysis.results import Results
 from analysis.settings import extended_length, tokens
 from experiments.kit import command_line
 from report import claims_page
 from report.model_view import shown
 
-_OUTPUTS = (("tables", ".tex"), ("figures", ".pdf"))
-
 
 def build(folder: Path) -> str:
     """The summary as text for a terminal."""
-    lines = ["", "Made:"]
-    for measured in results.every(folder):
-        lines += [f"  {line}" for line in _made(measured)]
+    lines = []
     disturbance = claims()[0]
     for finding in (finding for finding in disturbance.findings(folder) if finding.facts):
         lines += ["", f"{disturbance.text}, {finding.about}: {finding.verdict}"]
@@ -33,16 +28,6 @@ def build(folder: Path) -> str:
     verdicts = claims_page.counts(claims_page.tested(folder))
     counts = ", ".join(f"{verdicts[verdict]} × {verdict}" for verdict in VERDICTS if verdicts[verdict])
     return "\n".join([*lines, "", f"The paper's claims, model by model: {counts}. `make report` shows each."])
-
-
-def _made(measured: Results) -> Iterator[str]:
-    """A line for each kind of output of a model."""
-    for kind, suffix in _OUTPUTS:
-        count = len(list((root(measured.folder) / kind / measured.model.name).rglob(f"*{suffix}")))
-        if count:
-            yield f"{kind}/{measured.model.name}/: {count} {kind if count > 1 else kind[:-1]}"
-    for page in sorted((measured.folder / measured.model.name).rglob("README.md")):
-        yield f"results/{page.relative_to(measured.folder)}"
 
 
 def _perplexities(measured: Results) -> list[str]:

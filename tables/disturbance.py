@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis import disturbance
 from analysis.disturbance import FLOAT32, WAYS, Disturbed
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import extended_length, tokens
 from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, number, sentence_case
 
@@ -19,12 +19,12 @@ def build(results: Results) -> Table:
     """
     rows, beside = disturbance.rows(results), disturbance.comparable(results)
     if not rows:
-        raise NotMeasured(f"no disturbance of a registered method under {results.folder / results.model.name}.")
+        raise results.lacks("disturbance of a registered method", "disturbance")
     factors = sorted({factor for row in rows for factor in row.moved})
     columns = [(factor, way) for factor in factors for way in ([None] if beside else []) + list(WAYS)]
     least = {column: _least(rows, *column) for column in columns if column[1]}
-    header = ("Method", *(_TITLES.get(way, "paper") for _, way in columns))
-    groups = tuple((tokens(extended_length(results, factor)), len(columns) // len(factors)) for factor in factors)
+    lengths = {factor: tokens(extended_length(results, factor)) for factor in factors}
+    header = ("Method", *(f"{lengths[factor]}, {_TITLES.get(way, 'paper')}" for factor, way in columns))
     made = tuple(
         (Cell(sentence_case(row.name)), *(_cell(row, *column, least.get(column)) for column in columns)) for row in rows
     )
@@ -32,7 +32,7 @@ def build(results: Results) -> Table:
     if beside:
         largest = number(100 * max(disturbance.deviations(rows, FLOAT32), default=0.0), 2)
         caption += f" Largest deviation of the released convention in float32 from the paper: {largest} %."
-    return Table("disturbance", caption, (Block("", header, made, groups),), "Table 3")
+    return Table("disturbance", caption, (Block("", header, made),), "Table 3")
 
 
 def _least(rows: list[Disturbed], factor: float, way: tuple[str, str]) -> float | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from analysis.record_types import Count, Number, Positive, Score, Some, Whole, fields, score
+from analysis.record_types import TUPLE, Count, Number, Positive, Score, Some, Whole, fields, score
 
 _SPAN = score(start=Whole, end=Count)
 _APART = fields(of_means=Number, mean=Number, largest=Number)
@@ -23,7 +23,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "long_perplexity": {
         "data": dict[str, Any],
         "length": Count,
-        "texts": dict[str, fields(beyond=fields(key=Annotated[tuple[Number, Whole], BeforeValidator(tuple)]))],
+        "texts": dict[str, fields(beyond=fields(key=Annotated[tuple[Number, Whole], TUPLE]))],
     },
     "learned": {
         "factors": Some[Positive],

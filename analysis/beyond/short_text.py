@@ -10,10 +10,10 @@ from analysis.beyond import loss_by_position
 from analysis.comparison import LeftOut, Row, compared
 from analysis.metrics import OPEN_LLM
 from analysis.results import Results
-from analysis.scores import Score, Scores, stacked
+from analysis.row_differences import paired
+from analysis.scores import Scores
 from analysis.settings import Setting
 from core import rope
-from eval.intervals import mean_interval, mean_of_means
 
 PERPLEXITY = "Perplexity"
 
@@ -54,13 +54,7 @@ def _perplexity(row: Row, original: Row) -> Scores:
 
 def _benchmarks(row: Row, original: Row) -> Scores:
     """The change in points for each benchmark and, if all were measured, for their mean."""
-    if not all("by_document" in run for run in [original.first, *row.runs]):
-        return {}
-    changes = {}
-    for task, scores in original.first["by_document"].items():
-        values = stacked([scores, *(run["by_document"][task] for run in row.runs)])
-        changes[task] = 100 * (values[1:].mean(axis=0) - values[0])
-    by_benchmark = {OPEN_LLM.get(task, task): Score.of(mean_interval(change)) for task, change in changes.items()}
-    if set(changes) == set(OPEN_LLM) - {"average"}:
-        by_benchmark[OPEN_LLM["average"]] = Score.of(mean_of_means(list(changes.values())))
-    return by_benchmark
+    measured = original.first.get("by_document", {})
+    names = [name for name in OPEN_LLM if name in measured or len(measured) == len(OPEN_LLM) - 1]
+    changes = {OPEN_LLM[name]: paired(row, original, "open_llm", OPEN_LLM[name]) for name in names}
+    return {name: change for name, change in changes.items() if change}

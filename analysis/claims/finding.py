@@ -15,7 +15,7 @@ from analysis.comparison import Comparison, Row, compared
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED, Decision
 from analysis.results import Model, Results
 from analysis.scores import Score
-from analysis.settings import STATES
+from analysis.settings import STATES, seed_count
 from core import rope
 
 EXACT, CERTAIN, NONE = "reproduced exactly", "true by construction", "not tested here"
@@ -131,9 +131,8 @@ def called(row: Row) -> str:
     """A row's name, and whether it was fine-tuned and with how many seeds."""
     if row.setting.method == rope.ORIGINAL:
         return row.setting.name
-    seeds = len(row.runs)
-    tuned = "fine-tuned, one seed" if seeds == 1 else f"fine-tuned, {seeds} seeds"
-    return f"{row.setting.name} ({tuned if row.trained else 'without training'})"
+    state = f"{TRAINED}, {seed_count(len(row.runs))}" if row.trained else dict(STATES)[False]
+    return f"{row.setting.name} ({state})"
 
 
 UNITS = {
@@ -150,7 +149,7 @@ def told(state: str, decisions: list[Decision], experiment: str, seeds: int | No
     estimates = [decision.estimate for decision in decisions]
     seeds = seeds or min((estimate.seeds for estimate in estimates), default=1)
     counts = sorted({estimate.samples for estimate in estimates if estimate.samples})
-    parts = [state if state != TRAINED else f"{state}, {'one seed' if seeds == 1 else f'{seeds} seeds'}"]
+    parts = [state if state != TRAINED else f"{state}, {seed_count(seeds)}"]
     if counts:
         many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
         parts.append(f"{many} {UNITS[experiment]}{'s' * (counts[-1] > 1)}")

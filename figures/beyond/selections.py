@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from core import rope
 from figures.kit import style
 
@@ -25,7 +25,7 @@ def build(results: Results) -> Figure:
     run = min(results.require("selections"), key=lambda record: record["factor"])
     nested = {row["options"]["n_hat"]: row for row in run["scores"] if list(row.get("options", ())) == ["n_hat"]}
     if not nested:
-        raise NotMeasured(f"no selection by n̂ under {results.folder / results.model.name}.")
+        raise results.lacks("selection by n̂", "selections")
     shown = dict(sorted(nested.items()))
     figure, panels = plt.subplots(2, 1, figsize=(style.COLUMN, 3.4), sharex=True)
     colour, _ = rope.METHODS[rope.OURS].styles[0]

@@ -11,10 +11,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from analysis import perplexity_windows
 from analysis.beyond import whole_texts
 from analysis.comparison import Row, in_comparison
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import STATES
 from figures.beyond import loss_by_position
 
@@ -33,21 +32,14 @@ def build(results: Results) -> Figure:
         if (rows := whole_texts.runs(results, trained, factor))
     }
     if not shown:
-        raise NotMeasured(
-            f"no record of whole texts under {results.folder / results.model.name}; "
-            f"make one with `{results.command('perplexity', '--by-position --tokens all')}`."
-        )
+        raise results.lacks("whole text by position", "perplexity", "--by-position --tokens all")
     return loss_by_position.draw(shown, results.model.context_length)
 
 
 def _curve(row: Row) -> tuple[np.ndarray, np.ndarray]:
     """Positions in tokens, and the mean over texts of each text's mean loss there, float64 [buckets] each."""
-    by_text: dict[str, list[np.ndarray]] = {}
-    for run in row.runs:
-        for (title, _), losses in perplexity_windows.windows(run).items():
-            by_text.setdefault(title, []).append(losses)
-    means = [np.ma.masked_invalid(losses).mean(axis=0) for losses in by_text.values()]  # a short text ends early
-    loss = np.ma.stack(means).mean(axis=0)
+    windows = [of_text.reshape(-1, of_text.shape[-1]) for of_text in whole_texts.losses(row).values()]
+    loss = np.ma.stack([np.ma.masked_invalid(own).mean(axis=0) for own in windows]).mean(axis=0)  # a text may end early
     position = (np.arange(len(loss)) + 0.5) * row.first["bucket"]
     reached = ~np.ma.getmaskarray(loss)
     return position[reached], loss.data[reached]

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import disturbance
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import Setting, extended_length, tokens
 from figures.kit import style
 
@@ -28,7 +28,7 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
     results.require("disturbance")
     panels = disturbance.by_factor(results)
     if not panels:
-        raise NotMeasured(f"no disturbance of a registered method under {results.folder / results.model.name}.")
+        raise results.lacks("disturbance of a registered method", "disturbance")
     geometry = results.model.geometry
     height = 0.5 + 1.5 * len(panels) + 0.12 * (len(names) // 4)
     figure, rows = plt.subplots(len(panels), 1, figsize=(style.COLUMN, height), sharex=True, squeeze=False)

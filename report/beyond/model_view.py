@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis import disturbance, perplexity_windows, record_types
+from analysis import disturbance, record_types
 from analysis.beyond import learned, loss_by_position, serving, short_text, whole_texts
 from analysis.comparison import Comparison, in_comparison
-from analysis.scores import Score, Scores, SignTest, sign_test, stacked
+from analysis.scores import Score, Scores, stacked
 from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
@@ -47,9 +47,9 @@ class View(model_view.View):
     ) -> Score:
         """Over whole books, a row's loss minus another's at the positions from start to end, paired by text."""
         rows = whole_texts.runs(self.results, trained)
-        gaps = perplexity_windows.differences(*(find(rows, "whole texts", each, None) for each in (name, than)))
+        gaps = whole_texts.differences(*(find(rows, "whole texts", each, None) for each in (name, than)))
         bucket = rows.first["bucket"]
-        return perplexity_windows.average(gaps, slice(start // bucket, end and end // bucket))
+        return whole_texts.average(gaps, slice(start // bucket, end and end // bucket))
 
     def families(self) -> dict[str, list[str]]:
         """What came out for transformers' model types."""
@@ -63,14 +63,6 @@ class View(model_view.View):
         """By row, what a stride's tokens more before them change of the loss."""
         rows = whole_texts.runs(self.results, trained).rows
         return {row.setting.name: change for row in rows if (change := whole_texts.more_context(row))}
-
-    def prompts(self, name: str, than: str = RIVAL, trained: bool = False) -> SignTest:
-        """RULER's prompts that a row answers better and worse than another."""
-        return sign_test(*(_prompts(self.row("ruler", each, trained).first) for each in (name, than)))
-
-    def asked(self) -> int:
-        """How many prompts RULER has, of all lengths and tasks."""
-        return len(_prompts(self.results.require("ruler")[0]))
 
     def short_text(self, trained: bool = False, factor: float | None = None) -> dict[str, Scores]:
         """By row and metric, what extending changes on texts that fit in L."""
@@ -151,8 +143,3 @@ def _interpolated(geometry: RopeGeometry, setting: Setting) -> list[int]:
     options = {key: value for key, value in setting.options if key != "attention_factor"}  # moves no angle
     scaling = rope.scale(geometry, setting.method, setting.factor, **options)
     return np.flatnonzero(scaling.interpolated).tolist()
-
-
-def _prompts(run: dict) -> np.ndarray:
-    tasks = run["scores"]["tasks"].values()
-    return np.array([score["mean"] for scores in tasks for score in scores.values()])

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from analysis.beyond import learned, loss_by_position
 from analysis.comparison import Row
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.scores import Scores
-from analysis.settings import extended_length, tokens
+from analysis.settings import extended_length, seed_count, tokens
 from tables.kit.benchmark_table import OVER_TEXTS
 from tables.kit.table import Block, Table, score_block, titles
 
@@ -30,13 +30,10 @@ def build(results: Results) -> Table:
     for group in groups:
         end = "had stopped falling" if group.converged else "was still falling"
         steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in group.runs))
-        seeds = "one seed" if len(group.runs) == 1 else f"{len(group.runs)} seeds"
+        seeds = seed_count(len(group.runs))
         notes.append(f"{group.name}, s = {group.factor:g}: {seeds}, {steps} steps. The held-out loss {end}.")
     if not blocks:
-        raise NotMeasured(
-            f"no learned factors were scored under {results.folder / results.model.name}; score them with "
-            f"`{results.command('loss_by_position', '--method factors --file RECORD')}`."
-        )
+        raise results.lacks("loss of learned factors", "loss_by_position", "--method factors --file RECORD")
     return Table("learned", CAPTION, tuple(blocks), notes=tuple(notes))
 
 

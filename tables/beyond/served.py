@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.beyond import serving
 from analysis.beyond.serving import EXACT, QUANTISED, Served
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import STATES
 from tables.kit.table import Block, Cell, Table, number, probability, sentence_case
 
@@ -21,10 +21,7 @@ def build(results: Results) -> Table:
     """From the records of experiments.beyond.served."""
     rows, blocks = serving.served(results), []
     if not rows:
-        raise NotMeasured(
-            f"no record of served under {results.folder / results.model.name}; make one with "
-            f"`{results.command('served')}`."
-        )
+        raise results.lacks("record of served", "served")
     for trained, state in STATES:
         for length, scored in dict.fromkeys((row.length, row.scored) for row in rows if row.trained == trained):
             own = [row for row in rows if (row.trained, row.length, row.scored) == (trained, length, scored)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.beyond import serving
 from analysis.beyond.serving import Engine
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from tables.kit.table import NONE, Block, Cell, Table
 
 CAPTION = (
@@ -19,10 +19,7 @@ def build(results: Results) -> Table:
     """From the records of experiments.beyond.served and what was read in the engines' sources."""
     rows = serving.served(results)
     if not rows:
-        raise NotMeasured(
-            f"no record of served under {results.folder / results.model.name}; make one with "
-            f"`{results.command('served')}`."
-        )
+        raise results.lacks("record of served", "served")
     lines = tuple(map(line, serving.matrix(rows)))
     return Table("serving", CAPTION, (Block(f"Records of {results.model.title}", HEADER, lines),), words=True)
 

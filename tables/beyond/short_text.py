@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.beyond import short_text
 from analysis.comparison import factors
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import STATES
 from tables.kit.benchmark_table import OVER_TEXTS
 from tables.kit.table import Table, noted, score_block
@@ -30,8 +30,5 @@ def build(results: Results) -> Table:
                 left_out += short_text.left_out(results, factor, trained)
                 blocks.append(score_block(title, rows, best=None, signed=signed))
     if not blocks:
-        raise NotMeasured(
-            f"no scores by document of the unextended model and another under {results.folder / results.model.name}; "
-            f"measure them with `{results.command('open_llm', '--method original NAME')}`."
-        )
+        raise results.lacks("scores by document of two settings", "open_llm", "--method original NAME")
     return noted(Table("short_text", CAPTION, tuple(blocks)), left_out)

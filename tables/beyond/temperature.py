@@ -6,7 +6,7 @@ It separates the choice of pairs from the temperature: each with and without the
 from __future__ import annotations
 
 from analysis.beyond import temperature
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import STATES
 from core import rope
 from tables.kit.benchmark_table import INTERVALS, OVER_TEXTS
@@ -31,8 +31,5 @@ def build(results: Results) -> Table:
             blocks.append(score_block(title, rows, digits=2, best=None))
         left_out += others if by_factor else []
     if not blocks:
-        raise NotMeasured(
-            f"no perplexity and no passkeys at an attention factor under {results.folder / results.model.name}; "
-            f"measure them with `{results.command('passkey', '--method yarn --attention-factor 1')}`, for instance."
-        )
+        raise results.lacks("setting with an attention factor", "passkey", "--method yarn --attention-factor 1")
     return noted(Table("temperature", CAPTION, tuple(blocks)), left_out)

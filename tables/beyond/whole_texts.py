@@ -5,9 +5,8 @@ Read in overlapping windows of L'.
 
 from __future__ import annotations
 
-from analysis import perplexity_windows
 from analysis.beyond import whole_texts
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.settings import STATES, tokens
 from core import rope
 from tables.kit.benchmark_table import OVER_TEXTS, seeds
@@ -39,15 +38,12 @@ def build(results: Results) -> Table:
                 signed = [metric for metric in rows[0][1] if not metric.endswith(" L") or metric.startswith("Δ")]
                 blocks.append(score_block(title, rows, digits=3, best=None, signed=signed))
     if not blocks:
-        raise NotMeasured(
-            f"no whole text by position under {results.folder / results.model.name}; measure one with "
-            f"`{results.command('perplexity', '--by-position --tokens all')}`."
-        )
+        raise results.lacks("whole text by position", "perplexity", "--by-position --tokens all")
     return noted(Table("whole_texts", CAPTION, tuple(blocks)), left_out)
 
 
 def extent(record: dict) -> str:
     """How much was scored."""
-    windows = perplexity_windows.windows(record)
+    windows = whole_texts.windows(record)
     texts = titles(title for title, _ in windows)
     return f"{len(windows)} windows of {tokens(max(record['lengths']))}, {texts}"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, compared, in_comparison
-from analysis.results import NotMeasured, Results
-from analysis.settings import AS_IT_IS, STATES, SYMBOLS
+from analysis.results import Results
+from analysis.settings import AS_IT_IS, STATES, SYMBOLS, seed_count
 from core import rope
 from tables.kit.table import Block, Table, noted, score_block
 
@@ -81,11 +81,8 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
         quick = sketched(results, varied.values())
         measured.append(score_block(title + QUICK * quick, rows, first=SYMBOLS[option], best=None if quick else max))
     if not measured:
-        command = results.command(experiment, f"--method {rope.OURS} --{option.replace('_', '-')} N")
-        raise NotMeasured(
-            f"no ablation over {SYMBOLS[option]} by {experiment} under {results.folder / results.model.name}; "
-            f"measure several N with `{command}`."
-        )
+        options = f"--method {rope.OURS} --{option.replace('_', '-')} N"
+        raise results.lacks(f"ablation over {SYMBOLS[option]} by {experiment}", experiment, options)
     above = [
         score_block(f"{block.model}, published, s = 2", block.rows.items(), first=SYMBOLS[option])
         for block in published.blocks(name)
@@ -113,11 +110,7 @@ def sketched(results: Results, rows: Iterable[Row]) -> bool:
 def seeds(rows: Iterable[Row]) -> str:
     """How many seeds the rows of fine-tuned models have at most, for a block's title; others name their own."""
     most = max((len(row.seeds) for row in rows), default=0)
-    return f", {_counted(most)}" if most else ""
-
-
-def _counted(seeds: int) -> str:
-    return "one seed" if seeds == 1 else f"{seeds} seeds"
+    return f", {seed_count(most)}" if most else ""
 
 
 def titled(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
@@ -134,7 +127,7 @@ def titled(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
             continue
         factor = None if (once and row in plain) or row.setting.name == AS_IT_IS else row.setting.factor
         name = published.with_factor(row.setting.name, row.setting.method, factor)
-        found.append((name + (f", {_counted(len(row.seeds))}" if 0 < len(row.seeds) < most else ""), row))
+        found.append((name + (f", {seed_count(len(row.seeds))}" if 0 < len(row.seeds) < most else ""), row))
     return found
 
 

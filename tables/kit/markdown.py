@@ -19,13 +19,9 @@ def render(table: Table, caption: bool = True) -> str:
 
 
 def _rows(block: Block, words: bool) -> str:
-    header = list(map(text, block.header))
-    if block.groups:
-        above = [title for title, span in block.groups for _ in range(span)]
-        header[1:] = [f"{text(group)}, {title}" if group else title for group, title in zip(above, header[1:])]
     lines = [
-        header,
-        ["---", *["---" if words else "---:"] * (len(header) - 1)],
+        list(map(text, block.header)),
+        ["---", *["---" if words else "---:"] * (len(block.header) - 1)],
         *(list(map(_cell, row)) for row in block.rows),
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

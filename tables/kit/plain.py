@@ -18,10 +18,10 @@ def render(table: Table) -> str:
     for block, lines in zip(table.aligned, cells):
         own = [max(map(_width, column)) for column in zip(*lines)]
         widths[block.header] = list(map(max, zip(own, widths.get(block.header, own))))
-    blocks = [
-        "\n".join([*filter(None, [_prose(block.title)]), *_rows(block, lines, widths[block.header], table.words)])
-        for block, lines in zip(table.aligned, cells)
-    ]
+    blocks = []
+    for block, lines in zip(table.aligned, cells):
+        rows = [_aligned(line, widths[block.header], table.words) for line in lines]
+        blocks.append("\n".join([_prose(block.title), *rows] if block.title else rows))
     best = any(cell.bold for block in table.blocks for row in block.rows for cell in row)
     legend = ["* bold in print"] if best else []
     return "\n\n".join([_prose(table.heading), *blocks, *legend, *map(_prose, table.notes)]) + "\n"
@@ -33,18 +33,9 @@ def _cells(block: Block, words: bool) -> list[list[str]]:
     return [line for row in lines for line in _broken(row)] if words else lines
 
 
-def _rows(block: Block, lines: list[list[str]], widths: list[int], words: bool) -> list[str]:
-    set_lines = [
-        "  ".join(_set(cell, width, words or not place) for place, (cell, width) in enumerate(zip(line, widths)))
-        for line in lines
-    ]
-    if block.groups and lines:
-        spans, place = [" " * widths[0]], 1
-        for title, span in block.groups:
-            spans.append(title.center(sum(widths[place : place + span]) + 2 * (span - 1)))
-            place += span
-        set_lines.insert(0, "  ".join(spans))
-    return [line.rstrip() for line in set_lines]
+def _aligned(line: list[str], widths: list[int], words: bool) -> str:
+    cells = (_set(cell, width, words or not place) for place, (cell, width) in enumerate(zip(line, widths)))
+    return "  ".join(cells).rstrip()
 
 
 def _text(cell: Cell) -> str:

@@ -38,13 +38,11 @@ class Block:
         title: what was measured, and how; may be empty.
         header: of every column, that of the rows' names first.
         rows: each as wide as the header.
-        groups: (title, columns that it spans) above the header, from the second column on; may be empty.
     """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    groups: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,12 +74,7 @@ class Table:
     def aligned(self) -> tuple[Block, ...]:
         """The blocks; one whose columns are among those of the widest has each below its namesake."""
         widest = max(self.blocks, key=lambda block: len(block.header))
-        return tuple(_below(block, widest.header[1:]) if not block.groups else block for block in self.blocks)
-
-    @property
-    def width(self) -> int:
-        """Columns of the widest block."""
-        return max(len(block.header) for block in self.blocks)
+        return tuple(_below(block, widest.header[1:]) for block in self.blocks)
 
 
 def _below(block: Block, columns: tuple[str, ...]) -> Block:

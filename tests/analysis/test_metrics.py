@@ -10,7 +10,6 @@ from scipy import stats
 from analysis import metrics
 from analysis.comparison import compared
 from analysis.metrics import passkeys_by_length
-from experiments.kit.records import RESULTS
 from tests.analysis.made import score
 
 
@@ -43,14 +42,6 @@ def test_perplexity_is_that_of_the_mean_loss_over_texts(made, count):
     else:
         interval = stats.t.interval(0.95, count - 1, losses.mean(), stats.sem(losses))
         assert (found["2k"].low, found["2k"].high) == pytest.approx(tuple(np.exp(interval)))
-
-
-def test_the_committed_perplexities_are_those_of_their_windows():
-    for file in sorted((RESULTS / "smollm2" / "perplexity").glob("*_s=2_whole.json")):
-        found = metrics.perplexity(json.loads(file.read_text()))["16k"]
-        losses = by_hand(file, 16384)
-        assert found.mean == pytest.approx(np.exp(losses.mean()), rel=1e-12) and found.low is None
-        assert found.texts == pytest.approx(np.exp(losses.to_numpy()))
 
 
 def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval():

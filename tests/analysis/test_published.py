@@ -1,6 +1,7 @@
 """The paper's published numbers: its effects worked by hand; a file that was cut or edited is refused."""
 
 import math
+import re
 
 import pytest
 
@@ -13,7 +14,7 @@ FILES = sorted((RESULTS / "paper").glob("*.csv"))
 
 @pytest.fixture(autouse=True)
 def nothing_kept():
-    kept = (published._lines, published.table, published.blocks)
+    kept = (published.table, published.blocks)
     for function in kept:
         function.cache_clear()
     yield
@@ -28,6 +29,8 @@ def nothing_kept():
         lambda text: text[: text.rindex(",")],
         lambda text: text.replace(",", ";"),
         lambda text: text + "nan," * text.splitlines()[0].count(",") + "nan\n",
+        lambda text: re.sub(r"\d$", "x", text.rstrip()),
+        lambda text: text.splitlines()[0],
         lambda text: text.encode() + b"\xff\n",
         lambda text: None,
     ],

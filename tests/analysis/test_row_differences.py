@@ -59,20 +59,25 @@ def test_seeds_and_documents_are_two_errors(made):
     assert found.below == pytest.approx(0, abs=1e-9)  # every document gains alike
 
 
-def test_without_samples_the_seeds_are_the_error(made):
-    for seed in (0, 1):
-        for method, mean in (("pi", 50 + seed), ("yarn", 40)):
+def test_without_samples_the_seeds_that_both_have_are_the_error(made):
+    for method, means in (("pi", (10, 12, 17, 99)), ("yarn", (9, 10, 14))):
+        for seed, mean in enumerate(means):
             made.add("open_llm", method, {"average": score(mean)}, seed=seed)
     found = difference(made, "open_llm", open_llm, "Avg.", trained=True)
-    assert (found.mean, found.below, found.samples, found.seeds) == (10.5, 0, None, 2)
-    assert found.over_seeds == pytest.approx(0.5)
+    assert (found.mean, found.below, found.samples, found.seeds) == (2, 0, None, 3)
+    low, high = stats.t.interval(0.95, 2, loc=2, scale=stats.sem([1, 2, 3]))
+    assert (found.interval().low, found.interval().high) == pytest.approx((low, high))
 
 
 def test_without_samples_and_seeds_two_intervals_combine(made):
-    for method, mean in (("pi", 50), ("yarn", 40)):
-        made.add("open_llm", method, {"average": score(mean, 3)})
+    for method, mean, low, high in (("pi", 10, 7, 12), ("yarn", 4, 3, 8)):
+        made.add("open_llm", method, {"average": {"mean": mean, "low": low, "high": high, "n": 9}})
     found = difference(made, "open_llm", open_llm, "Avg.")
-    assert found.interval().low == pytest.approx(10 - 3 * np.sqrt(2)) and found.over_seeds == 0
+    interval = found.interval()
+    assert (interval.low, interval.high) == pytest.approx((6 - 5, 6 + 5**0.5))  # √(3² + 4²), √(2² + 1²)
+    assert found.mean == 6 and found.over_seeds == 0
+    made.records["open_llm/001_yarn.json"]["scores"]["average"] |= {"low": 4, "high": 4}  # one sample
+    assert difference(made, "open_llm", open_llm, "Avg.").interval().low is None
 
 
 def test_one_seed_takes_the_spread_of_settings_with_several(made):

@@ -1,12 +1,10 @@
-"""Seeds, differences and sign tests against SciPy and against counting."""
-
-from itertools import product
+"""Seeds and texts against SciPy."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.scores import Score, difference, over_seeds, over_texts, sign_test
+from analysis.scores import Score, over_seeds, over_texts
 
 RNG = np.random.default_rng(5)
 
@@ -25,28 +23,6 @@ def test_seeds_become_their_mean_with_an_interval_for_seeds_and_samples():
 
 def test_seeds_that_answer_alike_are_no_more_certain_than_their_samples():
     assert over_seeds(scores(3, 3, 3, width=5))["a"] == Score(3, 0, 8, 3)  # no score is negative
-
-
-def test_differences_are_paired_by_the_seeds_that_both_have():
-    ours = {seed: Score(mean, mean - 9, mean + 9) for seed, mean in ((0, 10.0), (1, 12.0), (2, 17.0), (3, 99.0))}
-    other = {seed: Score(mean, mean - 9, mean + 9) for seed, mean in ((0, 9.0), (1, 10.0), (2, 14.0))}
-    found = difference(ours, other)
-    low, high = stats.t.interval(0.95, 2, loc=2, scale=stats.sem([1, 2, 3]))
-    assert (found.mean, found.low, found.high) == pytest.approx((2, low, high))
-
-
-def test_without_seeds_two_intervals_combine():
-    found = difference({None: Score(10, 7, 12)}, {None: Score(4, 3, 8)})
-    assert (found.mean, found.low, found.high) == pytest.approx((6, 6 - 5, 6 + 5**0.5))  # √(3² + 4²), √(2² + 1²)
-
-
-def test_a_sign_test_counts_every_way_that_coins_can_fall():
-    ours, others = np.array([1, 1, 0, 1, 1, 0.5, 1]), np.array([0, 0, 1, 0, 0, 0.5, 1])
-    found = sign_test(ours, others)
-    assert (found.better, found.worse) == (4, 1)
-    falls = [sum(fall) for fall in product((0, 1), repeat=5)]
-    assert found.p == pytest.approx(np.mean([abs(heads - 2.5) >= 1.5 for heads in falls]))
-    assert sign_test(ours, ours).p == 1.0
 
 
 @pytest.mark.parametrize("texts", [5, 8, 20])
@@ -93,16 +69,8 @@ def test_seeds_of_perplexities_are_averaged_in_nats_and_by_text():
     assert found.texts == pytest.approx(np.exp(losses.mean(axis=0)))
 
 
-def test_differences_of_perplexities_are_nats_paired_by_text():
-    ours, others = (RNG.normal(3, 0.4, 8) for _ in range(2))
-    found = difference(*({None: over_texts([np.exp(of)], geometric=True)} for of in (ours, others)))
-    paired = stats.ttest_rel(ours, others).confidence_interval()
-    assert (found.low, found.high) == pytest.approx((paired.low, paired.high))
-
-
 def test_what_resampling_cannot_change_has_no_interval():
     alone = Score.of({"mean": 39.3, "low": 39.3, "high": 39.3, "n": 1})
     assert (alone.low, alone.high, alone.n) == (None, None, 1) and alone.holds_zero
     wide = Score.of({"mean": 39.3, "low": 30.0, "high": 50.0, "n": 9})
     assert over_seeds([{"a": alone}, {"a": wide}])["a"].low is None
-    assert difference({None: alone}, {None: wide}).low is None

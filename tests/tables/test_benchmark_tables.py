@@ -137,7 +137,12 @@ def test_times_are_relative_and_pi_is_timed_again(made):
     cells = {"seconds": 1.0, "rounds": 3, "low": 0.9, "high": 1.1}
     found = [
         {"method": method, "options": options, "again": value < 1, "phase": phase, "relative_to_pi": value} | cells
-        for method, options, value in (("pi", {}, 1.0), ("dprope", {"n_hat": 28}, 1.01), ("pi", {}, 0.99))
+        for method, options, value in (
+            ("pi", {}, 1.0),
+            ("dprope", {"n_hat": 28}, 1.01),
+            ("clex", {"weights": "a_b=c"}, 1.2),
+            ("pi", {}, 0.99),
+        )
         for phase in ("train", "test")
     ]
     made.add("time_cost", None, found, length=512)
@@ -145,7 +150,8 @@ def test_times_are_relative_and_pi_is_timed_again(made):
     assert texts(blocks["LLaMA2-7B, published"][3])[:2] == ["CLEX", "1.62"]
     title, (_, *lines) = list(blocks.items())[-1]
     assert "512 tokens" in title and "3 rounds" in title
-    assert [line[0].text for line in lines] == ["PI", "DPRoPE (n̂ = 28)", "PI, again"]
+    assert [line[0].text for line in lines] == ["PI", "DPRoPE (n̂ = 28)", "CLEX", "PI, again"]
+    assert all(len(line) == 3 for line in lines)
     assert (lines[1][1].text, lines[1][1].small) == ("1.010", "[0.900, 1.100]")
 
 

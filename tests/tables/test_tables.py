@@ -56,7 +56,10 @@ def test_disturbance_marks_the_least_and_counts_dimensions_of_methods_that_choos
             ]
             made.add("disturbance", method, scores, factor=factor)
     (block,) = disturbance.build(made.results()).blocks
-    assert block.groups == (("16k", 3), ("32k", 3)) and "paper" not in block.header
+    assert block.header == (
+        "Method",
+        *(f"{n}, {way}" for n in ("16k", "32k") for way in ("code, f32", "code, f64", "Eq. (7)")),
+    )
     pi, ours = block.rows
     assert [(cell.text, cell.small, cell.bold) for cell in pi[1:]] == [("2.00", "", False)] * 6
     assert [(cell.text, cell.small, cell.bold) for cell in ours[1:]] == [("1.00", "(30)", True)] * 6

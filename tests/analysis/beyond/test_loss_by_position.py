@@ -8,6 +8,7 @@ from scipy import stats
 from analysis.beyond import learned, loss_by_position
 from analysis.results import Results
 from core import rope
+from core.errors import InputError
 from experiments import base_models
 
 SMOLLM2 = Results.of("smollm2")
@@ -115,3 +116,10 @@ def test_a_sample_of_texts_is_compared_beside_the_most_settings():
         assert len(ours) == 20 and gap.mean == pytest.approx((ours - others).mean(), abs=1e-12)
         if row is not rival:
             assert (gap.low, gap.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("key", [None, "x", [1.0], [1.0, -1]])
+def test_key_tokens_that_are_no_sum_and_count_are_refused(made, key):
+    made.add("long_perplexity", "pi", texts={"A": {"beyond": {"key": key}}})
+    with pytest.raises(InputError, match="key"):
+        made.results().records("long_perplexity")

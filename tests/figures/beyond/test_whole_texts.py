@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from analysis import perplexity_windows
 from analysis.beyond import whole_texts as texts
 from analysis.results import Results
 from figures.beyond import whole_texts
@@ -12,7 +11,7 @@ from tests.figures.test_style import check
 
 def curve(row):
     by_text = {}
-    for (title, _), losses in perplexity_windows.windows(row.first).items():
+    for (title, _), losses in texts.windows(row.first).items():
         by_text.setdefault(title, []).append(losses)
     return np.mean([np.nanmean(losses, axis=0) for losses in by_text.values()], axis=0)
 

@@ -42,32 +42,6 @@ def test_a_fine_tune_that_is_run_again_has_the_same_losses(file):
         assert change.max() < 1e-6
 
 
-def test_whole_books_were_scored_by_the_models_of_the_third_run():
-    """It gave the second's weights again, but for CLEX's."""
-    folder = RESULTS / "smollm2"
-    learned = {}
-    for file in sorted((folder / "perplexity").glob("*_seed=0_whole.json")):
-        whole = json.loads(file.read_text())
-        second = json.loads((folder / "ruler" / file.name.replace("_whole", "")).read_text())
-        learned[whole["method"]] = whole["model"]["sha256"] != second["model"]["sha256"]
-        if learned[whole["method"]]:
-            third = json.loads(
-                (REPEATS / "third_run" / "loss_by_position" / file.name.replace("whole", "books=3")).read_text()
-            )
-            assert third["model"]["sha256"] == whole["model"]["sha256"]
-    assert {method for method, other in learned.items() if other} == {"clex"} and len(learned) > 3
-
-
-@pytest.mark.parametrize("run", ["first_run", "third_run"])
-def test_a_learned_method_that_is_trained_again_finds_the_same_passkeys(run):
-    name = "clex_s=2_seed=0.json"
-    own, other = (
-        json.loads((folder / "passkey" / name).read_text())["scores"]["by_depth"]
-        for folder in (RESULTS / "smollm2", REPEATS / run)
-    )
-    assert [row["mean"] for row in own] == [row["mean"] for row in other]
-
-
 def test_a_fine_tuned_models_records_name_its_training_which_may_have_been_repeated():
     trained = {record["identity"] for record in RECORDS.values() if record["experiment"] == "finetune"}
     for file, record in RECORDS.items():

@@ -1,8 +1,6 @@
 """The untrained ablation of n̂, by every evaluation."""
 
-import pytest
-
-from analysis.beyond import n_hat
+from tables.beyond import n_hat
 
 
 def test_n_hat_by_every_evaluation(made):
@@ -21,8 +19,12 @@ def test_n_hat_by_every_evaluation(made):
         made.add("passkey", "dprope", {"by_length": rows}, options={"n_hat": count})
     for count in (24, 8):  # of another factor
         made.add("ruler", "dprope", {}, options={"n_hat": count}, factor=4)
-    factor, columns = n_hat.columns(made.results())
-    found = {column.title: {n: score.mean for n, score in column.scores.items()} for column in columns}
-    assert factor == 2 and found["Loss"] == {8: 2, 24: 4, 36: 5}
-    assert found["Passkeys"] == {24: pytest.approx(75), 8: pytest.approx(25)}  # three and one of four
-    assert not any(found[title] for title in ("Perplexity, 16k", "RULER, 16k", "Open LLM"))
+    (block,) = n_hat.build(made.results()).blocks
+    assert "s = 2" in block.title and block.header == ("n̂", "Loss", "Passkeys")
+    assert [[cell.text for cell in row] for row in block.rows] == [
+        ["36", "5.000", "no record"],
+        ["24", "4.000", "75"],  # three of four
+        ["8", "2.000", "25"],
+    ]
+    assert [row[1].bold for row in block.rows] == [False, False, True]
+    assert [row[2].bold for row in block.rows] == [False, True, False]
