@@ -1,4 +1,4 @@
-"""Factors found by gradient descent: records of experiments.beyond.learned, and every method's loss beside theirs."""
+"""Factors that were learned or searched: their records, and every method's loss beside theirs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from analysis.beyond import loss_by_position
 from analysis.comparison import Comparison, Row, in_comparison
 from analysis.results import Results
-from analysis.settings import Setting
+from analysis.settings import Setting, seed_count
 from core import rope
-from core.beyond.methods.given_factors import learned_from, learned_name
+from core.beyond.methods.given_factors import SEARCHED, learned_from, learned_name
 from core.errors import InputError
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned from one start at one scaling factor.
+    """What was learned from one start, or searched, at one scaling factor.
 
     Attributes:
-        method: the method whose factors it started from.
+        method: the method whose factors it started from; SEARCHED of what was searched.
         factor: s.
         runs: the records, one per seed.
     """
@@ -40,13 +40,20 @@ class Learned:
         return np.array([run["factors"] for run in self.runs], dtype=np.float64)
 
     @property
-    def converged(self) -> bool:
-        """Whether the held-out loss of every run was flat at the end."""
-        return all(run["converged"] for run in self.runs)
+    def end(self) -> str:
+        """How long it took, and how it ended, for a note."""
+        seeds = seed_count(len(self.runs))
+        if self.method == SEARCHED:
+            first, last = (np.mean([run["generations_least"][place] for run in self.runs]) for place in (0, -1))
+            count = " and ".join(dict.fromkeys(f"{len(run['losses']):,}" for run in self.runs))
+            return f"{seeds}, {count} candidates. The least loss of the passkeys fell from {first:.3f} to {last:.3f}."
+        steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in self.runs))
+        flat = all(run["converged"] for run in self.runs)
+        return f"{seeds}, {steps} steps. The held-out loss {'had stopped' if flat else 'was still'} falling."
 
 
 def start_of(setting: Setting) -> tuple[str, int] | None:
-    """The start and the seed of factors that were learned; None if a setting's are not."""
+    """The start and the seed of factors that were learned, SEARCHED and the seed of searched ones, or else None."""
     return learned_from(dict(setting.options))
 
 
@@ -57,11 +64,12 @@ def groups(results: Results) -> list[Learned]:
         InputError: a record has not one factor for each pair.
     """
     records: dict[tuple, list[dict]] = {}
-    for run in results.require("learned"):
+    for run in [*results.require("learned"), *results.records("searched")]:
         pairs = results.model.geometry.pairs
         if len(run["factors"]) != pairs:
             raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
-        records.setdefault((float(run["factor"]), run["method"]), []).append(run)
+        method = SEARCHED if "generations_least" in run else run["method"]
+        records.setdefault((float(run["factor"]), method), []).append(run)
     order = sorted(records, key=lambda key: (key[0], Setting(key[1]).order, key[1]))
     return [Learned(method, factor, tuple(records[factor, method])) for factor, method in order]
 
@@ -70,7 +78,7 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
     """Every untrained setting on the same texts by name, and the learned factors that the others are compared with.
 
     Those are of the start from which gradient descent came to the least loss over all positions. Learned factors have
-    one row for each start, with a record per seed. None if none were scored at this factor.
+    one row for each start, and searched ones one, with a record per seed. None if no learned ones were scored.
     """
     rows: dict[str, Row] = {}
     runs: dict[str, list[dict]] = {}
@@ -79,13 +87,14 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
             runs.setdefault(start[0], []).extend(row.runs)
         elif in_comparison(results.model)(row):
             rows[row.setting.name] = row
-    if not runs:
+    if not runs.keys() - {SEARCHED}:
         return None
     together = {
         learned_name(method): Row(Setting("factors", (("from", method),), factor), tuple(of_method))
         for method, of_method in runs.items()
     }
-    least = min(together.values(), key=lambda row: loss_by_position.blocks(*row.runs).mean())
+    by_gradients = (row for name, row in together.items() if name != learned_name(SEARCHED))
+    least = min(by_gradients, key=lambda row: loss_by_position.blocks(*row.runs).mean())
     return rows | together, least
 
 

@@ -109,23 +109,6 @@ def level(row: Row, beyond: bool = True) -> Score:
     return over_texts(_side(row.first, by_text(*row.runs), beyond))
 
 
-def key_loss(results: Results, row: Row) -> Score | None:
-    """The loss beyond L over the key tokens of the row's texts that have any, if experiments.beyond.long_perplexity
-    measured it."""
-
-    def same(record: dict) -> bool:
-        return all(record.get(name) == row.first.get(name) for name in ("data", "length", "excerpts"))
-
-    found = compared(results, "long_perplexity", row.trained, same, factor=row.setting.factor)
-    if (measured := found.find(row.setting.method, dict(row.setting.options))) is None:
-        return None
-    of = np.array(texts(measured.first))
-    sums = stacked([[run["texts"][name]["beyond"]["key"] for name in measured.first["texts"]] for run in measured.runs])
-    by_text = np.stack([sums[:, of == title].sum(axis=1) for title in np.unique(of)], axis=1)  # [seeds, texts, 2]
-    by_text = by_text[:, by_text[0, :, 1] > 0]
-    return over_texts(by_text[..., 0] / by_text[..., 1]) if by_text.size else None
-
-
 def gap(row: Row, reference: Row, beyond: bool = True) -> Score:
     """:func:`level` minus the reference's, paired by text and seed."""
     names = row.first  # both in its order

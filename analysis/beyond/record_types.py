@@ -11,6 +11,7 @@ from analysis.record_types import TUPLE, Count, Number, Positive, Score, Some, W
 _SPAN = score(start=Whole, end=Count)
 _APART = fields(of_means=Number, mean=Number, largest=Number)
 _SELECTION = fields(interpolated_pairs=list[Whole], disturbance=dict[str, Number], within=Score, beyond=Score)
+_SUMS = fields(key=Annotated[tuple[Number, Whole], TUPLE], all=Annotated[tuple[Number, Whole], TUPLE])
 TYPES: dict[str, dict[str, Any]] = {
     "loss_by_position": {
         "data": dict[str, Any],
@@ -23,7 +24,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "long_perplexity": {
         "data": dict[str, Any],
         "length": Count,
-        "texts": dict[str, fields(beyond=fields(key=Annotated[tuple[Number, Whole], TUPLE]))],
+        "texts": dict[str, fields(within=_SUMS, beyond=_SUMS)],
     },
     "learned": {
         "factors": Some[Positive],
@@ -32,6 +33,7 @@ TYPES: dict[str, dict[str, Any]] = {
         "converged": bool,
         "curve": Some[fields(step=Whole, tokens=Whole, within=Score, beyond=Score, all=Score)],
     },
+    "searched": {"factors": Some[Positive], "losses": Some[Number], "generations_least": Some[Number]},
     "served": {
         "engine": fields(name=str, version=str, gguf=str),
         "answer": fields(served=str),

@@ -17,9 +17,11 @@ from analysis.beyond.learned import Learned
 from analysis.results import Results
 from analysis.settings import Setting
 from core import rope
+from core.beyond.methods.given_factors import SEARCHED
 from figures.kit import style
 
-_LEARNED = ("#000000", "o"), ("#777777", "s")  # from the rival, and from others
+_LEARNED = {rope.RIVAL: ("#000000", "o"), SEARCHED: ("#663300", "^")}  # by where it started
+_OTHERS = "#EE3377", "s"
 
 
 def build(results: Results) -> Figure:
@@ -92,7 +94,7 @@ def _draw_selections(axes: Axes, results: Results, selections: dict[Setting, np.
 def _draw_learned(axes: Axes, results: Results, group: Learned) -> None:
     """The mean over seeds, and the range as a band."""
     by = group.factors
-    colour, marker = _LEARNED[group.method != rope.RIVAL]
+    colour, marker = _LEARNED.get(group.method, _OTHERS)
     axes.fill_between(_share(results), by.min(axis=0), by.max(axis=0), color=colour, alpha=0.2, linewidth=0)
     look = {"color": colour, "marker": marker, "markersize": 2.5, "linewidth": 1.4}
     axes.plot(_share(results), by.mean(axis=0), label=group.name, **look)

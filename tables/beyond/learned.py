@@ -9,7 +9,7 @@ from analysis.beyond import learned, loss_by_position
 from analysis.comparison import Row
 from analysis.results import Results
 from analysis.scores import Scores
-from analysis.settings import extended_length, seed_count, tokens
+from analysis.settings import extended_length, tokens
 from tables.kit.benchmark_table import OVER_TEXTS
 from tables.kit.table import Block, Table, score_block, titles
 
@@ -17,7 +17,7 @@ _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
 CAPTION = (
     "Loss (nats per token) within and beyond L without training, and its difference Δ to factors found by gradient "
     "descent, paired by text. Factors and temperature were learned with all weights frozen; seeds are those of the "
-    f"learning. {OVER_TEXTS}"
+    f"learning. LongRoPE2's search looks for passkeys in texts instead. {OVER_TEXTS}"
 )
 
 
@@ -26,12 +26,7 @@ def build(results: Results) -> Table:
     groups = learned.groups(results)
     scored = {factor: learned.scored(results, factor) for factor in dict.fromkeys(group.factor for group in groups)}
     blocks = [_block(results, *of_factor, factor) for factor, of_factor in scored.items() if of_factor]
-    notes = []
-    for group in groups:
-        end = "had stopped falling" if group.converged else "was still falling"
-        steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in group.runs))
-        seeds = seed_count(len(group.runs))
-        notes.append(f"{group.name}, s = {group.factor:g}: {seeds}, {steps} steps. The held-out loss {end}.")
+    notes = [f"{group.name}, s = {group.factor:g}: {group.end}" for group in groups]
     if not blocks:
         raise results.lacks("loss of learned factors", "loss_by_position", "--method factors --file RECORD")
     return Table("learned", CAPTION, tuple(blocks), notes=tuple(notes))

@@ -6,12 +6,13 @@ Loss by position on the beginnings of books, up to L'.
 from __future__ import annotations
 
 from analysis import disturbance
-from analysis.beyond import loss_by_position
+from analysis.beyond import long_perplexity, loss_by_position
 from analysis.comparison import Comparison
 from analysis.results import Results
 from analysis.scores import Score, Scores
 from analysis.settings import extended_length, tokens
 from core import rope
+from tables.beyond.long_perplexity import KEY_TOKENS
 from tables.kit.benchmark_table import OVER_TEXTS, QUICK, seeds, sketched
 from tables.kit.table import Block, Table, noted, score_block, titles
 
@@ -20,8 +21,7 @@ DISTURBANCE, DIFFERENCE, KEY = "disturbance", f"Δ to {RIVAL} beyond L", "key to
 CAPTION = (
     f"Mean loss (nats per token) by position, on the beginnings of texts. Δ is the difference to {RIVAL}'s loss, "
     f"paired by text: untrained methods to untrained {RIVAL}, fine-tuned ones to fine-tuned. {OVER_TEXTS} Disturbance "
-    "is the mean over pairs in 10⁻³ nat, in the released code's convention. Key tokens (LongPPL) are those the base "
-    "model predicts 2 nats better from L tokens than from an eighth of it, at less than 2 nats. The best is bold."
+    f"is the mean over pairs in 10⁻³ nat, in the released code's convention. {KEY_TOKENS} The best is bold."
 )
 
 
@@ -39,7 +39,7 @@ def build(results: Results) -> Table:
 
 def _block(results: Results, found: Comparison, factor: float) -> Block:
     rival = found.find(rope.RIVAL, {})
-    rows, key = [], {row.setting: loss_by_position.key_loss(results, row) for row in found.rows}
+    rows, key = [], {row.setting: long_perplexity.key_loss(results, row) for row in found.rows}
     for row in found.rows:
         average = disturbance.averaged(results, row.setting)
         scores: Scores = {DISTURBANCE: None if average is None else Score(1e3 * average)}

@@ -1,12 +1,13 @@
 """Loss by position: the records' numbers, the best marked, differences to the rival of the same state."""
 
+import math
 import re
 
 import pytest
 
 from core import disturbance as kl
 from core.angles import angle_distribution
-from tables.beyond import loss_by_position
+from tables.beyond import long_perplexity, loss_by_position
 
 
 def test_it_shows_the_records_and_marks_the_best(made):
@@ -72,6 +73,22 @@ def test_key_tokens_are_averaged_over_texts_that_have_some(made):
     made.records["long_perplexity/002_yarn.json"]["texts"]["Two"]["beyond"]["key"] = [0.0, 0]
     (block,) = loss_by_position.build(made.results()).blocks
     assert block.rows[1][-1].text == "2.000"
+
+
+def test_perplexity_over_key_tokens_is_a_mean_over_texts_that_have_some(made):
+    whole, side = {"all": [40.0, 20]}, {"key": [6.0, 3], "all": [30.0, 20]}
+    texts = {
+        "One": {"within": whole | {"key": [0.0, 0]}, "beyond": side},
+        "One (1)": {"within": whole | {"key": [0.0, 0]}, "beyond": side | {"key": [2.0, 1]}},
+        "Two": {"within": whole | {"key": [0.5, 1]}, "beyond": side | {"key": [1.0, 1]}},
+    }
+    made.add("long_perplexity", "yarn", data={"One": 1, "Two": 2}, length=16384, texts=texts)
+    (block,) = long_perplexity.build(made.results()).blocks
+    shown = dict(zip(block.header, (cell.text for cell in block.rows[0])))
+    expected = {"all tokens, within L": 2.0, "all tokens, beyond L": 1.5, "key tokens, within L": 0.5,
+                "key tokens, beyond L": (8 / 4 + 1 / 1) / 2}  # fmt: skip
+    for name, loss in expected.items():
+        assert shown[name] == f"{math.exp(loss):.2f}", name
 
 
 def test_a_fine_tune_that_skips_positions_has_a_row_of_its_own(made):
