@@ -141,7 +141,7 @@ ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
 ##@ Train
 pretrain: env ## Train the tiny base model from nothing, into build/tiny
 ##   CORPUS=DIR of books
-	$(PY) -m tools.tiny.pretrain --model tiny $(call option,--data,$(CORPUS)) --work build/pretrain --output build/tiny
+	$(PY) -m tools.tiny.pretrain $(call option,--data,$(CORPUS))
 train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 ##   MODEL=tiny METHOD=dprope FACTOR=2
 	$(PY) -m experiments.finetune --model $(call quote,$(or $(MODEL),tiny)) --method $(call quote,$(METHOD)) $(call option,--factor,$(FACTOR))

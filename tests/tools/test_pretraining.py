@@ -20,7 +20,7 @@ from tools.tiny import corpus, curriculum, network, pretrain
 from tools.tiny.curriculum import TEXT, Batches, Stage
 from tools.tiny.miniature import Setting, make
 from tools.tiny.muon import Muon, orthogonal
-from tools.tiny.recipe import RECIPES
+from tools.tiny.recipe import TINY
 
 BOOK = "It was a bright cold day in spring, and the clocks were striking 13. " * 300
 TOKENIZER = corpus.train_tokenizer([BOOK], 300, 128, seed=0)
@@ -97,7 +97,7 @@ def small_config(**changes):
 
 def test_the_first_model_already_copies_what_followed_before():
     """Random tokens, then the same again: at each the next one is the likeliest but for the token itself."""
-    recipe = RECIPES["tiny"]
+    recipe = TINY
     config = pretrain.architecture(recipe, TOKENIZER)
     config.vocab_size = recipe.model["vocab_size"]
     model = network.plain(network.build(config, recipe.looking_back, seed=0))
@@ -155,7 +155,7 @@ def test_muon_takes_the_layers_matrices_and_adamw_the_rest_each_at_its_rate():
 
 
 def test_the_share_of_long_wavelengths_is_llama2s():
-    recipe = RECIPES["tiny"]
+    recipe = TINY
     geometry = config_geometry(pretrain.architecture(recipe, TOKENIZER))
     llama2 = RopeGeometry(128, 10000.0, 4096)
     ours, theirs = (np.mean(g.wavelength > g.context_length) for g in (geometry, llama2))
