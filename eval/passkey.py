@@ -12,14 +12,14 @@ from transformers import PreTrainedTokenizerBase
 from core.errors import DoesNotFit, check_number, check_texts, check_whole
 
 # The paper's prompt (Figure 9), each line of it ending in a newline.
-_INTRODUCTION = (
+INTRODUCTION = (
     "There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. "
     "I will quiz you about the important information there.\n"
 )
 _FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
-_KEY = "\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
+KEY = "\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
 BEGUN = " The pass key is"  # the answer
-_QUESTION = f"\nWhat is the pass key?{BEGUN}"
+QUESTION = f"\nWhat is the pass key?{BEGUN}"
 MAX_NEW_TOKENS = 12
 
 
@@ -67,7 +67,7 @@ def sample(
 
     def prompt(fillers: int) -> str:
         before = round(depth * fillers)
-        return _INTRODUCTION + _FILLER * before + _KEY.format(key=answer) + _FILLER * (fillers - before) + _QUESTION
+        return INTRODUCTION + _FILLER * before + KEY.format(key=answer) + _FILLER * (fillers - before) + QUESTION
 
     def tokens(fillers: int) -> int:
         return len(encode(prompt(fillers)) if encode else tokenizer(prompt(fillers)).input_ids)

@@ -1,1 +1,3 @@
-"""Methods that are not in the paper: published by others since, and our own; each module here is found by listing."""
+"""Methods beyond the paper, one or several a module; core.methods finds them."""
+
+from ... import methods  # noqa: F401 (which imports all modules here, whichever of them is imported first)

@@ -1,4 +1,4 @@
-"""Factors from a file: published, searched, or learned by experiments/beyond/learned.py."""
+"""Factors from a file: published, searched, or learned (experiments/beyond/)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,21 @@ from ...methods.scaling import divide
 from .published_rules import longrope_temperature
 
 LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
-_LEARNED = re.compile(r"from=(.+)_s=[^_]+_seed=(\d+)")  # the name of a record of experiments.beyond.learned
+SEARCHED = "searched"
+# The name of a record of experiments.beyond.learned, and of experiments.beyond.searched.
+_LEARNED = re.compile(rf"(?:from=(.+)|{SEARCHED})_s=[^_]+_seed=(\d+)")
 
 
 def learned_from(options: dict) -> tuple[str, int] | None:
-    """The start and the seed, if the file is a record of learned factors; else None."""
+    """The start and the seed, if the file is a record of learned factors, SEARCHED of searched ones; else None."""
     name = _LEARNED.fullmatch(Path(str(options.get("file", ""))).stem)
-    return (name[1], int(name[2])) if name else None
+    return (name[1] or SEARCHED, int(name[2])) if name else None
 
 
 def learned_name(method: str) -> str:
-    """The name, in tables and figures, of factors that were learned from a method's."""
+    """The name, in tables and figures, of factors that were learned from a method's, or searched."""
+    if method == SEARCHED:
+        return "LongRoPE2, searched"
     title = METHODS[method].title if method in METHODS else method
     return f"learned, from {'no scaling' if method == ORIGINAL else title}"
 

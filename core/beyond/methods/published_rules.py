@@ -124,19 +124,24 @@ def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | Non
     """LongRoPE2's critical dimension without its search: λ_i = s from the critical pair c on, s^(i/c) below it.
 
     The theoretical c = ⌈(d/2)·log_base(L/2π)⌉ is the first pair that does not turn once within L. LongRoPE2 (arXiv
-    2502.20082) runs an evolutionary search, which finds a lower c and the factors from c on. Here the factors from c on
-    are the smallest that its constraint λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln s/ln L).
+    2502.20082) finds a lower c, and searches the factors from c on (core/beyond/factor_search.py). Here they are the
+    smallest that its constraint λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln s/ln L).
 
     Args:
         critical_pair: c, the first pair that is divided by s; by default the theoretical one.
     """
-    if critical_pair is None:
-        turns = np.log(max(geometry.context_length / (2 * np.pi), 1)) / np.log(geometry.base)
-        critical_pair = int(np.ceil(geometry.pairs * turns))
-    if critical_pair < 1:
-        raise InputError(f"the critical pair is {critical_pair}; give a whole number from 1 to {geometry.pairs}.")
-    by = factor ** np.minimum(np.arange(geometry.pairs) / critical_pair, 1)
+    by = factor ** np.minimum(np.arange(geometry.pairs) / critical(geometry, critical_pair), 1)
     return divide(geometry, factor, by, longrope_temperature(geometry, factor))
+
+
+def critical(geometry: RopeGeometry, pair: int | None = None) -> int:
+    """LongRoPE2's critical pair, by default the theoretical one; InputError if it is below 1."""
+    if pair is None:
+        turns = np.log(max(geometry.context_length / (2 * np.pi), 1)) / np.log(geometry.base)
+        pair = int(np.ceil(geometry.pairs * turns))
+    if pair < 1:
+        raise InputError(f"the critical pair is {pair}; give a whole number from 1 to {geometry.pairs}.")
+    return pair
 
 
 @register("cope", "CoPE")

@@ -28,9 +28,18 @@ def learned_factors(
     suite: Suite, learn: Step, start: str, factor: float, seed: int, steps: Iterable[Step]
 ) -> Iterator[Chain]:
     """The chain that learns the factors λ_i from the model itself, from a method's own, and measures it with them."""
-    name = f"from={records.run_name(start, factor, {}, seed)}"
     options = {"from": start, "factor": factor, "seed": seed, **learn.options}
-    if learns := suite.once(replace(learn, options=options)).commands:
-        file = records.path(suite.results, suite.name, learn.experiment, name)
+    return _factors(suite, replace(learn, options=options), f"from={records.run_name(start, factor, {}, seed)}", steps)
+
+
+def searched_factors(suite: Suite, search: Step, factor: float, seed: int, steps: Iterable[Step]) -> Iterator[Chain]:
+    """The chain that searches the factors λ_i as LongRoPE2 does, and measures the model with them."""
+    options = {"factor": factor, "seed": seed, **search.options}
+    return _factors(suite, replace(search, options=options), records.run_name("searched", factor, {}, seed), steps)
+
+
+def _factors(suite: Suite, step: Step, name: str, steps: Iterable[Step]) -> Iterator[Chain]:
+    if makes := suite.once(step).commands:
+        file, factor = records.path(suite.results, suite.name, step.experiment, name), step.options["factor"]
         measured = suite.untrained(("factors", {"file": str(file)}), factor, steps).commands
-        yield Chain(name, learns + measured, trains=len(learns))
+        yield Chain(name, makes + measured, trains=len(makes))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.kit.pool import Chain
-from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
+from experiments.suites.beyond.parts import covering, learned_factors, searched_factors, temperature_swapped
 from experiments.suites.commands import BOOKS, CORPUS, Suite, step
 from experiments.suites.smollm2 import (
     EVALUATIONS,
@@ -33,6 +33,7 @@ positions = step("loss_by_position", reads=BOOKS, parts=17, dtype="float32")
 positions_at_4 = step("loss_by_position", reads=BOOKS, parts=12, dtype="float32", quick=None)
 # Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
 learn = step("learned", reads=CORPUS, steps=100, evaluate_every=5, dtype="float32", quick=None)
+search = step("searched", reads=CORPUS, population=32, generations=20, quick=None)  # a tenth of LongRoPE2's candidates
 
 
 def headline(suite: Suite) -> Iterator[Chain]:
@@ -90,6 +91,7 @@ def temperature(suite: Suite) -> Iterator[Chain]:
 def learned(suite: Suite) -> Iterator[Chain]:
     for start in ("yarn", "original"):
         yield from learned_factors(suite, learn, start, 2, 0, [positions])
+    yield from searched_factors(suite, search, 2, 0, [positions, passkey])
 
 
 def more(suite: Suite) -> Iterator[Chain]:

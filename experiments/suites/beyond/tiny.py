@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.kit.pool import Chain
-from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
+from experiments.suites.beyond.parts import covering, learned_factors, searched_factors, temperature_swapped
 from experiments.suites.commands import CORPUS, Suite, step
 from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
 
@@ -11,6 +11,8 @@ NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is
 COMPARED = ("ntk", {}), ("dprope-significant", {}), *NEWER
 # The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
 learn = step("learned", steps=200, evaluate_every=4, quick={"steps": 2, "sequences": 1})
+# A tenth of LongRoPE2's candidates.
+search = step("searched", population=32, generations=20, quick={"population": 16, "generations": 1, "samples": 1})
 
 
 def positions(factor):
@@ -60,6 +62,7 @@ def learned(suite: Suite) -> Iterator[Chain]:
         for start in ("yarn", "original"):
             for seed in suite.seeds(SEEDS):
                 yield from learned_factors(suite, learn, start, factor, seed, [positions(factor)])
+        yield from searched_factors(suite, search, factor, 0, [positions(factor), passkey])
 
 
 PARTS = trained, untrained, temperature, learned
