@@ -45,16 +45,13 @@ print(*({name.partition(".")[0] for name in sys.modules} & {"core", "eval", "exp
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    return built(tmp_path_factory.mktemp("built"))
-
-
-def built(folder, ignored="__pycache__"):
     """Built without a network, from what the wheel needs and no more."""
+    folder = tmp_path_factory.mktemp("built")
     source = folder / "source"
     source.mkdir()
     for name in ("pyproject.toml", "setup.py", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "core", source / "core", ignore=shutil.ignore_patterns("__pycache__", ignored))
+    shutil.copytree(ROOT / "core", source / "core", ignore=shutil.ignore_patterns("__pycache__"))
     _pip("wheel", "--no-build-isolation", "--no-deps", "--no-index", "--wheel-dir", folder, source)
     (found,) = folder.glob("dprope-*.whl")
     return found
@@ -70,16 +67,6 @@ def test_it_holds_the_files_of_core_as_they_are(wheel):
         held = {name: opened.read(name) for name in opened.namelist() if name.endswith(".py")}
     core = {f"dprope/{file.relative_to(ROOT / 'core')}": file.read_bytes() for file in (ROOT / "core").rglob("*.py")}
     assert held == core
-
-
-def test_the_papers_part_alone_is_a_package_too(tmp_path):
-    with zipfile.ZipFile(built(tmp_path, ignored="beyond")) as opened:
-        opened.extractall(tmp_path / "installed")
-    program = "from dprope import rope; print(*rope.METHODS)"
-    run = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path / "installed", capture_output=True, text=True, check=True
-    )
-    assert run.stdout.split() == ["original", "pi", "yarn", "clex", "dprope"]
 
 
 def test_it_extends_a_model_without_this_checkout(wheel, tmp_path):

@@ -36,13 +36,6 @@ def test_counts_are_those_of_a_brute_force(theta, length, intervals):
     assert angle_counts([theta], length, intervals)[0].tolist() == brute_force(theta, length, intervals)
 
 
-def test_llama2_pairs_against_brute_force():
-    inv_freq = 10000.0 ** -(np.arange(0, 128, 2) / 128)
-    counts = angle_counts(inv_freq, 4096)
-    for pair in (0, 1, 6, 22, 46, 63):
-        assert counts[pair].tolist() == brute_force(inv_freq[pair], 4096, 360)
-
-
 @pytest.mark.parametrize("length", [10_000_000, 2**40, 2**60])
 def test_long_contexts_add_up_contain_their_halves_and_spread_evenly(length):
     inv_freq = np.array([1.0, 0.1234567, 3e-4])

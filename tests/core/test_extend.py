@@ -115,25 +115,6 @@ def test_inv_freq_stays_float32_under_every_cast(cast):
     assert all(torch.equal(a, b) for a, b in zip(kept, expected))
 
 
-def test_casting_to_bfloat16_moves_an_unguarded_model_but_not_ours():
-    """The guard is needed: at a late position a bfloat16 inverse frequency points elsewhere."""
-    position = torch.tensor([[4000]])
-    (guarded,) = rotaries(extend(random_model(max_position_embeddings=4096), "original", 2).to(torch.bfloat16))
-    (plain,) = rotaries(random_model(max_position_embeddings=4096).to(torch.bfloat16))
-    exact = torch.from_numpy(np.cos(4000 * rope_geometry(random_model()).inv_freq))
-    error = [(r(torch.zeros(1), position)[0][0, 0, :8].double() - exact).abs().max() for r in (guarded, plain)]
-    assert error[0] < 1e-3 and error[1] > 0.1
-
-
-def test_only_the_global_layers_of_a_mixed_model_change():
-    model = random_model("Gemma3TextConfig", **ARCHITECTURES["Gemma3TextConfig"])
-    (before,) = rotaries(model)
-    local = before.sliding_attention_inv_freq.clone()
-    (after,) = rotaries(extend(model, "pi", 2))
-    assert torch.equal(after.sliding_attention_inv_freq, local)
-    assert torch.allclose(after.full_attention_inv_freq * 2, before.full_attention_inv_freq)
-
-
 def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
     model = extend(random_model(), "pi", 2)
     monkeypatch.setattr("core.extend._unlike", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))

@@ -14,7 +14,7 @@ from experiments.kit import journal
 from tests.processes import fork, wait
 from tools.tiny import pretrain
 from tools.tiny.curriculum import Stage
-from tools.tiny.recipe import RECIPES, Recipe
+from tools.tiny.recipe import TINY, Recipe
 
 SMOKE = Recipe(
     {
@@ -23,10 +23,10 @@ SMOKE = Recipe(
         "rope_parameters": {"rope_type": "default", "rope_theta": 300.0},
     },
     stages=tuple(
-        Stage(length, tokens, 4 * length, 1, RECIPES["tiny"].stages[1].mixture)
+        Stage(length, tokens, 4 * length, 1, TINY.stages[1].mixture)
         for length, tokens in ((256, 5120), (320, 6400))
     ),
-    training=RECIPES["tiny"].training | {"warmup_steps": 2, "save_steps": 4, "logging_steps": 1},
+    training=TINY.training | {"warmup_steps": 2, "save_steps": 4, "logging_steps": 1},
     looking_back=1, decay=0.35, held_out=2, score_every=5,
 )  # fmt: skip
 SENTENCES = "The ship left the harbour at noon. Nobody knew its name! Where had it come from? "
@@ -36,7 +36,7 @@ SENTENCES = "The ship left the harbour at noon. Nobody knew its name! Where had 
 def smoke():
     """A recipe of ten steps."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(RECIPES, "smoke", SMOKE)
+        patch.setattr(pretrain, "TINY", SMOKE)
         yield
 
 
@@ -49,7 +49,7 @@ def books(tmp_path_factory):
 
 
 def command(books, folder):
-    options = {"--model": "smoke", "--data": books, "--work": folder / "work", "--output": folder / "model"}
+    options = {"--data": books, "--work": folder / "work", "--output": folder / "model"}
     return [str(part) for option in options.items() for part in option]
 
 

@@ -1,6 +1,6 @@
 """Compare this implementation with a plain one on the same work: seconds and peak memory.
 
-    python -m tools.bench [selection] [perplexity] [generation] [training] [--length 8192]
+    python -m tools.bench [selection] [perplexity] [generation] [training]
 
 - selection: the histograms that DPRoPE needs at s = 2 and 4. Plain is what the authors' released code does, a loop over
   every pair and position. It uses no tensors here, so it is faster than theirs.
@@ -9,22 +9,20 @@
 - training: steps of a small Llama with SmolLM2's vocabulary, so that the logits dominate memory. Plain is a bare
   Hugging Face Trainer.
 
-Each way runs in processes of its own, so that its peak memory is measured alone. The ways take turns, so that a slow
-phase of the machine affects both. What they compute must agree.
+Each way runs twice, in a process of its own each time, so that its peak memory is measured alone. The ways take turns,
+so that a slow phase of the machine affects both. What they compute must agree.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
+import multiprocessing
 import resource
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +35,7 @@ from eval import perplexity
 from eval.generation import Request, generate
 from experiments.base_models.model import Training
 from experiments.kit import command_line, load_model, texts
-from experiments.kit.command_line import option
-from experiments.kit.records import ROOT, environment
+from experiments.kit.records import environment
 from experiments.training.trainer import Trainer, training_arguments
 
 GEOMETRY, INTERVALS = RopeGeometry(head_dim=128, base=10000.0, context_length=4096), 360
@@ -143,7 +140,7 @@ def training(kind: Callable, length: int) -> Callable[[], list]:
     return work
 
 
-# Each work: tokens, unless asked otherwise; what prepares it; and the code that each way gives to that.
+# Each work: its tokens; what prepares it; and the code that each way gives to that.
 WORK = {
     "selection": (4096, selection, {"ours": (angle_counts,), "plain": (counts_plain,)}),
     "perplexity": (8192, evaluation, {"ours": (windows, losses_ours), "plain": (windows, losses_plain)}),
@@ -152,20 +149,20 @@ WORK = {
 }
 
 
-def run(name: str, way: str, length: int) -> dict:
-    """Run one way in this process: its result, seconds by the clock and of the processor, and MB."""
+def run(name: str, way: str, length: int) -> tuple[tuple[float, float], list]:
+    """Run one way in this process: (its seconds, its peak memory in MB), and what it computes."""
     _, prepare, ways = WORK[name]
     work = prepare(*ways[way], length)
-    loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    wall, processor = time.perf_counter(), time.process_time()
+    started = time.perf_counter()
     result = work()
-    return {
-        "seconds": time.perf_counter() - wall,
-        "processor": time.process_time() - processor,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "loaded": loaded / 1024,
-        "result": result,
-    }
+    seconds = time.perf_counter() - started
+    return (seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024), result
+
+
+def alone(name: str, way: str) -> tuple[tuple[float, float], list]:
+    """What :func:`run` returns in a process of its own."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as one:
+        return one.submit(run, name, way, WORK[name][0]).result()
 
 
 def agreement(ours: list, plain: list) -> str:
@@ -177,31 +174,18 @@ def agreement(ours: list, plain: list) -> str:
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.bench")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"work to compare (default all): {', '.join(WORK)}")
-    option(parser, "--length", command_line.count, "N", "tokens (default: each work's own)")
-    option(parser, "--rounds", command_line.count, "N", "runs of each way", 2)
-    parser.add_argument("--way", choices=("ours", "plain"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if unknown := set(arguments.names) - set(WORK):
+    names = parser.parse_args().names or list(WORK)
+    if unknown := set(names) - set(WORK):
         parser.error(f"there is no work {min(unknown)!r}; choose among {', '.join(WORK)}")
-    for name in arguments.names or WORK:
-        length = arguments.length or WORK[name][0]
-        if arguments.way:
-            print(json.dumps(run(name, arguments.way, length)))
-            return
-        runs: dict[str, list[dict]] = {"ours": [], "plain": []}
-        for way in list(runs) * arguments.rounds:
-            command = [sys.executable, "-m", "tools.bench", name, "--length", str(length), "--way", way]
-            done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            runs[way].append(json.loads(done.stdout.splitlines()[-1]))
-        ours, plain = (
-            {key: statistics.median(run[key] for run in of) for key in ("seconds", "processor", "peak", "loaded")}
-            for of in runs.values()
+    for name in names:
+        runs = [alone(name, way) for way in ("ours", "plain") * 2]
+        (ours, result), (plain, expected) = (
+            (np.mean([figures for figures, _ in of], axis=0), of[0][1]) for of in (runs[::2], runs[1::2])
         )
         print(
-            f"{name} at {length} tokens: {ours['seconds']:.3g} s against {plain['seconds']:.3g} s "
-            f"({plain['seconds'] / ours['seconds']:.2f} × as fast; {plain['processor'] / ours['processor']:.2f} × by "
-            f"processor time), peak {ours['peak']:.0f} MB against {plain['peak']:.0f} MB (before it "
-            f"{ours['loaded']:.0f} MB); {agreement(*(of[0]['result'] for of in runs.values()))}",
+            f"{name} at {WORK[name][0]} tokens: {ours[0]:.3g} s against {plain[0]:.3g} s "
+            f"({plain[0] / ours[0]:.2f} × as fast), peak {ours[1]:.0f} MB against {plain[1]:.0f} MB; "
+            f"{agreement(result, expected)}",
             flush=True,
         )
     print(json.dumps(environment()))

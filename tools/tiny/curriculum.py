@@ -16,7 +16,7 @@ from torch.utils.data import IterableDataset
 
 from tools.tiny.miniature import Setting, make
 
-PARTS = 2  # parts of a batch, computed by one process in turn or by two at once, with the same result
+PARTS = 2  # of a batch, computed one after the other
 TEXT = "text"  # rows that are a piece of a book; in a stage with this kind, all tokens except answers count as text
 
 
@@ -128,7 +128,7 @@ def positions(ends: torch.Tensor, reach: int, rng: random.Random) -> torch.Tenso
 class Batches(IterableDataset):
     """All batches of a curriculum from step `start` on, each in PARTS parts, as cheap pairs (step, part).
 
-    :meth:`collate` makes the tensors of a part, in the process that needs them.
+    :meth:`collate` makes the tensors of a part.
     """
 
     def __init__(self, stages: tuple[Stage, ...], setting: Setting, seed: int, start: int = 0) -> None:

@@ -3,13 +3,12 @@
 Muon moves a matrix by the orthogonal factor of its momentum, so that all its directions learn at the same rate (Jordan
 et al., "Muon", 2024). The size of its steps is matched to AdamW's, so that both use one learning rate (Liu et al.,
 "Muon is Scalable for LLM Training", 2025, equation 4). torch.optim.Muon multiplies in bfloat16, which is 20 times
-slower than float32 on CPUs without such an instruction, and repeats the work in every process. This one does neither.
+slower than float32 on CPUs without such an instruction. This one does not.
 """
 
 from __future__ import annotations
 
 import torch
-import torch.distributed as dist
 
 MOMENTUM = 0.95
 # Learning rates of the other weights, relative to that of the matrices. The matrices hold the initial heads and must
@@ -54,23 +53,16 @@ class Muon(torch.optim.AdamW):
                 self._move(group)
 
     def _move(self, group: dict) -> None:
-        """Each process orthogonalises its share of the matrices; all have the same gradients and momenta."""
-        rank, count = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
-        updates = []
-        for index, parameter in enumerate(group["params"]):
+        """Muon's step of a group of matrices."""
+        for parameter in group["params"]:
             state = self.state[parameter]
             if not state:
                 state["step"], state["momentum"] = torch.zeros(()), torch.zeros_like(parameter)
             state["momentum"].lerp_(parameter.grad, 1 - MOMENTUM)
             ahead = parameter.grad.lerp(state["momentum"], MOMENTUM)
-            updates.append(orthogonal(ahead) if index % count == rank else torch.zeros_like(ahead))
-        flat = torch.cat([update.flatten() for update in updates])
-        if count > 1:
-            dist.all_reduce(flat)
-        for parameter, moved in zip(group["params"], flat.split([update.numel() for update in updates])):
             parameter.mul_(1 - group["lr"] * group["weight_decay"])
             size = 0.2 * max(parameter.shape) ** 0.5  # a root mean square of 0.2, as AdamW's steps have
-            parameter.add_(moved.view_as(parameter), alpha=-group["lr"] * size)
+            parameter.add_(orthogonal(ahead), alpha=-group["lr"] * size)
 
 
 def orthogonal(matrix: torch.Tensor) -> torch.Tensor:

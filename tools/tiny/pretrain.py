@@ -1,22 +1,20 @@
 """Train a small base model from scratch: a tokenizer, a curriculum of generated tasks and books, and the weights.
 
-    python -m tools.tiny.pretrain --model tiny --data DIR --output models/tiny
+    python -m tools.tiny.pretrain --data DIR
 
 DIR holds parquet files (column `text`) or .txt files. Without --data, training uses the packaged books, except the one
-that evaluations score. The two halves of a batch run in two processes if there are two GPUs or two CPU cores, because
-two processes of one thread each wait less for each other than two threads do. If a run is killed, the same command
-resumes it from its last checkpoint. A finished run is left alone.
+that evaluations score. If a run is killed, the same command resumes it from its last checkpoint. A finished run is left
+alone.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import math
-import os
 import random
 import time
+from pathlib import Path
 
 import torch
 from transformers import LlamaConfig, TrainerCallback, TrainingArguments
@@ -29,25 +27,22 @@ from experiments.training import checkpoint, launch
 from tools.tiny import corpus, curriculum, network
 from tools.tiny.miniature import Setting
 from tools.tiny.muon import Muon
-from tools.tiny.recipe import RECIPES, Recipe
+from tools.tiny.recipe import TINY, Recipe
 
-PROGRAM = "tools.tiny.pretrain"
 BETAS = 0.9, 0.95  # AdamW's
 TRAINED_BY = "tools/tiny/**/*.py", "experiments/training/*.py"
 
 
 def main() -> None:
     arguments = _arguments()
-    recipe = RECIPES[arguments.model]
     if (arguments.output / "model.safetensors").exists():
         print(f"done already: {arguments.output}; remove it to train it again.")
         return
-    files.check_new(arguments.output)
-    launch.start(PROGRAM, min(curriculum.PARTS, torch.cuda.device_count() or os.cpu_count() or 1))
-    _train(recipe, arguments)
+    with files.lock(arguments.work), files.new(arguments.output) as target:
+        _train(TINY, arguments, target)
 
 
-def _train(recipe: Recipe, arguments) -> None:
+def _train(recipe: Recipe, arguments, target: Path) -> None:
     books = corpus.load(arguments.data, arguments.unseen)
     sizes = recipe.model["vocab_size"], recipe.model["max_position_embeddings"]
     tokens = corpus.train_tokenizer(books.train, *sizes, arguments.seed)
@@ -55,24 +50,13 @@ def _train(recipe: Recipe, arguments) -> None:
     model = network.build(architecture(recipe, tokens), recipe.looking_back, arguments.seed)
     print(f"{model.num_parameters() / 1e6:.2f} M parameters; {books.source}", flush=True)
 
+    run = {"seed": arguments.seed, "data_sha256": books.sha256, **json.loads(json.dumps(dataclasses.asdict(recipe)))}
+    facts = checkpoint.facts(run, *TRAINED_BY)
+    last = checkpoint.whole(arguments.work, facts)
+    files.remove(arguments.work / checkpoint.SAVING)
+    batches = curriculum.Batches(recipe.stages, train, arguments.seed, checkpoint.step(last) if last else 0)
     settings = launch.join(_training_arguments(recipe, arguments))
-    rank, processes = launch.processes()
-    run = {"model": arguments.model, "seed": arguments.seed, "data_sha256": books.sha256, "processes": processes}
-    facts = checkpoint.facts(run | json.loads(json.dumps(dataclasses.asdict(recipe))), *TRAINED_BY)
-    target = log = None  # the first process's alone
-    with contextlib.ExitStack() as held:
-
-        def begin() -> None:
-            nonlocal target, log
-            held.enter_context(files.lock(arguments.work))
-            target = held.enter_context(files.new(arguments.output))
-            checkpoint.whole(arguments.work, facts)
-            files.remove(arguments.work / checkpoint.SAVING)
-            log = held.enter_context(journal.Journal(arguments.work / "journal.jsonl"))
-
-        launch.once(begin, rank == 0)
-        last = checkpoint.last(arguments.work)
-        batches = curriculum.Batches(recipe.stages, train, arguments.seed, checkpoint.step(last) if last else 0)
+    with journal.Journal(arguments.work / "journal.jsonl") as log:
         trainer = checkpoint.SavesWhole(
             model=model,
             args=settings,
@@ -83,24 +67,20 @@ def _train(recipe: Recipe, arguments) -> None:
         )
         trainer.facts = facts
         trainer.train(resume_from_checkpoint=str(last) if last else None)
-        if target:
-            network.plain(model).to(torch.bfloat16).save_pretrained(target)
-            tokens.save_pretrained(target)
+    network.plain(model).to(torch.bfloat16).save_pretrained(target)
+    tokens.save_pretrained(target)
 
 
 def _arguments():
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.pretrain")
-    parser.add_argument("--model", choices=RECIPES, default="tiny", help="train by this model's recipe (default tiny)")
     option(parser, "--data", command_line.existing_directory, "DIR", "train on the parquet or .txt files in DIR")
     unseen = "leave out books that share text with these"
     option(parser, "--unseen", command_line.existing_file, "FILE", unseen, several=True)
-    option(parser, "--output", command_line.directory, "DIR", "where the model goes (default models/MODEL)")
-    option(parser, "--work", command_line.directory, "DIR", "where checkpoints go (default runs/MODEL/pretrain)")
+    root = records.ROOT
+    option(parser, "--output", command_line.directory, "DIR", "where the model goes", root / "build" / "tiny")
+    option(parser, "--work", command_line.directory, "DIR", "where checkpoints go", root / "build" / "pretrain")
     option(parser, "--seed", command_line.seed, "N", "seed of weights and batches", 0)
-    arguments = parser.parse_args()
-    arguments.output = arguments.output or records.ROOT / "models" / arguments.model
-    arguments.work = arguments.work or records.ROOT / "runs" / arguments.model / "pretrain"
-    return arguments
+    return parser.parse_args()
 
 
 def architecture(recipe: Recipe, tokens) -> LlamaConfig:
@@ -110,17 +90,14 @@ def architecture(recipe: Recipe, tokens) -> LlamaConfig:
 
 
 def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
-    steps, processes = curriculum.steps(recipe.stages), launch.processes()[1]
+    steps = curriculum.steps(recipe.stages)
     return TrainingArguments(
         **recipe.training,
         output_dir=str(arguments.work),
         seed=arguments.seed,
         max_steps=steps,
         per_device_train_batch_size=1,  # an item of the dataset is one part of a batch
-        gradient_accumulation_steps=max(curriculum.PARTS // processes, 1),
-        accelerator_config={"dispatch_batches": False},  # each process makes its own part
-        ddp_backend="gloo" if processes > 1 and not torch.cuda.is_available() else None,
-        ddp_find_unused_parameters=False,
+        gradient_accumulation_steps=curriculum.PARTS,
         lr_scheduler_type="warmup_stable_decay",
         lr_scheduler_kwargs={"num_decay_steps": round(recipe.decay * steps), "min_lr_ratio": 0.02},
         logging_nan_inf_filter=False,
@@ -135,26 +112,26 @@ def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
 class _Journal(TrainerCallback):
     """Writes the loss and, every `score_every` steps, the held-out scores to the journal."""
 
-    def __init__(self, recipe: Recipe, held_out: Setting, log: journal.Journal | None, seed: int) -> None:
+    def __init__(self, recipe: Recipe, held_out: Setting, log: journal.Journal, seed: int) -> None:
         self.recipe, self.held_out, self.log, self.seed = recipe, held_out, log, seed
         self.started = time.time()
 
     def on_log(self, args, state, control, logs=None, **_):
         step = state.global_step
-        if "loss" in logs and not math.isfinite(logs["loss"]):
+        if "loss" not in logs:
+            return
+        if not math.isfinite(logs["loss"]):
             raise InputError(
                 f"the loss is {logs['loss']} in the {args.logging_steps} steps up to {step} (seed {self.seed}); "
                 "the last checkpoint is kept; lower the learning rate."
             )
-        if "loss" in logs and state.is_world_process_zero:
-            stage = curriculum.stage_of(self.recipe.stages, step - 1)
-            entry = {"loss": round(logs["loss"], 4), "lr": logs["learning_rate"], "length": stage.length}
-            self.log.add(f"step {step}", entry | {"seconds": round(time.time() - self.started)})
+        stage = curriculum.stage_of(self.recipe.stages, step - 1)
+        entry = {"loss": round(logs["loss"], 4), "lr": logs["learning_rate"], "length": stage.length}
+        self.log.add(f"step {step}", entry | {"seconds": round(time.time() - self.started)})
 
     def on_step_end(self, args, state, control, model=None, **_):
         step = state.global_step
-        due = step % self.recipe.score_every == 0 or step == state.max_steps
-        if not due or not state.is_world_process_zero:
+        if step % self.recipe.score_every and step != state.max_steps:
             return
         stage = curriculum.stage_of(self.recipe.stages, step - 1)
         scores = score(model, self.held_out, stage, self.recipe.held_out, self.seed)

@@ -1,4 +1,4 @@
-"""The recipe of each base model that is trained here: its shape, its tokenizer, its curriculum."""
+"""The recipe of the base model that is trained here: its shape, its tokenizer, its curriculum."""
 
 from __future__ import annotations
 
@@ -43,22 +43,20 @@ _ALL = {
     "classification": 0.02, "tracking": 0.02, "counting": 0.02, "longbench": 0.12, "choice": 0.05, TEXT: 0.54,
 }  # fmt: skip
 
-RECIPES: dict[str, Recipe] = {
-    "tiny": Recipe(
-        {
-            "vocab_size": 4096, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 4,
-            "num_attention_heads": 4, "head_dim": 64, "max_position_embeddings": 1024, "initializer_range": 0.05,
-            "rope_parameters": {"rope_type": "default", "rope_theta": 1300.0},
-        },
-        stages=(
-            Stage(128, 1_638_400, 4096, 3, _FIRST, reach=512),
-            Stage(256, 10_240_000, 4096, 6, _SHORT, reach=1024),
-            Stage(1024, 5_242_880, 8192, 16, _ALL),
-        ),
-        training={
-            "learning_rate": 4e-4, "warmup_steps": 100, "weight_decay": 0.05, "max_grad_norm": 1.0, "save_steps": 100,
-            "logging_steps": 10,
-        },
-        looking_back=3, decay=0.35, held_out=24, score_every=200,
+TINY = Recipe(
+    {
+        "vocab_size": 4096, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "head_dim": 64, "max_position_embeddings": 1024, "initializer_range": 0.05,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1300.0},
+    },
+    stages=(
+        Stage(128, 1_638_400, 4096, 3, _FIRST, reach=512),
+        Stage(256, 10_240_000, 4096, 6, _SHORT, reach=1024),
+        Stage(1024, 5_242_880, 8192, 16, _ALL),
     ),
-}  # fmt: skip
+    training={
+        "learning_rate": 4e-4, "warmup_steps": 100, "weight_decay": 0.05, "max_grad_norm": 1.0, "save_steps": 100,
+        "logging_steps": 10,
+    },
+    looking_back=3, decay=0.35, held_out=24, score_every=200,
+)  # fmt: skip

@@ -28,7 +28,6 @@ ARCHITECTURES = {
     "Gemma3TextConfig": {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"]},
 }
 UNTRAINED = [name for name, method in rope.METHODS.items() if method.ready]
-TOKENS = torch.arange(300)[None].remainder(293) + 3
 
 
 def read(directory, name="config.json"):
@@ -38,11 +37,6 @@ def read(directory, name="config.json"):
 def edit(directory, name="config.json", **changes):
     stated = read(directory, name) if (directory / name).exists() else {}
     (directory / name).write_text(json.dumps(stated | changes))
-
-
-def saved(directory, architecture="LlamaConfig", **overrides):
-    random_model(architecture, **{**ARCHITECTURES[architecture], **overrides}).save_pretrained(directory)
-    return directory
 
 
 @pytest.fixture
@@ -128,17 +122,6 @@ def test_the_hubs_cache_of_symbolic_links_is_copied_and_linked(source, tmp_path)
         assert not any(file.is_symlink() for file in made.iterdir())
         shard = "model-00001-of-00002.safetensors"
         assert (made / shard).read_bytes() == (source / shard).read_bytes()
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_a_stock_load_computes_what_the_model_extended_in_memory_computes(tmp_path, architecture):
-    source = saved(tmp_path / "source", architecture)
-    for method in (rope.OURS, rope.RIVAL, rope.UNIT):
-        made = extend_checkpoint(source, tmp_path / method, method, 2)
-        memory = extend(AutoModelForCausalLM.from_pretrained(source).eval(), method, 2)
-        loaded = AutoModelForCausalLM.from_pretrained(made).eval()
-        with torch.inference_mode():
-            assert torch.equal(loaded(TOKENS).logits, memory(TOKENS).logits)
 
 
 def by_new_keys(stated):
@@ -301,9 +284,8 @@ def test_what_cannot_be_extended_is_refused(source, tmp_path):
     refused("no RoPE parameters", start=tmp_path / "gpt2")
 
 
-def test_an_attention_factor_that_phi3_cannot_say_is_refused_and_leaves_the_model_alone(tmp_path):
-    source = saved(tmp_path / "source", "Phi3Config")
-    model = AutoModelForCausalLM.from_pretrained(source).eval()
+def test_an_attention_factor_that_phi3_cannot_say_is_refused_and_leaves_the_model_alone():
+    model = random_model("Phi3Config", **ARCHITECTURES["Phi3Config"])
     before = model.config.to_dict()
     with pytest.raises(InputError, match="at least 1"):
         extend(model, rope.OURS, 2, attention_factor=0.9)
@@ -346,7 +328,7 @@ def test_a_limit_of_generation_below_pre_trainings_length_was_chosen(source, tmp
 
 
 def test_an_export_states_its_method_and_the_next_one_replaces_it(source, tmp_path):
-    once = extend_checkpoint(source, tmp_path / "once", rope.OURS, 2, n_hat=8)
+    once = extend_checkpoint(source, tmp_path / "once", rope.OURS, 2, n_hat=np.int64(8))
     twice = extend_checkpoint(once, tmp_path / "twice", rope.UNIT, 4)
     stated = [
         {key: read(made)["rope_extension"][key] for key in ("method", "options", "factor")} for made in (once, twice)
@@ -375,8 +357,3 @@ def test_an_export_that_is_not_what_it_states_is_refused(source, tmp_path, chang
     with pytest.raises(InputError, match=says):
         extend_checkpoint(made, tmp_path / "again", rope.OURS, 2)
     assert sorted(os.listdir(tmp_path)) == ["made", "source"]
-
-
-def test_an_export_states_the_numbers_of_numpy(tmp_path):
-    made = export(extend(random_model(), rope.OURS, 2, n_hat=np.int64(8)), tmp_path / "made")
-    assert read(made)["rope_extension"]["options"] == {"n_hat": 8}

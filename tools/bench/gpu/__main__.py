@@ -1,4 +1,4 @@
-"""Up to 24 minutes of one H100 (or A100, 80 GB): what a CPU cannot show of the paper's scale.
+"""Up to 14 minutes of one H100 (or A100, 80 GB): what a CPU cannot show of the paper's scale.
 
     python -m tools.bench.gpu [PART ...] [--toy] [--output CSV]
 
@@ -20,7 +20,7 @@ import torch
 from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import ROOT
-from tools.bench.gpu import evaluation, training, zero3
+from tools.bench.gpu import evaluation, training
 from tools.bench.gpu.kit import Bench
 
 # Each part, whose docstring says what it measures, and its most minutes.
@@ -29,8 +29,6 @@ PARTS = {
     "passkeys": (evaluation.passkeys, 5),
     "attention": (evaluation.attention, 1),
     "serve": (evaluation.serve, 5),
-    "zero3": (zero3.kill_and_resume, 7),
-    "memory": (evaluation.memory, 3),
 }
 
 

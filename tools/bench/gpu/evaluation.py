@@ -1,10 +1,7 @@
-"""Evaluation: its speed at SmolLM2's and LLaMA2-7B's widths, and what it does when memory runs out."""
+"""Evaluation: its speed at SmolLM2's and LLaMA2-7B's widths."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
-from collections.abc import Iterator
 from unittest import mock
 
 import torch
@@ -14,12 +11,10 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from core.huggingface.attention import sdpa
 from eval import generation, kv_cache
 from eval.generation import Request
-from eval.log_likelihood import SharedPrefixLM
 from experiments.kit import load_model
 from tools.bench.gpu.kit import SMALL, Bench, clock, timed
 
 MOST = 32  # the most prompts per length, so that a length takes seconds
-ROOM = 6e9  # bytes that batches may take where memory is scarce
 
 
 def passkeys(bench: Bench) -> None:
@@ -96,55 +91,3 @@ def _generate(model: LlamaForCausalLM, prompts: list[tuple[int, ...]], new: int)
     hook.remove()
     assert all(len(tokens) == new for tokens in answers.values()), "a continuation ended early"
     return decoding[0] - started, ended - decoding[0]
-
-
-def memory(bench: Bench) -> None:
-    """Batches too large for memory are halved, with the same answers as batches that fit.
-
-    The process may use so little of the GPU's memory that one batch of all prompts does not fit.
-    """
-    length, count, new = (24, 7, 5) if bench.toy else (2048, 48, 16)
-    model = bench.build(4, torch.float32)  # in which rounding does not change a token
-    prompts = [tuple(row[: length - index % 5]) for index, row in enumerate(bench.tokens(count, length).tolist())]
-    requests = [Request(str(index), prompt, new) for index, prompt in enumerate(prompts)]
-    alone = dict(generation.generate(model, requests, cache_tokens=1))
-    with scarce(model) as failures:
-        together = dict(generation.generate(model, requests, cache_tokens=2**40))
-    bench.add("generation, halvings", len(failures), "", "eval.generation")
-    equal = sum(together[key] == tokens for key, tokens in alone.items())
-    bench.add(f"generation, answers of {count} equal after halving", equal, "", "eval.generation")
-
-    answers = [(("", ""), list(prompts[0]), bench.tokens(4, seed=index).tolist()) for index in range(count)]
-    logging.getLogger("lm_eval").setLevel(logging.ERROR)  # it warns of a model that it did not load itself
-
-    def likelihoods(rows: int) -> list[float]:
-        lm = SharedPrefixLM(model, tokenizer=load_model.byte_tokenizer(), device=load_model.device(), batch_size=rows)
-        return [value for value, _ in lm._loglikelihood_tokens(answers)]
-
-    alone = likelihoods(1)
-    with scarce(model) as failures:
-        together = likelihoods(count)
-    bench.add("log-likelihoods, halvings", len(failures), "", "eval.log_likelihood")
-    apart = max(abs(a - b) for a, b in zip(alone, together))
-    bench.add("log-likelihoods, largest difference after halving", apart, "nats", "eval.log_likelihood")
-
-
-@contextlib.contextmanager
-def scarce(model: LlamaForCausalLM) -> Iterator[list[str]]:
-    """Inside the context, the GPU's memory is too small for a large batch; the list collects the failures.
-
-    Without a GPU nothing is scarce, and the list stays empty.
-    """
-    failures: list[str] = []
-    if not torch.cuda.is_available():
-        yield failures
-        return
-    torch.cuda.empty_cache()
-    total = torch.cuda.get_device_properties(model.device).total_memory
-    torch.cuda.set_per_process_memory_fraction(min(1.0, (torch.cuda.memory_reserved() + ROOM) / total))
-    before = torch.cuda.memory_stats().get("num_ooms", 0)
-    try:
-        yield failures
-    finally:
-        torch.cuda.set_per_process_memory_fraction(1.0)
-        failures += ["CUDA"] * (torch.cuda.memory_stats().get("num_ooms", 0) - before)
