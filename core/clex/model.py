@@ -5,11 +5,11 @@ One embedding, shared by all layers, holds the two matrices of the neural ODE in
 Training draws a factor t and random positions up to t times the sequence length, so that one model learns all factors.
 Each forward pass has one draw; within :func:`drawing` each sample has its own.
 
-Evaluation uses t = ⌈length / L⌉. A batch has one t, that of its longest row, unless :func:`at_length` states another.
-Use :func:`at_length` where a result must not depend on what else is in the batch. It is needed wherever a key-value
-cache is used, in generation or when a long text is read in chunks: all keys in a cache must be rotated at one t. (The
-authors' code rotates the cached keys anew when t changes; the values above the first layer then stay those of the
-earlier t.)
+Evaluation uses t = ⌈length / L⌉. If the key-value cache was filled at another t, its keys are rotated to the new one.
+A batch has one t, that of its longest row, unless :func:`at_length` states another. Use :func:`at_length` where a
+result must not depend on what else is in the batch, or where a long text is read in chunks. Rotating the keys is
+exact, but above the first layer the cached values were computed with attention at the earlier t (as in the authors'
+code). If t never changes, a pass over a cache equals the full pass.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ def install(
     remove(model)
     ((parent, name, rotary.stock),) = rotary_modules(model)
     setattr(parent, name, rotary.to(model.device).train(model.training))
+    rotary.hook = parent.register_forward_pre_hook(rotary.enter, with_kwargs=True)
     return model
 
 
@@ -76,6 +77,7 @@ def remove(model: nn.Module) -> None:
     """Put the fixed embedding back. A model without CLEX stays as it is."""
     if place := _place(model):
         parent, name, rotary = place
+        rotary.hook.remove()
         setattr(parent, name, rotary.stock)
 
 

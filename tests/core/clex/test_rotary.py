@@ -1,8 +1,11 @@
-"""CLEX's embedding: its draws in training, its scale by the length, and one scale in a cache."""
+"""CLEX's embedding: its draws in training, its scale by the length, and a cache that turns with it."""
+
+import copy
 
 import numpy as np
 import pytest
 import torch
+from transformers import DynamicCache
 
 from core import clex
 from core.clex import ode
@@ -140,22 +143,105 @@ def test_a_cast_model_keeps_the_matrices_float32():
 
 
 @pytest.mark.parametrize("architecture", ["LlamaConfig", "GPTNeoXConfig", "MistralConfig"])
-def test_generation_over_a_cache_has_the_stated_scale_and_without_one_is_refused(architecture):
-    model, ids = clex_model(architecture), tokens(L - 4)
-    how = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 24, "do_sample": False, "pad_token_id": 0}
-    with clex.at_length(model, L + 20):
-        found, expected = model.generate(ids, **how), ids
-        while expected.shape[1] < found.shape[1]:
-            expected = torch.cat([expected, full_logits(model, expected)[:, -1:].argmax(-1)], 1)
+@pytest.mark.parametrize("use", ["given", "made"])
+def test_step_by_step_over_a_cache_is_the_full_pass_at_every_length(architecture, use):
+    """One layer, whose keys and values depend on no earlier attention: then turning the keys is all there is to do."""
+    model = clex_model(architecture, num_hidden_layers=1)
+    ids, first = tokens(2 * L + 3), L - 3
+    cache = DynamicCache(config=model.config) if use == "given" else None
+    start = 0
+    for end in [first, *range(first + 1, 2 * L + 4)]:
+        with torch.inference_mode():
+            out = model(ids[:, start:end], past_key_values=cache, use_cache=True)
+        cache, start = out.past_key_values, end
+        assert torch.allclose(out.logits[:, -1], full_logits(model, ids[:, :end])[:, -1], atol=2e-3), end
+
+
+def test_the_keys_of_every_layer_are_turned_about_their_own_position():
+    model, ids = clex_model(), tokens(L + 1)
+    place = rotary(model)
+    with torch.inference_mode():
+        cache = model(ids[:, :L], use_cache=True).past_key_values
+        before = [layer.keys.double() for layer in cache.layers]
+        model(ids[:, L:], past_key_values=cache, use_cache=True)
+    old, new = (ode.solve(place.up, place.down, place.geometry, t).detach() for t in (1, 2))
+    turn = torch.polar(torch.ones(L, 8).double(), torch.outer(torch.arange(L).double(), new - old))
+    assert len(before) == 2
+    for layer, keys in zip(cache.layers, before):
+        expected = torch.complex(keys[..., :8], keys[..., 8:]) * turn
+        found = torch.complex(layer.keys[:, :, :L, :8].double(), layer.keys[:, :, :L, 8:].double())
+        assert torch.allclose(found, expected, atol=1e-4)
+
+
+def test_rows_padded_on_the_left_are_turned_about_their_own_positions():
+    model, lengths = clex_model(num_hidden_layers=1), (L - 6, L - 1)
+    rows = [tokens(n + 8, seed=n) for n in lengths]
+    width, cache = max(lengths), DynamicCache(config=model.config)
+    for step in range(8):
+        positions = torch.stack([torch.arange(-(width - n), n + step).clamp(min=0) for n in lengths])
+        batch = torch.cat(
+            [torch.cat([torch.zeros(1, width - n).long(), r[:, : n + step]], 1) for r, n in zip(rows, lengths)]
+        )
+        new = slice(-1, None) if step else slice(None)
+        mask = torch.stack([torch.arange(width + step) >= width - n for n in lengths]).long()
+        with torch.inference_mode():
+            arguments = {"attention_mask": mask, "position_ids": positions[:, new], "past_key_values": cache}
+            found = model(batch[:, new], **arguments).logits[:, -1]
+            for row, n, logits in zip(rows, lengths, found):
+                with clex.at_length(model, width + step):  # a batch has one scale, its longest row's
+                    assert torch.allclose(logits, full_logits(model, row[:, : n + step])[0, -1], atol=2e-3)
+
+
+def test_a_cache_whose_longest_row_or_end_is_dropped_is_turned_back():
+    model, cache = clex_model(num_hidden_layers=1), DynamicCache()
+    short, width = tokens(L - 4, seed=1), L + 2
+    batch = torch.cat([torch.cat([torch.zeros(1, 6).long(), short], 1), tokens(width, seed=2)])
+    mask = torch.arange(width) >= torch.tensor([[6], [0]])
+    with torch.inference_mode():
+        positions = (mask.cumsum(1) - 1).clamp(min=0)
+        model(batch, attention_mask=mask.long(), position_ids=positions, past_key_values=cache)  # t = 2
+        cache.batch_select_indices(torch.tensor([0]))
+        arguments = {"attention_mask": torch.cat([mask[:1], torch.ones(1, 1).bool()], 1), "past_key_values": cache}
+        found = model(torch.tensor([[7]]), position_ids=torch.tensor([[L - 4]]), **arguments).logits[:, -1]
+        expected = full_logits(model, torch.cat([short, torch.tensor([[7]])], 1))[:, -1]
+        assert torch.allclose(found, expected, atol=2e-3)
+
+        cache, text = DynamicCache(), tokens(2 * L)
+        model(text, past_key_values=cache)
+        cache.crop(-L - 4)
+        found = model(text[:, L - 4 : L], past_key_values=cache).logits[:, -1]
+        assert torch.allclose(found, full_logits(model, text[:, :L])[:, -1], atol=2e-3)
+
+
+def test_transformers_generate_crosses_the_boundary():
+    model, ids = clex_model(num_hidden_layers=1), tokens(L - 4)
+    found = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=24, do_sample=False, pad_token_id=0)
+    expected = ids
+    while expected.shape[1] < found.shape[1]:
+        expected = torch.cat([expected, full_logits(model, expected)[:, -1:].argmax(-1)], 1)
     assert torch.equal(found, expected) and found.shape[1] > L + 4
-    with pytest.raises(InputError, match="at_length"):
-        model.generate(ids, **how)
 
 
-def test_rows_padded_on_the_left_begin_and_those_in_a_cache_do_not():
-    place = rotary(clex_model())
-    assert place.factor(torch.tensor([[0, 0, 0, 1], [0, 1, 2, L]])) == 2  # padding at position 0
-    assert place.factor(torch.tensor([[1, 1, 0, 1], [0, 1, 2, 3]])) == 1  # or at 1
-    for row in ([1], [L, L + 1]):
-        with pytest.raises(InputError, match="cache"):
-            place.factor(torch.tensor([row]))
+def test_a_copied_model_turns_by_its_own_matrices():
+    model, ids = clex_model(num_hidden_layers=1), tokens(L + 1)
+    twin = copy.deepcopy(model)
+    rotary(twin).down.data.mul_(-1)
+    with torch.inference_mode():
+        cache = twin(ids[:, :L], use_cache=True).past_key_values
+        last = twin(ids[:, L:], past_key_values=cache, use_cache=True).logits[:, -1]
+    assert torch.allclose(last, full_logits(twin, ids)[:, -1], atol=2e-3)
+    assert not torch.allclose(last, full_logits(model, ids)[:, -1], atol=0.1)
+
+
+def test_a_cache_that_cannot_be_turned_is_refused():
+    model, ids = clex_model(), tokens(L + 1)
+    with pytest.raises(InputError, match="DynamicCache"):
+        model.generate(
+            ids[:, :L],
+            attention_mask=torch.ones(1, L),
+            max_new_tokens=4,
+            do_sample=False,
+            pad_token_id=0,
+            cache_implementation="static",
+            disable_compile=True,
+        )
