@@ -40,8 +40,8 @@ GIVEN    = --model $(call quote,$(or $(MODEL),tiny)) $(call option,--factor,$(FA
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test lint without-beyond env env-flash lock tables figures pages audit verify pretrain train rerun ablations report bench \
-  summary clean $(TABLES:%=table_%) $(FIGURES:%=fig_%)
+.PHONY: help reproduce test lint without-beyond env env-flash check-environment lock tables figures pages audit verify pretrain train rerun ablations report bench \
+  summary clean $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
 help: ## This list
@@ -87,6 +87,10 @@ env-flash: env ## Compile FlashAttention-2, for GPUs (needs nvcc 13)
 ##   FLASH_ATTN_CUDA_ARCHS=80 for an A100, 90 for an H100; MAX_JOBS=N files at a time
 	$(PY) -m pip install wheel==0.48.0
 	$(PY) -m pip install --no-build-isolation -r requirements-flash.txt
+check-environment: ## Resolve environment.yml's pip packages; install nothing
+	rm -rf build/check && $(PYTHON) -m venv build/check && build/check/bin/python -m pip install --quiet --upgrade pip
+	sed -nE 's/^ +- ([A-Za-z0-9_.-]+==.*)$$/\1/p' environment.yml > build/check/requirements.txt
+	build/check/bin/python -m pip install --dry-run --ignore-installed --quiet -r build/check/requirements.txt
 lock: ## Resolve requirements.in into requirements.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet -r requirements.in
 	{ head -1 requirements.lock; build/lock/bin/python -m pip freeze | sed 's/+cpu//' | sort -f; } > build/requirements.lock
@@ -106,6 +110,7 @@ $(FIGURES:%=fig_%): fig_%: env
 # An experiment with records and no module in tables/ gets a table of the scores that they hold.
 table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
+table_longbench: table_longbench_e ## Table 1 by a shorter name
 audit: env ## Recompute the paper's averages and claims; list what differs
 	@$(PY) -m report.audit
 report: env ## build/report/index.html: all pages in one file, its tables sortable
