@@ -68,8 +68,7 @@ def groups(results: Results) -> list[Learned]:
         pairs = results.model.geometry.pairs
         if len(run["factors"]) != pairs:
             raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
-        method = SEARCHED if "generations_least" in run else run["method"]
-        records.setdefault((float(run["factor"]), method), []).append(run)
+        records.setdefault((float(run["factor"]), run["method"]), []).append(run)
     order = sorted(records, key=lambda key: (key[0], Setting(key[1]).order, key[1]))
     return [Learned(method, factor, tuple(records[factor, method])) for factor, method in order]
 

@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from core import rope
 from core.beyond.factor_search import STARTS, search
+from core.beyond.methods.given_factors import SEARCHED
 from core.beyond.methods.published_rules import critical, longrope_temperature
 from core.errors import InputError
 from core.extend import extend
@@ -40,7 +41,7 @@ class Searched(Experiment):
     """Escapes the common loop: candidates depend on earlier ones, and a line of the journal is a candidate's loss."""
 
     __doc__ = __doc__
-    name = "searched"
+    name = SEARCHED
     methods = None
 
     @staticmethod
@@ -63,7 +64,7 @@ class Searched(Experiment):
         run = {
             "scale": self.model.folder,
             "experiment": self.name,
-            "method": "longrope2",
+            "method": SEARCHED,
             "factor": self.factor,
             "options": {},
             "seed": given.seed,
