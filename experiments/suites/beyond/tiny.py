@@ -11,8 +11,10 @@ NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is
 COMPARED = ("ntk", {}), ("dprope-significant", {}), *NEWER
 # The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
 learn = step("learned", steps=200, evaluate_every=4, quick={"steps": 2, "sequences": 1})
-# A tenth of LongRoPE2's candidates.
-search = step("searched", population=32, generations=20, quick={"population": 16, "generations": 1, "samples": 1})
+# A tenth of LongRoPE2's candidates, on fewer texts.
+search = step(
+    "searched", samples=4, population=32, generations=20, quick={"population": 16, "generations": 1, "samples": 1}
+)
 
 
 def positions(factor):
