@@ -54,6 +54,7 @@ def _float(table: Table, blocks: list[Block], place: int, count: int) -> str:
     return "\n".join(
         [
             r"\begin{table*}",
+            r"\centering",
             rf"\{'footnotesize' if shares else 'small'}\setlength{{\tabcolsep}}{{3pt}}",
             *([r"\addtocounter{table}{-1}"] if place else []),
             rf"\caption{{{heading}}}",

@@ -32,7 +32,7 @@ def test_the_methods_that_the_model_compares_are_recorded_on_one_text():
     rows = learned.compared(SMOLLM2, 2.0).rows
     settings = [(row.setting.method, dict(row.setting.options)) for row in rows]
     for method, options in base_models.get("smollm2").comparison(2):
-        not_yet = rope.METHODS[method].start or method in ("cope", "hardclip")  # a quarter of an hour each
+        not_yet = rope.METHODS[method].start or method in ("cope", "hardclip")  # half an hour each on two cores
         assert not_yet or settings.count((method, options)) == 1
     for row in rows:
         blocks = np.array(list(row.first["blocks"].values()))
