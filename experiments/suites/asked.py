@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -54,13 +55,12 @@ class Asked(Suite):
         A fine-tune's length and steps follow the factor, so another factor's are nothing to it.
         """
         measure.alone(modules, self, "after")
-        parts = measure.of_parts(modules, self)
-        while True:  # until it is found: not every part has to be gone through
+        # Until it is found: not every part has to be gone through. A part may note a step and have no chain for it.
+        for _ in itertools.chain([None], measure.of_parts(modules, self), [None]):
             steps = [(at, step) for at, step in self.steps if step.experiment == experiment]
             if found := [step for at, step in steps if at == factor]:
                 return found[0]
-            if next(parts, None) is None:
-                return steps[0][1] if steps and experiment != "finetune" else None
+        return steps[0][1] if steps and experiment != "finetune" else None
 
     def _noted(self, factor: float | None, steps: Iterable[Step]) -> Chain:
         self.steps.extend((factor, step) for step in steps)

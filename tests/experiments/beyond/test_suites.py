@@ -3,9 +3,13 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from core import rope
 from core.rope import scale
 from experiments import base_models, suites
+from experiments.suites.asked import Asked
+from experiments.suites.commands import flags
 from tests.experiments.test_rerun import KNOWN, chains, suite_of
 
 
@@ -52,3 +56,20 @@ def test_without_the_folder_of_what_is_beyond_the_paper_its_part_is_measured(tmp
         assert len(suites.find(name)) == 1 and set(found) < every[name]
         methods = {line.split("--method ")[1].split()[0] for line in found if "--method " in line}
         assert methods == {"original", "pi", "yarn", "dprope", "clex"}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_an_experiment_alone_has_the_options_of_the_suites_first_command_of_it(name, tmp_path):
+    """Also one of the last part, whose chain is made only if the suite runs."""
+    first = {}
+    for chain in chains(suite_of(name, tmp_path)):
+        for module, *options in chain.commands:
+            if "--factor" in options and not module.endswith("finetune"):
+                factor = float(options[options.index("--factor") + 1])
+                first.setdefault((module.split(".")[-1], factor), options)
+    assert name != "tiny" or {("learned", 2), ("searched", 4)} < first.keys()
+    for (experiment, factor), options in first.items():
+        asked = Asked(name, base_models.get(name), tmp_path, tmp_path)
+        step = asked.step(suites.find(name), experiment, factor)
+        stated = {word for word in flags({**step.options, "factor": factor}) if word.startswith("--")}
+        assert stated <= set(options), (experiment, factor)
