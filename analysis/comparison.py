@@ -162,11 +162,12 @@ def _check_once(records: list[dict], experiment: str) -> None:
 
 
 def in_comparison(model: Model) -> Callable[[Row], bool]:
-    """A test of whether a row belongs to the main comparison and not to an ablation (see Model.ablated)."""
+    """A test of whether a row belongs to the main comparison: no ablation (see Model.ablated), no factors of a file."""
 
     def listed(row: Row) -> bool:
-        varied = {name: value for name, value in row.setting.options if name in model.ablated}
-        return not varied or varied == {"n_hat": model.n_hat.get(row.setting.factor)}
+        options = dict(row.setting.options)
+        varied = {name: value for name, value in options.items() if name in model.ablated}
+        return "file" not in options and varied in ({}, {"n_hat": model.n_hat.get(row.setting.factor)})
 
     return listed
 

@@ -1,8 +1,8 @@
 """Learned scaling factors beside every method's.
 
-Beyond the paper. Thick line with markers: the divisors λ that training found while all weights were frozen, with their
-range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it is, λ = s interpolates it. A line that
-ends early is of a method that stops the pairs there. A method near the thick line is what gradient descent found.
+Beyond the paper. Thick lines with markers: the divisors λ that were learned or searched while all weights were frozen,
+with their range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it is, λ = s interpolates it. A
+line that ends early is of a method that stops the pairs there.
 """
 
 from __future__ import annotations

@@ -65,6 +65,7 @@ def learned(suite: Suite) -> Iterator[Chain]:
             for seed in suite.seeds(SEEDS):
                 yield from learned_factors(suite, learn, start, factor, seed, [positions(factor)])
         yield from searched_factors(suite, search, factor, 0, [positions(factor), passkey])
+        yield suite.untrained(("longrope2", {}), factor, [passkey])
 
 
 PARTS = trained, untrained, temperature, learned
