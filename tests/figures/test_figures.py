@@ -187,7 +187,7 @@ def test_scores_stand_over_disturbances_the_papers_beside_ours():
 def test_passkey_draws_the_recorded_accuracies_in_panels_of_five(model):
     results = of(model)
     figure = passkey.build(results)
-    papers, varied = [{"n_hat": n_hat} for n_hat in results.model.n_hat.values()], {*results.model.ablated}
+    papers, varied = [{"n_hat": n_hat} for n_hat in results.model.n_hat.values()], {*results.model.ablated, "file"}
     listed = [run for run in results.records("passkey") if run["options"] in papers or not varied & {*run["options"]}]
     compared = [run for run in listed if run["method"]]
     drawn, state = {}, ""
