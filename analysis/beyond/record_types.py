@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from analysis.record_types import TUPLE, Count, Number, Positive, Score, Some, Whole, fields, score
 
 _SPAN = score(start=Whole, end=Count)
 _APART = fields(of_means=Number, mean=Number, largest=Number)
 _SELECTION = fields(interpolated_pairs=list[Whole], disturbance=dict[str, Number], within=Score, beyond=Score)
-_SUMS = fields(key=Annotated[tuple[Number, Whole], TUPLE], all=Annotated[tuple[Number, Whole], TUPLE])
+
+
+def _none_of_none(pair: tuple[float, int]) -> tuple[float, int]:
+    if pair[0] and not pair[1]:
+        raise ValueError("no tokens have no loss")
+    return pair
+
+
+_KEY = Annotated[tuple[Number, Whole], TUPLE, AfterValidator(_none_of_none)]
+_SUMS = fields(key=_KEY, all=Annotated[tuple[Number, Count], TUPLE])
 TYPES: dict[str, dict[str, Any]] = {
     "loss_by_position": {
         "data": dict[str, Any],

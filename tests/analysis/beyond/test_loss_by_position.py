@@ -118,7 +118,7 @@ def test_a_sample_of_texts_is_compared_beside_the_most_settings():
             assert (gap.low, gap.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
-@pytest.mark.parametrize("key", [None, "x", [1.0], [1.0, -1]])
+@pytest.mark.parametrize("key", [None, "x", [1.0], [1.0, -1], [1.0, 0]])
 def test_key_tokens_that_are_no_sum_and_count_are_refused(made, key):
     made.add("long_perplexity", "pi", texts={"A": {"beyond": {"key": key}}})
     with pytest.raises(InputError, match="key"):
