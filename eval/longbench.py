@@ -10,6 +10,7 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ from eval.longbench_metrics import METRICS
 if TYPE_CHECKING:  # a table may name tasks and buckets without importing torch
     from transformers import PreTrainedTokenizerBase
 
-HUB = "Xnhyacinth/LongBench"
+HUB = "THUDM/LongBench"
 MARGIN = 500  # tokens that the benchmark keeps free below the window
 BUCKETS = ("0-4k", "4-8k", "8k+")
 AVERAGES = {"Avg.": BUCKETS, "Avg.>4k": BUCKETS[1:]}
@@ -193,9 +194,8 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
         InputError: the directory, the file or the hub cannot be read, or a line is not a sample (the message names file
             and line).
     """
-    rows = _hub_rows(_task(task).name) if data is None else _file_rows(task, Path(data))
     samples, places = [], {}
-    for where, row in rows:
+    for where, row in _rows(_task(task).name, data):
         sample = _checked(task, row, where)
         first = places.setdefault((sample["_id"], sample["context"], sample["input"]), where)
         if first != where:
@@ -206,8 +206,15 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
     return samples
 
 
-def _file_rows(task: str, directory: Path) -> Iterator[tuple[str, dict]]:
-    """(where the row is, for messages; the row) for each row of a file."""
+def _rows(task: str, data: str | Path | None) -> Iterator[tuple[str, dict]]:
+    """(where the row is, for messages; the row) for each row of a task's file."""
+    if data is None:
+        from eval import hub  # imported here, because it takes two seconds and nothing else needs it
+
+        (archive,) = hub.download(HUB, "data.zip", f"give a directory with {task}_e.jsonl instead")
+        directory: Path | zipfile.Path = zipfile.Path(archive, "data/")
+    else:
+        directory = Path(data)
     if not directory.is_dir():
         raise InputError(f"no directory {directory}; give one that holds LongBench-E as JSONL files.")
     # The benchmark's archive holds both names; those with _e are LongBench-E.
@@ -217,7 +224,7 @@ def _file_rows(task: str, directory: Path) -> Iterator[tuple[str, dict]]:
         raise InputError(
             f"{directory} holds neither {files[0].name} nor {files[1].name}; add one, or leave {task} out."
         )
-    with open(file, "rb") as lines:
+    with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -226,44 +233,6 @@ def _file_rows(task: str, directory: Path) -> Iterator[tuple[str, dict]]:
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{file}, line {number} is not JSON ({error}); correct or remove it.") from error
             yield f"{file}, line {number}", row
-
-
-def _hub_rows(task: str) -> Iterator[tuple[str, dict]]:
-    """As :func:`_file_rows`, from the hub."""
-    import pyarrow.parquet  # imported here, because this and the hub take two seconds and nothing else needs them
-
-    from eval import hub
-
-    for file in hub.download(HUB, f"{task}_e/*.parquet", f"give a directory with {task}_e.jsonl instead"):
-        for number, row in enumerate(pyarrow.parquet.ParquetFile(file).read().to_pylist()):
-            where = f"{HUB}, {file.parent.name}/{file.name}, row {number}"
-            yield where, _unformatted(task, row) if "answer_prefix" in row else row
-
-
-def _unformatted(task: str, row: dict) -> dict:
-    """A row of the hub's parquet copy in the benchmark's own schema.
-
-    The copy (made for NVIDIA's kvpress) has the template filled in already and cut in three: `context`, `question`
-    and `answer_prefix`. Filling the template with those again, as lm-eval does, would give the instructions twice.
-    """
-    head, rest = _templates()[task].split("{context}")
-    middle, _, tail = rest.partition("{input}")
-    context, question = row["context"], row["question"]
-    # In few-shot tasks the prefix is the end of the input; it was cut off only where no white space followed.
-    if not (TASKS[task].kind == "few-shot" and question.rstrip().endswith(row["answer_prefix"])):
-        question += row["answer_prefix"]
-    # The cut is somewhere between context and input.
-    for cut in range(len(middle), -1, -1):
-        if context.endswith(middle[:cut]) and question.startswith(middle[cut:]) and question.endswith(tail):
-            restored = {
-                "context": context[len(head) : len(context) - cut],
-                "input": question[len(middle) - cut : len(question) - len(tail)],
-            }
-            if prompt(task, restored) == context + question:
-                return {**row, **restored, "length": int(row["length"])}
-    raise InputError(
-        f"the sample {row['_id']} of {HUB} does not follow {task}'s template; give a directory of JSONL files instead."
-    )
 
 
 def _checked(task: str, row: object, where: str) -> dict:

@@ -2,25 +2,18 @@
 
     python -m experiments.extend --model PATH_OR_NAME --method dprope --factor 2 --output DIR
 
-    python -m experiments.extend --model PATH_OR_NAME --method best --factor 2 --text FILES --output DIR
-
 It prints the decision for every dimension pair, and the averaged disturbance. A pair's row shows its wavelength in
 tokens, the disturbance D_I that interpolation by s would cause, and the disturbance D_E of keeping the pair, in units
 of 0.001 nat. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is exported.
-
-`--method best` scores every method that needs no training on your texts, and takes the one that experiments.best
-explains. DIR/README.md says what was done, why, and what records say of it; --push uploads DIR to the hub.
+`python -m experiments.beyond.best` says which method suits a model.
 
 The weights of a checkpoint are copied byte for byte and never read; --link links them instead. A GGUF file stays a
 GGUF file, quantised or not (--model FILE.gguf --output NEW.gguf). The model is loaded only if there is no checkpoint to
-copy, or if the method is learned.
+copy, or if the method is learned. `hf upload NAME DIR` brings the result to the hub.
 """
 
 from __future__ import annotations
 
-import argparse
-import glob
-import importlib
 from pathlib import Path
 
 import numpy as np
@@ -32,106 +25,51 @@ from core.errors import InputError
 from core.extend import check_checkpoint, export, extend, extend_checkpoint
 from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry, RopeScaling, scale
-from eval import hub
-from experiments.best import BEST, Best
-from experiments.kit import command_line, given_model, load_model, records
+from experiments.kit import command_line, given_model, load_model
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.extend")
     given_model.add_argument(parser, required=True)
-    command_line.add_method_arguments(parser, method=rope.OURS, more=(BEST,))
+    command_line.add_method_arguments(parser, method=rope.OURS)
     output = "write the extended model here; must not exist"
     command_line.option(parser, "--output", command_line.directory, "DIR", output)
-    parser.add_argument("--push", metavar="NAME", help="upload it as this new, private repository on the hub, too")
     parser.add_argument("--link", action="store_true", help="hard-link a checkpoint's weights instead of copying them")
     dtype = "dtype of the weights if the model has to be loaded (default float32); a checkpoint keeps its own"
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help=dtype)
-    Best.add_options(group := parser.add_argument_group("the texts of --method best"))
-    command_line.add_records_arguments(group)
     arguments = parser.parse_args()
-    options = command_line.method_options(arguments)
-    check(arguments, options)
-
-    method, factor, notes = arguments.method, arguments.factor, ""
-    source = checkpoint_of(arguments) if arguments.output else None
-    if method == BEST:
-        best = Best(argparse.Namespace(**vars(arguments)))
-        best.run()
-        method, options, notes = best.taken["method"], best.taken["options"], f"## Why this method\n\n{best.told()}"
-    elif arguments.model.endswith(".gguf"):
+    method, factor, options = arguments.method, arguments.factor, command_line.method_options(arguments)
+    if arguments.output:
+        files.check_new(arguments.output)
+    if arguments.model.endswith(".gguf"):
         print(f"written: {extended_gguf(arguments, method, factor, **options)}")
         return
+    source = checkpoint_of(arguments) if arguments.output else None
     geometry = config_geometry(load_model.check_config(arguments.model))
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
-    if not arguments.output:
-        return
-    notes = "\n\n".join(filter(None, [notes, measured(arguments, method, factor, options)]))
     if source:
-        shown = {"link": arguments.link, "progress": True, "notes": notes}
-        extend_checkpoint(source, arguments.output, method, factor, **shown, **options)
-    else:
+        extend_checkpoint(source, arguments.output, method, factor, link=arguments.link, progress=True, **options)
+    elif arguments.output:
         model = load_model.load(arguments.model, arguments.dtype or "float32").model
         tokenizer = load_model.stock_tokenizer(arguments.model)
-        export(extend(model, method, factor, **options), arguments.output, tokenizer, notes)
-    print(f"\nwritten: {arguments.output}")
-    if arguments.push:
-        print(f"pushed: {hub.push(arguments.output, arguments.push)}")
-
-
-def check(arguments, options: dict) -> None:
-    """Refuse options that do not go together."""
+        export(extend(model, method, factor, **options), arguments.output, tokenizer)
     if arguments.output:
-        files.check_new(arguments.output)
-    if arguments.push and (not arguments.output or arguments.model.endswith(".gguf")):
-        raise InputError("--push uploads the checkpoint that --output names; give --output DIR.")
-    scored = arguments.text or arguments.books or arguments.parts
-    if arguments.method != BEST and scored:
-        raise InputError(f"the method {arguments.method!r} scores no texts; give --method {BEST}, or no texts.")
-    if arguments.method == BEST and not scored:
-        raise InputError(f"--method {BEST} scores the methods on texts; give --text FILES.")
-    if arguments.method == BEST and options:
-        name = next(iter(options)).replace("_", "-")
-        raise InputError(f"--method {BEST} takes every method with its defaults; leave --{name} out.")
-    if arguments.push:
-        hub.check_new(arguments.push)
+        print(f"\nwritten: {arguments.output}")
 
 
 def checkpoint_of(arguments) -> Path | None:
-    """The directory of the checkpoint to copy, checked; None if the model has to be loaded, or is a GGUF file."""
-    best, name = arguments.method == BEST, arguments.model
-    if name.endswith(".gguf") and not best:
-        return None
-    source, loaded_from = load_model._resolve(name)
-    if "gguf_file" in loaded_from or source == "random" or (not best and rope.get(arguments.method).start):
+    """The directory of the checkpoint to copy, checked; None if the model has to be loaded."""
+    source, loaded_from = load_model._resolve(arguments.model)
+    if "gguf_file" in loaded_from or source == "random" or rope.get(arguments.method).start:
         if arguments.link:
             raise InputError("--link needs a checkpoint and a method that is not learned; leave it out.")
         return None
-    if arguments.dtype and not best:
+    if arguments.dtype:
         raise InputError("a checkpoint's weights are not read and keep their dtype; leave --dtype out.")
     directory = Path(source) if Path(source).is_dir() else load_model.snapshot(source)
     check_checkpoint(directory, arguments.output)
     return directory
-
-
-def measured(arguments, method: str, factor: float, options: dict) -> str:
-    """What records say of the model under this method without training, as Markdown; empty if there are none."""
-    model = given_model.GivenModel(arguments.model)
-    run = {"method": method, "factor": factor, "options": given_model.stated(method, options)}
-    lines, folder = [], model.results(arguments) / model.folder
-    for file in sorted(folder.rglob(f"{glob.escape(records.run_name(method, factor, options))}*.json")):
-        record = records.read(file)
-        # Of the model as it is, in this process, on real samples.
-        evaluates = "comparable" in record and not {"training", "benchmark", "engine"} & record.keys()
-        if not evaluates or any(record.get(key) != value for key, value in run.items()):
-            continue
-        if load_model.provenance(model.name).items() <= record["model"].items():
-            script = importlib.import_module(records.program(record["experiment"]))
-            means = records.told(record.get("scores") or record.get("ranges", []))
-            lines += [f"- {script.__doc__.splitlines()[0]} ({record['experiment']}/{file.stem})"]
-            lines += [f"  - {line}" for line in means if not line.endswith(" numbers")]
-    return "\n".join(["## What was measured", "", "Without training, means:", "", *lines]) if lines else ""
 
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:

@@ -36,7 +36,7 @@ from experiments.base_models.model import Training
 from experiments.kit import command_line, given_model, load_model, processes, records, texts
 from experiments.kit.command_line import count, number, option
 from experiments.kit.given_model import GivenModel
-from experiments.suites import asked, llama2
+from experiments.suites import llama2
 from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
 from experiments.training.packing import PackedSequences, SkippedPositions, pack
@@ -277,7 +277,7 @@ def _parse() -> argparse.Namespace:
     option(group, "--gpus", count, "N", "GPUs to plan for (default: those here, else at most 8)")
     option(group, "--memory", number, "GB", "memory of each GPU (default: that of those here, else 80)")
     command_line.add_records_arguments(parser)
-    return asked.parsed(parser, "finetune")
+    return given_model.parsed(parser, "finetune")
 
 
 if __name__ == "__main__":

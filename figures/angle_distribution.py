@@ -17,17 +17,17 @@ PAIRS = (22, 50)
 
 
 def build(results: Results) -> Figure:
-    """From a record of experiments.angle_distribution."""
-    record, scores = histograms.load(results, PAIRS)
+    """Computed from the model's geometry."""
+    scores = histograms.counts(results, PAIRS)
     # The combs of a fast pair show in a part of the circle; the range of a slow one needs the whole.
-    spans = [min(60, record["intervals"])] * (len(scores) - 1) + [record["intervals"]]
+    spans = [min(60, histograms.INTERVALS)] * (len(scores) - 1) + [histograms.INTERVALS]
     figure, columns = plt.subplots(1, len(scores), figsize=(style.PAGE, 2.1), squeeze=False)
     for axes, score, span, letter in zip(columns[0], scores, spans, "ab"):
         histograms.steps(axes, score, span)
         axes.set_title(f"({letter}) pair {score['pair']}, wavelength {score['wavelength']:,.0f} tokens", loc="left")
-        axes.set_xlabel(f"rotary angle (degrees{'' if span == record['intervals'] else ', first part of the circle'})")
+        axes.set_xlabel(f"rotary angle (degrees{'' if span == histograms.INTERVALS else ', first part of the circle'})")
         ticks = [span * i // 6 for i in range(7)]
-        axes.set_xticks(ticks, [f"{360 * tick / record['intervals']:g}" for tick in ticks])
+        axes.set_xticks(ticks, [f"{360 * tick / histograms.INTERVALS:g}" for tick in ticks])
         axes.set_xlim(0, span)
         axes.set_ylim(0)
     columns[0, 0].set_ylabel("frequency (%)")

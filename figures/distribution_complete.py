@@ -18,9 +18,9 @@ PAIRS = (6, 22)
 
 
 def build(results: Results) -> Figure:
-    """From a record of experiments.angle_distribution."""
-    record, scores = histograms.load(results, PAIRS)
-    intervals = record["intervals"]
+    """Computed from the model's geometry."""
+    scores = histograms.counts(results, PAIRS)
+    intervals = histograms.INTERVALS
     panels = list(itertools.product(scores, ("interpolated", "extrapolated")))
     figure, grid = plt.subplots(len(panels), 1, figsize=(style.PAGE, 0.2 + 1.1 * len(panels)), sharex=True)
     for axes, (score, name) in zip(grid, panels):

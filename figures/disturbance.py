@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.disturbance import by_factor
 from analysis.results import Results
 from analysis.settings import Setting
 from core import rope
@@ -17,11 +16,9 @@ from figures.kit.per_pair import draw
 
 
 def build(results: Results) -> Figure:
-    """From the records of experiments.disturbance: the paper's three, and methods that were registered since."""
+    """The paper's three, and methods that were registered since."""
     ours = Setting(rope.OURS).name
     names = {rope.UNIT: rope.METHODS[rope.UNIT].title, rope.RIVAL: rope.METHODS[rope.RIVAL].title, rope.OURS: ours}
-    # The repository's own others are left out to keep the figure readable.
-    left_out = {name for name, method in rope.METHODS.items() if method.function.__module__.startswith("core.")}
-    recorded = dict.fromkeys(record["method"] for records in by_factor(results).values() for record in records)
-    further = {name: Setting(name).name for name in recorded if name not in left_out}
+    # And methods that were registered since.
+    further = {name: m.title for name, m in rope.METHODS.items() if m.ready and not m.function.__module__.startswith("core.")}
     return draw(results, names | further)

@@ -75,7 +75,7 @@ def published_points() -> dict[Setting, tuple[float, Score]]:
     for n_hat, row in ablated.rows.items():
         scores[Setting(rope.OURS, (("n_hat", int(n_hat)),), 2.0)] = row[AVERAGE]
     return {
-        setting: (1e3 * disturbance.computed(published.GEOMETRY, setting), score) for setting, score in scores.items()
+        setting: (disturbance.of(published.GEOMETRY, setting).average, score) for setting, score in scores.items()
     }
 
 

@@ -17,8 +17,8 @@ PAIRS, SHOWN = (6, 22), 24
 
 
 def build(results: Results) -> Figure:
-    """From a record of experiments.angle_distribution."""
-    record, scores = histograms.load(results, PAIRS)
+    """Computed from the model's geometry."""
+    scores = histograms.counts(results, PAIRS)
     figure, rows = plt.subplots(len(scores), 1, figsize=(style.COLUMN, 3.2), sharex=True, squeeze=False)
     for axes, score in zip(rows[:, 0], scores):
         for offset, (name, colour) in zip((-0.3, 0, 0.3), histograms.COLOURS.items()):
@@ -28,6 +28,6 @@ def build(results: Results) -> Figure:
         axes.set_title(f"pair {score['pair']}", loc="left")
         axes.set_ylabel("frequency (%)")
         axes.grid(axis="x", visible=False)
-    rows[-1, 0].set_xlabel(f"interval k of b = {record['intervals']} (width {360 / record['intervals']:g}°)")
+    rows[-1, 0].set_xlabel(f"interval k of b = {histograms.INTERVALS} (width {360 / histograms.INTERVALS:g}°)")
     style.one_legend(figure, [rows[0, 0]], 3)
     return figure

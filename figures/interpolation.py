@@ -19,7 +19,6 @@ THETA, LENGTH, FACTOR = 2 * np.pi / 9, 12, 2
 
 def build(results: Results) -> Figure:
     """From the definition, the same for every model; it stands beside the other figures of angles."""
-    results.require("angle_distribution")
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(style.COLUMN, 3.0), sharex=True)
     seen, longer = np.arange(LENGTH), np.arange(LENGTH * FACTOR)
     curve = np.linspace(0, longer[-1] + 1, 600)

@@ -15,7 +15,7 @@ from analysis import disturbance, metrics, published, rendering, row_differences
 from analysis.comparison import Comparison, Row, compared
 from analysis.results import NotMeasured, Results, root
 from analysis.scores import Score
-from analysis.settings import tokens
+from analysis.settings import Setting, tokens
 from core import rope
 from core.errors import InputError
 from experiments.kit import records
@@ -116,24 +116,22 @@ class View:
         return [row.setting.name for row in self._rows(experiment, trained, factor).rows]
 
     def disturbance(self, name: str, factor: float) -> float:
-        """The averaged disturbance of a setting as its table names it, in 10⁻³ nat (released convention, float64)."""
-        for row in disturbance.rows(self.results):
-            if row.name == name and factor in row.moved:
-                return row.moved[factor]["float64", "released"].average
-        raise InputError(f"no disturbance of {name!r} at s = {factor:g}; change the page's template.")
+        """The averaged disturbance of a setting by its name, in 10⁻³ nat (released convention, float64)."""
+        named = {each.name: each for each in disturbance.settings(self.results, factor)}
+        named["DPRoPE (the paper's n̂)"] = Setting(rope.OURS, (("n_hat", self.model.n_hat.get(factor)),), factor)
+        named["DPRoPE (n̂ = 28)"] = Setting(rope.OURS, (("n_hat", 28),), factor)
+        return disturbance.of(self.model.geometry, named[name]).average
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
-        settings = [row for row in disturbance.rows(self.results) if row.published]
-        return [
-            (row.name, factor, row.published[factor], row.moved[factor][precision, convention].average)
-            for factor in sorted({factor for row in settings for factor in row.published})
-            for row in settings
-        ]
+        known = sorted(published.disturbance().items(), key=lambda each: (each[0][1], Setting(each[0][0]).order))
+        settings = [(Setting(method, (), factor), value) for (method, factor), value in known]
+        return [(each.name, each.factor, value, disturbance.of(self.model.geometry, each, (precision, convention)).average)
+                for each, value in settings]
 
     def deviations(self, precision: str, convention: str) -> list[float]:
         """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
-        return disturbance.deviations(disturbance.rows(self.results), (precision, convention))
+        return disturbance.deviations(published.GEOMETRY, (precision, convention))
 
     def record(self, experiment: str, file: str | None = None) -> dict:
         """The only record of an experiment, or that of a file's name."""

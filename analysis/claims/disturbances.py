@@ -21,7 +21,7 @@ _ROUNDING = 0.005  # relative; the published disturbances have three to four dig
 
 def published_numbers(results: Results) -> Finding | None:
     """The paper's disturbances against those recomputed in float32, for a model of the paper's geometry."""
-    if not disturbance.comparable(results):
+    if not (results.model.plain == published.GEOMETRY):
         return None
     numbers, facts, worst = published.disturbance(), [], 0.0
     for factor, method, average in _averages(results, disturbance.FLOAT32):
@@ -55,18 +55,17 @@ def least(results: Results) -> Finding | None:
             quantities = tuple(Quantity(Setting(each, (), factor).name, Score(averages[each])) for each in both)
             holds = REPRODUCED if averages[rope.OURS] < averages[rival] else CONTRADICTED
             # The disturbance depends only on the geometry, so a model of the paper's must give the paper's numbers.
-            met = EXACT if disturbance.comparable(results) and holds == REPRODUCED else holds
+            met = EXACT if (results.model.plain == published.GEOMETRY) and holds == REPRODUCED else holds
             facts.append(Fact(quantities, factor, stated=CERTAIN if rival == rope.UNIT else met))
     return concluded(results.model, facts, COMPUTED)
 
 
 def _averages(results: Results, way: disturbance.Way) -> Iterator[tuple[float, str, float]]:
     """(factor, method, averaged disturbance in 10⁻³ nat) of every method without options."""
-    for factor, records in disturbance.by_factor(results).items():
-        for record in records:
-            row = disturbance.counted(record, way)
-            if row and not record["options"]:
-                yield factor, record["method"], 1e3 * row["average"]
+    for factor in (2.0, 4.0):
+        for setting in disturbance.settings(results, factor):
+            if not setting.options:
+                yield factor, setting.method, disturbance.of(results.model.geometry, setting, way).average
 
 
 def order_loss(results: Results) -> Finding | None:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import errno
 import math
-import multiprocessing
 import os
 import re
 import sys
-import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
-
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 
+SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
 SEEDS = 2**32  # the number of seeds that NumPy takes
 _PLACES = "(default results/, for a model of your own build/own/results/)"
 
@@ -35,11 +31,15 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
 
 
-class _Renamed(argparse.Action):
-    """The word of versions before 0.3."""
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Ends an option's help with its default; what the help says of one that is None holds if it is None."""
 
-    def __call__(self, parser, namespace, values, option_string=None) -> None:
-        parser.error(f"--scale is called --model now: give --model {values}")
+    def _get_help_string(self, action: argparse.Action) -> str:
+        if action.default in (None, False, argparse.SUPPRESS):
+            return action.help
+        shown = " ".join(map(str, action.default)) if isinstance(action.default, list) else action.default
+        text = re.sub(r" \(default.*\)$", "", action.help)
+        return text if shown is True else f"{text} (default {shown})".replace("%", "%%")
 
 
 class Distinct(argparse.Action):
@@ -55,17 +55,14 @@ class Distinct(argparse.Action):
 def option(
     to, name: str, type: Callable, metavar: str, text: str, default: object = None, several: bool = False
 ) -> None:
-    """Add an option with a value, or with several different ones; its help ends with the default, if there is one."""
+    """Add an option with a value, or with several different ones."""
     how = {"nargs": "+", "action": Distinct} if several else {}
-    stated = "" if default is None or several else f" (default {default})"
-    to.add_argument(name, type=type, metavar=metavar, default=default, help=text + stated, **how)
+    to.add_argument(name, type=type, metavar=metavar, default=default, help=text, **how)
 
 
 def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
     """An argument parser whose help is the module's docstring."""
-    made = Parser(description=module_doc, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments)
-    made.add_argument("--scale", action=_Renamed, help=argparse.SUPPRESS)
-    return made
+    return Parser(description=module_doc, formatter_class=Help, **arguments)
 
 
 def number(text: str) -> float:
@@ -100,15 +97,6 @@ def none_or_more(text: str) -> int:
     return count(text, least=0)
 
 
-def duration(text: str) -> float:
-    """A time in seconds, as 90s, 13m, 2h or 1h30m."""
-    parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text)
-    seconds = sum(int(part or 0) * unit for part, unit in zip(parts.groups(), (3600, 60, 1))) if parts else 0
-    if not seconds:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; give one such as 90s, 13m or 1h30m")
-    return float(seconds)
-
-
 def seed(text: str) -> int:
     """A seed that every random generator used here accepts."""
     value = int(text)
@@ -129,13 +117,6 @@ def existing_file(text: str) -> Path:
     if not os.path.isfile(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a file")
     return Path(text)
-
-
-def server(text: str) -> str:
-    """A command that starts a server of one model."""
-    if "{model}" not in text:
-        raise argparse.ArgumentTypeError(f"{text!r} has no {{model}}, where the checkpoint's directory goes")
-    return text
 
 
 def directory(text: str) -> Path:
@@ -224,19 +205,6 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
         (method, {name: value for name, value in options.items() if name in of_method[method] or name in of_none})
         for method in arguments.method
     ]
-
-
-def end_with_parent() -> None:
-    """End this process and the processes it started when its parent ends, in whatever way."""
-
-    def wait() -> None:
-        multiprocessing.parent_process().join()
-        for process in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        os._exit(1)  # like a kill, from which every command can resume
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def run(main: Callable[[], None], otherwise: int = 2) -> None:

@@ -15,7 +15,6 @@ import inspect
 import sys
 import time
 from collections.abc import Hashable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import ClassVar
 
@@ -104,8 +103,6 @@ class Experiment:
     @classmethod
     def parse(cls) -> argparse.Namespace:
         """The command line; what it leaves open is as the model's suite has it."""
-        from experiments.suites import asked  # which imports this package
-
         parser = command_line.parser(inspect.getdoc(cls) or "", prog=f"python -m {records.program(cls.name)}")
         given_model.add_argument(parser)
         if cls.methods is not None:
@@ -116,7 +113,7 @@ class Experiment:
             command_line.add_dtype_argument(parser)
         cls.add_options(parser)
         command_line.add_records_arguments(parser)
-        given = asked.parsed(parser, cls.name)
+        given = given_model.parsed(parser, cls.name)
         if cls.methods is not None:
             command_line.check_method(given)
         return given
@@ -314,8 +311,8 @@ class Experiment:
                 of = f" of {len(tasks)} tasks" if len(tasks) > 1 else ""
                 print(f"{len(keys):,} sample{'s' * (len(keys) > 1)}{of} made", file=sys.stderr)
             self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
+        self.endpoint = self.serving.at(run, self.longest) if self.serving and todo else None
         with (
-            self.serving.serve(run, self.longest) if self.serving and todo else nullcontext() as self.endpoint,
             journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
             tqdm(
                 total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0 or not self.weights

@@ -11,8 +11,8 @@ from core.huggingface.configuration import text_config
 from eval import reading
 from eval.generation import Request, generate
 from experiments.kit import command_line, load_model, processes, records, serving
+from experiments.kit.command_line import SKIPPED
 from experiments.kit.experiment import Experiment
-from experiments.kit.pool import SKIPPED
 
 
 class Generation(Experiment):

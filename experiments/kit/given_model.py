@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 from core import files, rope
@@ -27,6 +29,28 @@ def add_argument(to: argparse.ArgumentParser, required: bool = False) -> None:
         to.add_argument("--model", required=True, metavar="NAME", help=kinds)
     else:
         command_line.option(to, "--model", str, "NAME", kinds, DEFAULT)
+
+
+TEXTS = "books", "parts", "text"  # whoever chooses by one of them needs no other
+OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
+
+
+def parsed(parser: argparse.ArgumentParser, experiment: str) -> argparse.Namespace:
+    """The command line of an experiment; what it leaves open is as in the suite of its model, if it can be extended."""
+    from experiments import suites  # which imports this package
+
+    given = parser.parse_known_args([word for word in sys.argv[1:] if word not in ("-h", "--help")])[0]
+    model = GivenModel(given.model, as_it_is=not getattr(given, "method", None))
+    if model.base or model.extends:
+        factor = model.applied["factor"] if model.applied else given.factor or 2
+        base = replace(model.base or Model(model.folder, model.name, model.geometry), factors=(factor,))
+        options = suites.defaults(model.folder, base, experiment, factor)
+        left = {*("factor", "method", "fitting"), *(OF_LENGTHS if getattr(given, "lengths", None) else ())}
+        left |= {*TEXTS} if any(getattr(given, name, None) for name in TEXTS) else set()
+        listed = {action.dest: action.nargs == "+" for action in parser._actions}
+        parser.set_defaults(**{name: [*value] if isinstance(value, tuple) else [value] if listed[name] else value
+                               for name, value in options.items() if name not in left})  # fmt: skip
+    return parser.parse_args()
 
 
 class GivenModel:

@@ -1,8 +1,8 @@
 """The suites: what is measured of each base model, as Python that reads like a list of commands.
 
-A suite is a file here; what it measures beyond the paper is a file of the same name in beyond/. PARTS are its functions
-that yield chains of commands; chains for the same model run as one. A function `before` yields what runs first and
-alone, a function `after` what runs last and alone.
+A suite is a file here; what it measures beyond the paper is a file of the same name in beyond/. Its steps are how each
+experiment is called, also when it is called alone. PARTS are its functions that yield chains of commands; chains for
+the same model run as one. A function `after` yields what runs last and alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from types import ModuleType
+
+from experiments.base_models.model import Model
 
 OWN = "own-model"  # the suite of a user's own model
 
@@ -24,6 +26,17 @@ def find(model: str) -> list[ModuleType]:
         if hasattr(suite, "PARTS") and model in getattr(suite, "MODELS", (file.name.replace("_", "-"),)):
             return [suite, *_beyond(file.name)]
     return []
+
+
+def defaults(name: str, model: Model, experiment: str, factor: float) -> dict:
+    """How a model's suite calls an experiment; one that it does not call, as the suite of a model of one's own."""
+    from experiments.suites.commands import Step
+
+    for suite in (*find(name), *find(OWN)):
+        for step in vars(suite).values():
+            if isinstance(step, Step) and step.experiment == experiment:
+                return step.at(model, factor)
+    return {}
 
 
 def _beyond(name: str) -> list[ModuleType]:

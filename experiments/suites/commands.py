@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from core import rope
 from experiments.base_models.model import Model
 from experiments.kit import records
-from experiments.kit.pool import Chain, Command, Setting
+from experiments.suites.chains import Chain, Command, Setting
 
 # What a step reads; the options of experiments.rerun say where that is, so a suite names no paths.
 BOOKS = "texts to score: those of --books, else as many packaged ones as the step's `books` or `parts` says; quick: one"
 BENCHMARK = "a benchmark's items: those of --benchmarks if it has them, else the hub's; for one's own model, no others"
-GENERATED = "the benchmark of the step's name that Suite.generated writes"
 CORPUS = "texts to train on: those of --corpus, else the base model's"
-
-GENERATOR = "tools.tiny.miniature.write"
-SERVED = [f"experiments.{name}" for name in ("longbench_e", "open_llm", "ruler", "passkey")]  # by --endpoint, too
 
 
 @dataclass(frozen=True)
@@ -30,6 +26,10 @@ class Step:
     quick: Mapping | None
     reads: str | None
 
+    def at(self, model: Model, factor: float) -> dict:
+        """Its options for a model and a scaling factor."""
+        return {name: value(model, factor) if callable(value) else value for name, value in self.options.items()}
+
 
 def step(experiment: str, *, reads: str | None = None, quick: Mapping | None = {}, **options) -> Step:
     """One experiment with its options.
@@ -38,7 +38,7 @@ def step(experiment: str, *, reads: str | None = None, quick: Mapping | None = {
         experiment: the script's name under experiments/ or experiments/beyond/.
         reads: what it reads: one of the names above.
         quick: the options that differ under --quick; None leaves the step out then.
-        options: the script's options; True is a flag, a tuple is several values.
+        options: the script's options; True is a flag, a tuple is several values, a function (model, factor) gives one.
     """
     return Step(experiment, options, quick, reads)
 
@@ -59,7 +59,7 @@ class Suite:
     Attributes:
         name: the base model's name, and that of its folder of records.
         model: what the base model is.
-        output: the folder for checkpoints, generated benchmarks and logs.
+        output: the folder for checkpoints and logs.
         results: the folder for records.
         quick: run with few samples and one seed.
         path: a checkpoint of one's own, which is measured instead of a known base model.
@@ -69,7 +69,6 @@ class Suite:
         experiments: run only these experiments of the suite.
         methods: measure only these methods, and leave out experiments that choose their methods themselves.
         replace: records of the same name with other settings are replaced.
-        instead: options by experiment, which replace those of its steps.
     """
 
     name: str
@@ -84,20 +83,15 @@ class Suite:
     experiments: Collection[str] | None = None
     methods: Collection[str] | None = None
     replace: bool = False
-    instead: Mapping[str, Mapping] = field(default_factory=dict)
 
     def seeds(self, count: int) -> range:
         """The seeds of `count` fine-tunes; under --quick, of one."""
         return range(min(count, 1) if self.quick else count)
 
-    def generated(self, step: Step) -> Chain:
-        """The chain that writes the generated benchmarks."""
-        how = {"output": self._generated, **self._options(step)}
-        return Chain(step.experiment, [[GENERATOR, *self._base, *flags(how)]])
-
-    def once(self, step: Step) -> Chain:
-        """The chain of an experiment that chooses its methods itself."""
-        return Chain(step.experiment, self._commands(self._base, [step], None))
+    def once(self, step: Step, **options) -> Chain:
+        """The chain of an experiment that chooses its methods itself, with more options."""
+        command = self._commands(["--model", self.path or self.name, *flags(options)], [step], None, 2)
+        return Chain(step.experiment, command)
 
     def untrained(self, setting: Setting, factor: float, steps: Iterable[Step], same: Iterable[Setting] = ()) -> Chain:
         """The chain that measures the base model with this setting, without training.
@@ -110,9 +104,9 @@ class Suite:
         """
         method, options = setting
         steps = list(steps)
-        model = [*self._base, *flags({"method": method, "factor": factor, **options})]
-        commands = self._commands(model, steps, method)
-        return Chain(records.run_name(method, factor, options), commands, same=_shared(steps, same))
+        model = ["--model", self.path or self.name, *flags({"method": method, "factor": factor, **options})]
+        commands = self._commands(model, steps, method, factor)
+        return Chain(records.run_name(method, factor, options), commands, _shared(steps, same))
 
     def fine_tuned(
         self,
@@ -127,11 +121,10 @@ class Suite:
         method, options = setting
         skips = "skip_positions" in tune.options
         steps, output = list(steps), self.checkpoint(setting, factor, seed, skips)
-        measured = self._commands(["--model", output], steps, method)
+        measured = self._commands(["--model", output], steps, method, factor)
         how = flags({"method": method, "factor": factor, **options, "seed": seed, "output": output})
-        training = [self._command(tune, [*self._base, *how])] if measured else []
-        name = records.run_name(method, factor, options, seed, skips)
-        return Chain(name, training + measured, len(training), _shared(steps, same))
+        training = [self._command(tune, ["--model", self.name, *how], factor)] if measured else []
+        return Chain(records.run_name(method, factor, options, seed, skips), training + measured, _shared(steps, same))
 
     def checkpoint(self, setting: Setting, factor: float, seed: int, skips: bool = False) -> str:
         """Where the result of a fine-tune goes."""
@@ -162,43 +155,33 @@ class Suite:
         for first, *others in asked.values():
             yield first, others
 
-    @property
-    def _base(self) -> Command:
-        return ["--model", self.path or self.name]
-
-    @property
-    def _generated(self) -> Path:
-        return self.output / "miniature"
-
-    def _commands(self, model: Command, steps: Iterable[Step], method: str | None) -> list[Command]:
+    def _commands(self, model: Command, steps: Iterable[Step], method: str | None, factor: float) -> list[Command]:
         """The commands that measure a method, or methods that the experiment chooses itself, by these steps."""
         if self.methods is not None and method not in self.methods:
             return []
-        return [self._command(step, model) for step in steps if self._runs(step)]
+        return [self._command(step, model, factor) for step in steps if self._runs(step)]
 
     def _runs(self, step: Step) -> bool:
         chosen = self.experiments is None or step.experiment in self.experiments
         has_data = step.reads != BENCHMARK or self.path is None or self._benchmark(step) is not None
         return chosen and has_data and not (self.quick and step.quick is None)
 
-    def _command(self, step: Step, model: Command) -> Command:
+    def _command(self, step: Step, model: Command, factor: float) -> Command:
         where = ["--results", str(self.results), *(["--replace"] if self.replace else [])]
-        return [records.program(step.experiment), *model, *flags(self._options(step)), *where]
+        return [records.program(step.experiment), *model, *flags(self._options(step, factor)), *where]
 
-    def _options(self, step: Step) -> dict:
-        options = {**step.options, **((self.quick and step.quick) or {})}
+    def _options(self, step: Step, factor: float) -> dict:
+        options = {**step.at(self.model, factor), **((self.quick and step.quick) or {})}
         if step.reads == BOOKS and self.books:
             options = {name: value for name, value in options.items() if name not in ("books", "parts")}
             options = {"text": self.books[:1] if self.quick else self.books, **options}
         elif step.reads == BOOKS and self.quick:
             options |= {name: 1 for name in ("books", "parts") if name in options}
-        elif step.reads == GENERATED:
-            options = {"data": self._generated / step.experiment, **options}
         elif step.reads == BENCHMARK and (items := self._benchmark(step)):
             options = {"data": items, **options}
         elif step.reads == CORPUS and self.corpus:
             options = {"data": self.corpus, **options}
-        return options | self.instead.get(step.experiment, {})
+        return options
 
     def _benchmark(self, step: Step) -> Path | None:
         folder = self.benchmarks / step.experiment if self.benchmarks else None
@@ -225,18 +208,3 @@ def merged(chains: Iterable[Chain]) -> list[Chain]:
             first.same += chain.same
             first.commands += [command for command in chain.commands if command not in first.commands]
     return list(by_name.values())
-
-
-def served(chains: Iterable[Chain], command: str) -> Iterator[Chain]:
-    """The chains whose model a server can compute, with the command that starts it.
-
-    What the server computes comes before the rest, and takes all GPUs as training does.
-    """
-    for chain in chains:
-        method = rope.METHODS.get(chain.name.split("_")[0])
-        if method is None or method.start is None:  # what is learned follows the input's length
-            training, others = chain.commands[: chain.trains], chain.commands[chain.trains :]
-            by_server = [[*each, "--endpoint", command] for each in others if each[0] in SERVED]
-            others = [each for each in others if each[0] not in SERVED]
-            chain = replace(chain, commands=training + by_server + others, trains=len(training + by_server))
-        yield chain

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.base_models.llama2 import N_HAT
-from experiments.kit.pool import Chain
+from experiments.suites.chains import Chain
 from experiments.suites.commands import BENCHMARK, BOOKS, CORPUS, Suite, step
 
 MODELS = "llama2-7b", "llama2-13b"
@@ -28,6 +28,15 @@ passkey = step(
     keys=10,
     quick={"lengths": LENGTHS[:2], "depths": 3, "keys": 1},
 )
+disturbance, angle_distribution = step("disturbance"), step("angle_distribution")
+time_cost = step(
+    "time_cost",
+    factor=2,
+    method=("pi", "yarn", "dprope", "clex"),
+    length=8192,
+    checkpointing=True,
+    quick={"repeats": 1},
+)
 EVALUATIONS = longbench_e, open_llm, ruler, perplexity, passkey
 
 
@@ -50,8 +59,8 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in untrained_settings(factor):
             yield suite.untrained(setting, factor, EVALUATIONS)
-    yield suite.once(step("disturbance"))
-    yield suite.once(step("angle_distribution"))
+    yield suite.once(disturbance)
+    yield suite.once(angle_distribution)
 
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
@@ -70,9 +79,7 @@ def ablation_intervals(suite: Suite) -> Iterator[Chain]:
 
 def after(suite: Suite) -> Iterator[Chain]:
     """Runs last and alone: what is timed side by side meets the same machine."""
-    methods, weights = ("pi", "yarn", "dprope", "clex"), suite.checkpoint(("clex", {}), 2, seed=0)
-    how = {"factor": 2, "method": methods, "weights": weights, "length": 8192, "checkpointing": True}
-    yield suite.once(step("time_cost", **how, quick={"repeats": 1}))
+    yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals

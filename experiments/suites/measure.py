@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -13,13 +12,12 @@ from core import files, rope
 from core.errors import InputError
 from experiments import suites
 from experiments.base_models.model import Model, papers_n_hat
-from experiments.kit import command_line, given_model, pool, records
+from experiments.kit import command_line, given_model, records
 from experiments.kit.command_line import existing_directory, option
-from experiments.kit.deadline import Deadline
 from experiments.kit.given_model import GivenModel
-from experiments.kit.pool import Chain
-from experiments.suites import cluster
-from experiments.suites.commands import Suite, merged, served
+from experiments.suites import chains as running
+from experiments.suites.chains import Chain
+from experiments.suites.commands import Suite, merged
 
 BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
 
@@ -36,38 +34,19 @@ def main(description: str, script: str, part: str | None = None) -> None:
     suite, modules = _suite(arguments)
     only = part or arguments.only
     chains = merged(of_parts(modules, suite, only))
-    chains = list(served(chains, arguments.serve)) if arguments.serve else chains
     experiments = {command[0].split(".")[-1] for chain in chains for command in chain.commands}
     unknown = next((name for name in suite.experiments or () if name not in experiments), None)
     if unknown or not chains:
         what = f"no experiment {unknown!r}" if unknown else f"no part {only!r}" if only else "nothing of these methods"
         raise InputError(f"the suite of {suite.name!r} has {what}; see all of it with --list alone.")
-    before, after = alone(modules, suite, "before"), alone(modules, suite, "after")
-    if only or suite.experiments or suite.methods:
-        after = []
-    seconds = vars(arguments)["for"]
-    if seconds and (arguments.cluster or arguments.job or arguments.format == "sbatch"):
-        raise InputError("--for is for this machine; the jobs of a cluster have --time.")
-    jobs = cluster.jobs(before, chains, after)
-    again = [sys.executable, "-m", f"experiments.{script}", *sys.argv[1:]]  # what a job runs, with --job
-    logs, lenient = suite.output / "logs", suite.path is not None
-    if arguments.job:
-        job = next((job for job in jobs if job.name == arguments.job), None)
-        if job is None:
-            raise InputError(f"there is no job {arguments.job!r}; --list --cluster local shows all.")
-        skipped = pool.run([job.chain], pool.Machine.found(arguments.workers), logs, lenient)
-        _tell(skipped)
-        pool.share(job.chain, suite.results / suite.name)
-        cluster.finish(job, suite)
-        return
+    after = [] if only or suite.experiments or suite.methods else alone(modules, suite)
+    if arguments.chain is not None:
+        if not arguments.chain < len(chains + after):
+            raise InputError(f"there are {len(chains + after)} chains; --list numbers them from 0.")
+        chains, after = [(chains + after)[arguments.chain]], []
     if arguments.list:
-        if arguments.format == "sbatch":
-            print(cluster.script(jobs, suite, arguments, again), end="")
-        elif arguments.cluster:
-            print(*cluster.told(jobs, suite, arguments), sep="\n")
-        else:
-            for command in (command for chain in before + chains + after for command in chain.commands):
-                print(f"python -m {shlex.join(command)}")
+        for number, chain in enumerate(chains + after):
+            print(f"# {number} {chain.name}", *(f"python -m {shlex.join(each)}" for each in chain.commands), sep="\n")
         return
     files.check_writable(suite.output)
     files.check_writable(suite.results)
@@ -76,32 +55,18 @@ def main(description: str, script: str, part: str | None = None) -> None:
 
         facts = load_model.facts(suite.path, suite.name, *suite.model.factors)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
-    if arguments.cluster:
-        if not cluster.submit(jobs, suite, arguments, again, arguments.cluster):
-            return
-    else:
-        here = pool.Machine.found(arguments.workers)
-        committed = None if suite.quick else records.RESULTS / suite.name
-        deadline = Deadline(seconds, suite.output, committed, bool(here.gpus)) if seconds else None
-        lenient = lenient or deadline is not None
-        with files.lock(suite.output):
-            pool.run(before, here.single, logs)
-            skipped = pool.run(chains, here, logs, lenient, deadline)
-            for chain in chains:
-                pool.share(chain, suite.results / suite.name)
-            skipped += pool.run(after, here.single, logs, lenient, deadline)
-        if deadline and (left := sum(len(deadline.to_do(chain).commands) for chain in chains + after)):
-            print(f"{left} commands are left; the same command goes on with them")
-        _tell(skipped)
+    logs, lenient = suite.output / "logs", suite.path is not None
+    with files.lock(suite.output / chains[0].name if arguments.chain is not None else suite.output):
+        skipped = running.run(chains, logs, arguments.workers, lenient)
+        for chain in chains:
+            running.share(chain, suite.results / suite.name)
+        skipped += running.run(after, logs, 1, lenient)
+    for line in dict.fromkeys(skipped):
+        print(line)
     if suite.path and not any(file.name != records.MODEL for file in (suite.results / suite.name).rglob("*.json")):
         raise InputError(f"nothing could be measured of {suite.path}; see {logs}.")
     print(f"records in {suite.results}; render them with")
     print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}")
-
-
-def _tell(skipped: list[tuple[str, str]]) -> None:
-    for experiment, reason in dict.fromkeys(skipped):
-        print(f"skipped {experiment}: {reason}")
 
 
 def of_parts(modules: list[ModuleType], suite: Suite, only: str | None = None) -> Iterator[Chain]:
@@ -113,9 +78,9 @@ def of_parts(modules: list[ModuleType], suite: Suite, only: str | None = None) -
                 yield from part(suite)
 
 
-def alone(modules: list[ModuleType], suite: Suite, when: str) -> list[Chain]:
-    """The chains that run "before" or "after" all others."""
-    return [chain for module in modules if hasattr(module, when) for chain in getattr(module, when)(suite)]
+def alone(modules: list[ModuleType], suite: Suite) -> list[Chain]:
+    """The chains that run after all others, one at a time."""
+    return [chain for module in modules if hasattr(module, "after") for chain in module.after(suite)]
 
 
 def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespace:
@@ -129,7 +94,9 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
         option(parser, "--only", str, "PART", "measure only this part: a function of the suite, such as untrained")
     option(parser, "--experiments", str, "NAME", "run only these experiments of the suite", several=True)
     option(parser, "--methods", str, "NAME", "measure only these methods", several=True)
-    parser.add_argument("--list", action="store_true", help="print the commands and run nothing")
+    parser.add_argument("--list", action="store_true", help="print the commands, chain by chain, and run nothing")
+    number = "run only this chain, by its number in --list, as a task of a cluster does"
+    option(parser, "--chain", command_line.none_or_more, "N", number)
     data = parser.add_argument_group("data")
     option(data, "--books", existing_directory, "DIR", "score the .txt files in DIR (default: the packaged books)")
     items = (
@@ -146,13 +113,7 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
     option(where, "--results", command_line.directory, "DIR", "where records go (default OUTPUT/results)")
     replace = "replace records of the same name that have other settings"
     where.add_argument("--replace", action="store_true", help=replace)
-    limit = "measure what ends within this time, such as 13m, in the suite's order; the same command goes on later"
-    option(where, "--for", command_line.duration, "TIME", limit)
-    workers = "commands to run at a time (default: one per core; with GPUs, one per GPU)"
-    serve = "let the server that COMMAND starts compute what it can, such as 'vllm serve {model} --dtype {dtype}'"
-    option(where, "--serve", command_line.server, "COMMAND", serve)
-    option(where, "--workers", command_line.count, "N", workers)
-    cluster.add_options(parser)
+    option(where, "--workers", command_line.count, "N", "chains at a time (default: one per core; one with GPUs)")
     return parser.parse_args()
 
 

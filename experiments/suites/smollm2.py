@@ -7,7 +7,7 @@ as the time allows, and the same command goes on later. Under --quick a CPU meas
 from collections.abc import Iterator
 
 from experiments.base_models import smollm2
-from experiments.kit.pool import Chain
+from experiments.suites.chains import Chain
 from experiments.suites.commands import BENCHMARK, BOOKS, CORPUS, Suite, step
 
 FACTORS, SEEDS = (2, 4), 3
@@ -35,6 +35,10 @@ ruler = step(
     quick={"lengths": (4096,), "samples": 1, "tasks": ("niah_single_1",)},
 )
 open_llm = step("open_llm", reads=BENCHMARK, limit=500, shots=5, quick=None)
+disturbance = step("disturbance")
+time_cost = step(
+    "time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=256, precision=0.02, quick={"repeats": 1}
+)
 EVALUATIONS = passkey, perplexity, ruler, open_llm
 
 
@@ -44,7 +48,7 @@ def headline(suite: Suite) -> Iterator[Chain]:
         yield suite.fine_tuned(tune, setting, 2, 0, EVALUATIONS)
     for setting in (("original", {}), *HEADLINE):
         yield suite.untrained(setting, 2, EVALUATIONS)
-    yield suite.once(step("disturbance"))
+    yield suite.once(disturbance)
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
@@ -84,9 +88,7 @@ def ablation_intervals(suite: Suite) -> Iterator[Chain]:
 
 def after(suite: Suite) -> Iterator[Chain]:
     """Runs last and alone: what is timed side by side meets the same machine."""
-    methods, weights = ("pi", "yarn", "dprope", "clex"), suite.checkpoint(("clex", {}), 2, seed=0)
-    how = {"factor": 2, "method": methods, "weights": weights, "length": 256, "precision": 0.02}
-    yield suite.once(step("time_cost", **how, quick={"repeats": 1}))
+    yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
 
 
 PARTS = headline, trained, untrained, seeds, four_times, ablation_n_hat, ablation_intervals

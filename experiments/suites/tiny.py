@@ -1,14 +1,15 @@
 """tiny: every table and figure of the paper, on a model that was trained here.
 
-`python -m experiments.rerun --model tiny` runs `before`, then the chains of all PARTS side by side, then `after`. A
-chain is the commands that make one model and measure it. `suite` holds the options of that command, such as --quick.
+`python -m experiments.rerun --model tiny` runs the chains of all PARTS side by side, then `after`. A chain is the
+commands that make one model and measure it. `suite` holds the options of that command, such as --quick.
 """
 
 from collections.abc import Iterator
 
 from experiments.base_models import tiny
-from experiments.kit.pool import Chain
-from experiments.suites.commands import CORPUS, GENERATED, Suite, step
+from experiments.kit.records import ROOT
+from experiments.suites.chains import Chain
+from experiments.suites.commands import CORPUS, Suite, step
 
 FACTORS, SEEDS = (2, 4), 3
 N_HAT = tiny.MODEL.n_hat  # by factor
@@ -31,8 +32,13 @@ passkey = step(
     quick={"lengths": (1024, 2048), "depths": 3, "keys": 1},
 )
 ruler = step("ruler", samples=4, tasks=FITTING, quick={"samples": 1, "lengths": (1024, 2048)})
-longbench_e = step("longbench_e", reads=GENERATED, margin=128, new_tokens=64)
-open_llm = step("open_llm", reads=GENERATED)
+# Benchmarks of its size, which tools/tiny/miniature/write.py generated.
+BENCHMARKS = ROOT / "models" / "tiny" / "benchmarks"
+longbench_e = step("longbench_e", data=BENCHMARKS / "longbench_e", margin=128, new_tokens=64)
+open_llm = step("open_llm", data=BENCHMARKS / "open_llm")
+disturbance = step("disturbance")
+# Short sequences, many rounds.
+time_cost = step("time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=512, quick={"repeats": 1})
 EVALUATIONS = perplexity, passkey, ruler, longbench_e, open_llm
 
 
@@ -54,11 +60,6 @@ N_HATS = [("dprope", {"n_hat": n_hat}) for n_hat in (48, 44, 40, 36, 32, 28)]
 INTERVALS = [("dprope", {"intervals": b}) for b in (90, 180, 360, 720)]
 
 
-def before(suite: Suite) -> Iterator[Chain]:
-    """Runs first and alone: writes the generated LongBench-E and Open LLM."""
-    yield suite.generated(step("miniature", samples=3, documents=60, quick={"samples": 1, "documents": 10}))
-
-
 def trained(suite: Suite) -> Iterator[Chain]:
     for seed in suite.seeds(SEEDS):
         for factor in FACTORS:
@@ -70,7 +71,7 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in untrained_settings(factor):
             yield suite.untrained(setting, factor, EVALUATIONS)
-    yield suite.once(step("disturbance"))
+    yield suite.once(disturbance)
 
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
@@ -85,9 +86,7 @@ def ablation_intervals(suite: Suite) -> Iterator[Chain]:
 
 def after(suite: Suite) -> Iterator[Chain]:
     """Runs last and alone: what is timed side by side meets the same machine."""
-    methods, weights = ("pi", "yarn", "dprope", "clex"), suite.checkpoint(("clex", {}), 2, seed=0)
-    # Short sequences, many rounds.
-    yield suite.once(step("time_cost", factor=2, method=methods, weights=weights, length=512, quick={"repeats": 1}))
+    yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals

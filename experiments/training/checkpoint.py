@@ -1,16 +1,14 @@
-"""Checkpoints to resume from: complete, of the same run and of the same code, or refused.
+"""Checkpoints to resume from: whole, of the same run and of the same code, or refused.
 
-A checkpoint is written to a temporary folder. Its manifest is written last, with every file's size and SHA-256, the
-run's settings, and the code that trains. Then the folder is renamed, so a kill leaves the previous checkpoint. A run
-never resumes from a checkpoint that would not lead to the same result.
+A checkpoint is written to a temporary folder. Its manifest is written last, with every file's size, the run's settings
+and the code that trains. Then the folder is renamed, so a kill leaves the previous checkpoint. transformers would go on
+from one without an optimizer's state, to other losses.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 from unittest import mock
@@ -27,14 +25,12 @@ _PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "
 
 
 class SavesWhole(transformers.Trainer):
-    """A Trainer whose checkpoints appear with their manifest or not at all.
+    """A Trainer whose checkpoints appear with their manifest or not at all; the last is kept.
 
     Attributes:
-        kept: how many checkpoints are kept.
         facts: the contents of the manifests, from :func:`facts`.
     """
 
-    kept = 1
     facts: ClassVar[dict] = {}
 
     def _save_checkpoint(self, model, trial):
@@ -43,10 +39,10 @@ class SavesWhole(transformers.Trainer):
             super()._save_checkpoint(model, trial)
         self.accelerator.wait_for_everyone()
         if self.is_world_process_zero():
-            name = f"checkpoint-{self.state.global_step}"
-            seal(folder / SAVING / name, self.facts)
-            (folder / SAVING / name).rename(folder / name)
-            for old in checkpoints(folder)[: -self.kept]:
+            made = folder / SAVING / f"checkpoint-{self.state.global_step}"
+            files.write_json(made / MANIFEST, {"files": _sizes(made), **self.facts})
+            made.rename(folder / made.name)
+            for old in checkpoints(folder)[:-1]:
                 shutil.rmtree(old)
             shutil.rmtree(folder / SAVING)
         self.accelerator.wait_for_everyone()
@@ -74,75 +70,36 @@ def facts(run: dict, *patterns: str) -> dict:
         run: everything that decides the result, as JSON values.
         patterns: of the files in this repository whose code trains.
     """
-    code = {}
-    for pattern in patterns:
-        hashes = _hashes(records.ROOT, records.ROOT.glob(pattern))
-        if not hashes:
-            raise ValueError(f"no file matches {pattern}, so that it would hash nothing")
-        code |= hashes
+    sources = [file for pattern in patterns for file in records.ROOT.glob(pattern) if file.is_file()]
+    code = {str(file.relative_to(records.ROOT)): files.sha256(file) for file in sources}
     return {"run": run, "packages": records.versions(*_PACKAGES), "code": code, "commit": records.commit()}
 
 
-def seal(folder: Path, facts: dict) -> None:
-    """Write the manifest of a directory's present files."""
-    hashes = _hashes(folder, folder.rglob("*"))
-    listed = {name: {"size": (folder / name).stat().st_size, "sha256": sha256} for name, sha256 in hashes.items()}
-    files.write_json(folder / MANIFEST, {"files": listed, **facts})
-
-
-def whole(folder: Path, facts: dict | None = None) -> Path | None:
-    """The newest checkpoint in a run's directory, checked to be complete; None without any.
-
-    Args:
-        facts: those of the run and code that it must be of; None for any.
+def whole(folder: Path, facts: dict) -> Path | None:
+    """The newest checkpoint in a run's directory, checked to be complete and of this run and code; None without any.
 
     Raises:
         InputError: the checkpoint is incomplete, or of another run or code.
     """
-    checkpoint = last(folder)
+    checkpoint, anew = last(folder), f"remove {folder} to start again"
     if checkpoint is None:
         return None
-    anew = f"remove {folder} to start again"
-    if not (checkpoint / MANIFEST).is_file():
-        raise InputError(f"{checkpoint} has no {MANIFEST}, so it may be incomplete; restore it, or {anew}.")
-    there = files.read_json(checkpoint / MANIFEST, f"restore it, or {anew}")
-    wanted = there if facts is None else facts
-    try:
-        if differing := records.difference(there["run"], wanted["run"]):
-            raise InputError(f"{folder} holds a run with {differing}; start this one elsewhere, or {anew}.")
-        for what in ("packages", "code"):
-            before, now = there[what], wanted[what]
-            for name in sorted(before.keys() | now.keys()):
-                if before.get(name) != now.get(name):
-                    mend = f"check out commit {there['commit']}" if what == "code" else f"install {before.get(name)}"
-                    raise InputError(f"{checkpoint} was trained with another version of {name}; {mend}, or {anew}.")
-        wrong = flaw(checkpoint, there)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{checkpoint / MANIFEST} is not a manifest; restore it, or {anew}.") from error
-    if wrong:
-        raise InputError(f"{checkpoint / wrong}; restore it, or {anew}.")
+    there = files.read_json(checkpoint / MANIFEST, f"it may be incomplete; restore it, or {anew}")
+    sizes = _sizes(checkpoint)
+    wrong = [name for name, size in dict(there.get("files") or {}).items() if sizes.get(name) != size]
+    if wrong or not there.get("files"):
+        raise InputError(f"{checkpoint / (wrong or [MANIFEST])[0]} is not what was saved; restore it, or {anew}.")
+    if differing := records.difference(there["run"], facts["run"]):
+        raise InputError(f"{folder} holds a run with {differing}; start this one elsewhere, or {anew}.")
+    for what in ("packages", "code"):
+        if differing := records.difference(there[what], facts[what]):
+            name = differing.split()[0]
+            mend = f"check out commit {there['commit']}" if what == "code" else f"install {there[what].get(name)}"
+            raise InputError(f"{checkpoint} was trained with another version of {name}; {mend}, or {anew}.")
     return checkpoint
 
 
-def flaw(folder: Path, manifest: dict) -> str | None:
-    """The first file that is missing or was altered, with the reason; None if there is none."""
-    listed = manifest["files"]
-    for name, file in listed.items():
-        if not (folder / name).is_file():
-            return f"{name} is missing"
-        if (folder / name).stat().st_size != file["size"]:
-            return f"{name} has another size than when it was written"
-    for name, sha256 in _hashes(folder, (folder / name for name in listed)).items():
-        if sha256 != listed[name]["sha256"]:
-            return f"{name} was altered after it was written"
-    return None
-
-
-def _hashes(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
-    """The SHA-256 of those of the paths that are files, by their paths in the folder, in order.
-
-    The files may have tens of gigabytes, so threads hash them in parallel.
-    """
-    paths = sorted(path for path in paths if path.is_file())
-    with ThreadPoolExecutor() as pool:
-        return dict(zip([str(path.relative_to(folder)) for path in paths], pool.map(files.sha256, paths), strict=True))
+def _sizes(folder: Path) -> dict[str, int]:
+    """The size of each file in a folder but the manifest."""
+    return {str(file.relative_to(folder)): file.stat().st_size
+            for file in sorted(folder.rglob("*")) if file.is_file() and file.name != MANIFEST}  # fmt: skip

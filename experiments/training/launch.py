@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import torch
@@ -46,6 +46,11 @@ def start(module: str, count: int | None = None) -> None:
     count = expected(module, count)
     if count == processes()[1]:
         return
+    sys.exit(on_all_gpus(module, sys.argv[1:], count))
+
+
+def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu") -> int:
+    """The exit status of `python -m module` in `count` processes, by default one for each GPU."""
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -54,14 +59,13 @@ def start(module: str, count: int | None = None) -> None:
     logging.disable(logging.ERROR)  # the processes report themselves what failed
     # torchrun would end all at a SIGTERM, even where it is ignored: a scheduler sends it to every process of a job.
     deaf = ["--signals-to-handle=SIGINT"] if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN else []
-    line = ["--standalone", *deaf, f"--nproc-per-node={count}", "-m", module, *sys.argv[1:]]
     try:
-        run.run(run.parse_args(line))
+        run.run(run.parse_args(["--standalone", *deaf, f"--nproc-per-node={count}", "-m", module, *arguments]))
     except ChildFailedError as error:
-        sys.exit(_status({failure.exitcode for failure in error.failures.values()}))
+        return _status({failure.exitcode for failure in error.failures.values()})
     except SignalException as signalled:
-        sys.exit(128 + signalled.sigval)
-    sys.exit(0)
+        return 128 + signalled.sigval
+    return 0
 
 
 def _status(codes: set[int]) -> int:

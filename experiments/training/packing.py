@@ -11,12 +11,10 @@ share. So all methods see the same data, and a resumed run continues at its step
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -31,7 +29,7 @@ from core.errors import InputError
 from eval import reading
 from experiments.kit.records import identity
 from experiments.kit.texts import Book
-from experiments.training import checkpoint, launch
+from experiments.training import launch
 from experiments.training.corpus import Corpus
 
 _REMEDY = "remove its directory; it will be made again"
@@ -140,34 +138,14 @@ def pack(
 
 
 def _make(directory: Path, write: Callable[[Path], None]) -> None:
-    """Make `directory` by `write`, unless it is there and intact.
-
-    A cache that was altered is made again, not refused. Its directory is named after its contents, so the tokens are
-    the same and nothing is lost.
-    """
-    if _is_whole(directory):
+    """Make `directory` by `write`, unless it is there; it appears whole or not at all, and one process makes it."""
+    if directory.exists():
         return
-    with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):  # let only one process make it
-        if _is_whole(directory):
-            return
-        if directory.exists():
-            print(f"note: {directory} was altered after it was written; it is made again.", file=sys.stderr)
-            files.remove(directory)
-        for partial in directory.parent.glob(".*.partial"):  # left by killed runs, of any sequences
-            with contextlib.suppress(InputError), files.lock(partial.with_name(partial.name[1 : -len(".partial")])):
-                files.remove(partial)
-        with files.new(directory) as new:
-            new.mkdir()
-            write(new)
-            checkpoint.seal(new, {})
-
-
-def _is_whole(directory: Path) -> bool:
-    try:
-        manifest = files.read_json(directory / checkpoint.MANIFEST, _REMEDY)
-        return checkpoint.flaw(directory, manifest) is None
-    except (InputError, KeyError, TypeError, AttributeError):
-        return False
+    with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):
+        if not directory.exists():
+            with files.new(directory) as new:
+                new.mkdir()
+                write(new)
 
 
 def _write(

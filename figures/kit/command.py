@@ -1,7 +1,7 @@
 """The command line of all figures: read records, write figures/MODEL/NAME.pdf and NAME.png.
 
-    python -m figures                        every figure of every model whose records or whose code have changed
-    python -m figures passkey --model tiny   one of them, in any case, with its caption
+    python -m figures                        every figure of every model
+    python -m figures passkey --model tiny   one of them, and its caption
 
 A figure is a module of figures/ or, beyond the paper, of figures/beyond/ and is then written to figures/MODEL/beyond/.
 CONTRIBUTING.md shows how to add one. Its docstring is its caption: the first line is the title, what follows says how
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis import rendering
-from analysis.rendering import Rendered
 from analysis.results import Results
 from core import files
 from core.errors import InputError
@@ -72,7 +71,7 @@ def place(name: str) -> str:
     return rendering.place(_module(name))
 
 
-def write(name: str, results: Results, folder: Path) -> Rendered:
+def write(name: str, results: Results, folder: Path) -> tuple[list[Path], str]:
     """Render one figure of a model."""
     figure = build(name, results)
     from matplotlib import pyplot
@@ -88,7 +87,7 @@ def write(name: str, results: Results, folder: Path) -> Rendered:
         written.append(files.write(folder / f"{place(name)}.{suffix}", drawn.getvalue()))
     pyplot.close(figure)
     title, reading = caption(name)
-    return Rendered(written, textwrap.fill(f"{results.model.title}, {title} {reading}", 100))
+    return written, textwrap.fill(f"{results.model.title}, {title} {reading}", 100)
 
 
 def main() -> None:

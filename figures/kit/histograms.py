@@ -6,27 +6,23 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from analysis.results import Results
-from core.errors import InputError
+from core.angles import angle_counts
 
 COLOURS = {"pretrained": "#999999", "interpolated": "#E69F00", "extrapolated": "#0072B2"}
 
 
-def load(results: Results, wanted: tuple[int, ...]) -> tuple[dict, list[dict]]:
-    """The record of experiments.angle_distribution of the least factor, and the counts of some pairs.
+INTERVALS, FACTOR = 360, 2
 
-    Args:
-        wanted: the paper's pairs; of a model that has none of them recorded, as many of those that are.
-    """
-    record = min(results.require("angle_distribution"), key=lambda record: record["factor"])
-    recorded = {score["pair"]: score for score in record["scores"]}
-    if not set(wanted) <= recorded.keys():
-        wanted = tuple(sorted(recorded))[: len(wanted)]
-    chosen = [recorded[index] for index in wanted]
-    for score in chosen:
-        for name in COLOURS:
-            if len(score[name]) != record["intervals"] or not sum(score[name]):
-                raise InputError(f"{record['file']} has not {record['intervals']} counts of a pair; measure it again.")
-    return record, chosen
+
+def counts(results: Results, pairs: tuple[int, ...]) -> list[dict]:
+    """How often a pair's angle falls into each interval, within L and within L' under both strategies."""
+    geometry = results.model.geometry
+    longer, rows = FACTOR * geometry.context_length, []
+    for pair in pairs:
+        theta = geometry.inv_freq[[pair]]
+        angles = {"pretrained": (theta, geometry.context_length), "interpolated": (theta / FACTOR, longer), "extrapolated": (theta, longer)}
+        rows.append({"pair": pair, "wavelength": geometry.wavelength[pair]} | {name: angle_counts(*of, INTERVALS)[0] for name, of in angles.items()})
+    return rows
 
 
 def frequency(score: dict, name: str) -> np.ndarray:

@@ -10,8 +10,10 @@ from matplotlib.figure import Figure
 from analysis import disturbance
 from analysis.results import Results
 from analysis.settings import Setting, extended_length, tokens
+from core.geometry import RopeGeometry
 from figures.kit import style
 
+FACTORS = (2.0, 4.0)
 FLOOR = 1e-5  # nats; smaller disturbances are drawn here
 _MARKERS = "osD^vP<>X"
 
@@ -22,18 +24,12 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
     Args:
         names: of the methods to draw, by method; the last of the first three is filled.
 
-    Raises:
-        NotMeasured: no record of a registered method.
     """
-    results.require("disturbance")
-    panels = disturbance.by_factor(results)
-    if not panels:
-        raise results.lacks("disturbance of a registered method", "disturbance")
-    geometry = results.model.geometry
+    geometry, panels = results.model.geometry, FACTORS
     height = 0.5 + 1.5 * len(panels) + 0.12 * (len(names) // 4)
     figure, rows = plt.subplots(len(panels), 1, figsize=(style.COLUMN, height), sharex=True, squeeze=False)
-    for axes, (factor, records) in zip(rows[:, 0], panels.items()):
-        _panel(axes, records, names)
+    for axes, factor in zip(rows[:, 0], panels):
+        _panel(axes, geometry, factor, names)
         length = tokens(extended_length(results, factor))
         axes.set_title(f"{length} (s = {factor:g})", loc="left")
         axes.set_ylabel("disturbance (nat)")
@@ -46,19 +42,12 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, records: list[dict], names: dict[str, str]) -> None:
-    scored = {
-        record["method"]: row["per_pair"]
-        for record in records
-        if not record["options"] and (row := disturbance.counted(record, disturbance.FLOAT64))
-    }
+def _panel(axes: Axes, geometry: RopeGeometry, factor: float, names: dict[str, str]) -> None:
     drawn = style.styles(Setting(method) for method in names)
     for index, (method, label) in enumerate(names.items()):
-        if method not in scored:  # there is no record of it
-            continue
         (color, _), filled = drawn[Setting(method)], index == min(len(names), 3) - 1
         axes.plot(
-            np.maximum(scored[method], FLOOR),
+            np.maximum(disturbance.of(geometry, Setting(method, (), factor)).per_pair, FLOOR),
             color=color,
             linewidth=0.6,
             marker=_MARKERS[index % len(_MARKERS)] if index < 2 or not filled else "D",

@@ -1,7 +1,7 @@
 """The command line of all tables: read records, write tables/MODEL/NAME.tex.
 
-    python -m tables                      every table of every model whose records or whose code have changed
-    python -m tables ruler --model tiny   one of them, in any case, printed as text, too
+    python -m tables                      every table of every model
+    python -m tables ruler --model tiny   one of them, printed as text, too
 
 A table is a module of tables/ or, beyond the paper, of tables/beyond/ and is then written to tables/MODEL/beyond/. An
 experiment that has records and no module here gets a table of the scores that they hold.
@@ -13,12 +13,11 @@ import importlib
 from pathlib import Path
 
 from analysis import metrics, rendering
-from analysis.rendering import Rendered
 from analysis.results import Results
 from core import files
 from core.errors import InputError
 from experiments.kit import command_line, records
-from tables.kit import latex, plain
+from tables.kit import latex, markdown
 from tables.kit.benchmark_table import benchmark
 from tables.kit.table import Table
 
@@ -47,13 +46,12 @@ def main() -> None:
     rendering.run(__doc__, "tables", write)
 
 
-def write(name: str, measured: Results, folder: Path) -> Rendered:
-    """Render one table of a model; what it leaves out is named on the terminal, too."""
+def write(name: str, measured: Results, folder: Path) -> tuple[list[Path], str]:
+    """Render one table of a model."""
     table = build(name, measured)
     module = rendering.modules("tables").get(name) or records.program(name)
     file = files.write(folder / f"{rendering.place(module)}.tex", latex.render(table))
-    notes = tuple(f"{measured.model.name}, {name}: {note}" for note in table.notes)
-    return Rendered([file], plain.render(table), notes)
+    return [file], markdown.render(table, escape=False)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow
-import pyarrow.parquet
+import zipfile
 import pytest
 import yaml
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -239,71 +239,16 @@ def test_load_without_directory_or_file(tmp_path):
         load("trec", tmp_path)
 
 
-# Where the hub's copy cuts a filled-in template: the beginning of its question (None: that of the input) and its
-# answer prefix.
-HUB_CUTS = {
-    "qasper": ("Question: ", "Answer:"),
-    "multifieldqa_en": ("Question: ", "Answer:"),
-    "hotpotqa": ("Question: ", "Answer:"),
-    "2wikimqa": ("Question: ", "Answer:"),
-    "gov_report": ("Now, ", "Summary:"),
-    "multi_news": ("Now, ", "Summary:"),
-    "trec": (None, "Type:"),
-    "triviaqa": (None, "Answer:"),
-    "samsum": (None, "Summary:"),
-    "passage_count": ("Please enter", "The final answer is: "),
-    "passage_retrieval_en": (None, "The answer is: "),
-    "lcc": (None, "Next line of code:\n"),
-    "repobench-p": (None, "Next line of code:\n"),
-}
-
-
-def hub_row(task: str, sample: dict) -> dict:
-    """The sample as the hub's copy has it, from the prompt alone."""
-    begin, prefix = HUB_CUTS[task]
-    text = prompt(task, sample)
-    head = prompt(task, {"context": "\0", "input": ""}).index("\0")
-    after = head + len(sample["context"])
-    cut = text.index(begin or sample["input"], after)
-    question = text[cut:].removesuffix(prefix)
-    row = {key: value for key, value in sample.items() if key != "input"}
-    return {**row, "context": text[:cut], "question": question, "answer_prefix": prefix, "length": str(row["length"])}
-
-
-@pytest.mark.parametrize("context", ["It {is} so.", "ends in N", "Now, a context.\n\n", "\n"])
-@pytest.mark.parametrize("task", TASKS)
-def test_load_from_the_hub_undoes_its_formatting(monkeypatch, tmp_path, task, context):
-    endings = {"trec": ["\nType:"], "triviaqa": ["\nAnswer:"], "samsum": ["\nSummary:", "\nSummary: "]}
-    without = task in ("gov_report", "multi_news", "passage_count", "lcc")  # their templates have no {input}
-    inputs = [""] if without else [f"Why?{ending}" for ending in endings.get(task, [""])]
-    classes = ["city", "name"] if task == "trec" else None
-    answer = {"trec": "city", "passage_count": "3", "passage_retrieval_en": "Paragraph 3"}.get(task, "x")
-    own = {"context": context, "all_classes": classes, "answers": [answer]}
-    samples = [{**SAMPLE, **own, "input": text} for text in inputs]
-    asked = downloads(monkeypatch, tmp_path, [hub_row(task, sample) for sample in samples])
-    assert load(task) == samples
-    assert asked == [("Xnhyacinth/LongBench", f"{task}_e/*.parquet")]
-
-
-def downloads(monkeypatch, folder, rows):
-    """Let the hub's file hold these rows; the list of what is then asked for."""
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "test.parquet")
+def test_the_hubs_archive_is_read_as_it_is(monkeypatch, tmp_path):
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
+        for name, text in (("qasper_e", "Why?"), ("qasper", "no")):
+            archive.writestr(f"data/{name}.jsonl", json.dumps({**SAMPLE, "input": text, "dataset": "x"}) + "\n")
     asked = []
+    monkeypatch.setattr(hub, "download", lambda *of: asked.append(of[:2]) or [tmp_path / "data.zip"])
+    assert load("qasper") == [{**SAMPLE, "input": "Why?"}] and asked == [("THUDM/LongBench", "data.zip")]
+    with pytest.raises(InputError, match="neither trec_e.jsonl"):
+        load("trec")
 
-    def download(name, pattern, otherwise):
-        asked.append((name, pattern))
-        return [folder / "test.parquet"]
-
-    monkeypatch.setattr(hub, "download", download)
-    return asked
-
-
-def test_a_hub_that_changed(monkeypatch, tmp_path):
-    downloads(monkeypatch, tmp_path, [SAMPLE])
-    assert load("qasper") == [SAMPLE]  # the benchmark's own schema
-    downloads(monkeypatch, tmp_path, [{**hub_row("qasper", SAMPLE), "question": "Why? "}])
-    with pytest.raises(InputError, match="sample 7 .* does not follow qasper's template"):
-        load("qasper")
 
 
 # ---- averages

@@ -107,14 +107,6 @@ def test_a_real_process_exits_with_2():
     assert done.stderr.startswith("error: ") and "has no suite" in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_the_old_word_for_a_model_is_answered_by_the_new_one(call):
-    for name in ("passkey", "disturbance", "finetune", "rerun", "tables.kit.command"):
-        status, out, err = call(name, "--scale", "tiny")
-        assert (status, out) == (2, "") and "give --model tiny" in err and err.count("\n") == 1
-    done = subprocess.run(["make", "tables", "SCALE=tiny"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "MODEL=tiny" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("given", "options"),
     [

@@ -14,10 +14,7 @@ from core.extend import export, extend_checkpoint
 from core.huggingface.rotation import skeleton
 from eval import endpoint
 from eval.log_likelihood import ServedLM
-from experiments.kit.pool import Chain
-from experiments.kit.serving import state_length
 from experiments.open_llm import OpenLLM
-from experiments.suites.commands import served
 from tests.completions import Completions, counting
 from tests.core.clex.made import clex_model
 from tests.eval.test_open_llm import write_benchmarks
@@ -114,8 +111,8 @@ def test_what_is_kept_of_a_long_question_follows_the_extended_length(places, tmp
         words = f"open_llm --model {places}/toy --method yarn --dtype float32 --results {tmp_path} --endpoint {by.url}"
         monkeypatch.setattr(sys, "argv", words.split())
         experiment = OpenLLM(OpenLLM.parse())
-        with experiment.serving.serve({"method": "yarn", "factor": 2, "options": {}}, 9) as at:
-            assert ServedLM(at, byte_tokenizer()).max_length == 2 * L
+        at = experiment.serving.at({"method": "yarn", "factor": 2, "options": {}}, 9)
+        assert ServedLM(at, byte_tokenizer()).max_length == 2 * L
 
 
 @pytest.mark.parametrize(
@@ -127,8 +124,6 @@ def test_what_is_kept_of_a_long_question_follows_the_extended_length(places, tmp
         ("--model {}/toy --method pi", "pi_s=2"),
         ("--model {}/toy-yarn --lengths 1200", "1,024"),
         ("--model {}/toy-yarn --endpoint localhost:80", "http://"),
-        ("--model {}/toy-yarn --endpoint 'serve {{model}}'", "vLLM"),
-        ("--model {}/toy-yarn --endpoint 'vllm-is-not-here {{model}}'", "vllm-is-not-here"),
     ],
 )
 def test_what_a_server_cannot_compute_is_one_sentence(call, places, tmp_path, arguments, fragment):
@@ -151,51 +146,3 @@ def test_the_dtype_of_a_server_is_said_where_the_checkpoint_does_not(call, place
     assert record(tmp_path / "results")["dtype"] == "bfloat16"
 
 
-def test_a_command_is_started_for_each_model_and_stopped(call, places, tmp_path):
-    told = tmp_path / "vllm.jsonl"
-    command = f"{sys.executable} -m tests.completions {{model}} {{dtype}} {told}"
-    methods = ("--method", "pi", "yarn", "--factor", "2", "--lengths", "640", "1280", "--depths", "1", "--keys", "1")
-    where = ("--results", tmp_path / "results", "--endpoint", command)
-    status, _, err = call("passkey", "--model", places / "toy", *methods, *where)
-    assert status == 0, err
-    served = [json.loads(line) for line in told.read_text().splitlines()]
-    assert [facts["dtype"] for facts in served] == ["float32"] * 2
-    for facts in served:
-        assert facts["length"] > 2 * L and facts["links"] == 2  # as many tokens as are asked for; weights not copied
-        with socket.socket() as gone:
-            assert gone.connect_ex(("127.0.0.1", facts["port"]))
-    assert not list((tmp_path / "runs" / "served").glob("*/config.json"))
-    assert "done already" in call("passkey", "--model", places / "toy", *methods, *where)[1]
-    assert len(told.read_text().splitlines()) == 2  # nothing is started for what is done
-
-
-def test_a_server_that_does_not_start_shows_its_last_lines(call, places, tmp_path):
-    command = f"{sys.executable} -m tests.completions {{model}} broken vllm"
-    status, _, err = call(
-        "passkey", "--model", places / "toy-yarn", *ASKED, "--results", tmp_path, "--endpoint", command
-    )
-    assert status == 2 and "no such dtype" in err and "exit status 1" in err
-
-
-@pytest.mark.parametrize(
-    "method", [name for name, method in rope.METHODS.items() if method.ready and name != "original"]
-)
-def test_a_longer_length_changes_no_frequency(places, tmp_path, method):
-    extend_checkpoint(places / "toy", tmp_path / "extended", method, 2)
-    before = skeleton(AutoConfig.from_pretrained(tmp_path / "extended")).model.rotary_emb
-    state_length(tmp_path / "extended", 1500)
-    config = AutoConfig.from_pretrained(tmp_path / "extended")
-    after = skeleton(config).model.rotary_emb
-    assert config.max_position_embeddings == 1500
-    torch.testing.assert_close(after.inv_freq, before.inv_freq, rtol=1e-6, atol=0)
-    assert after.attention_scaling == pytest.approx(before.attention_scaling)
-
-
-def test_of_a_suite_the_server_computes_what_it_can_on_all_gpus():
-    commands = [["experiments.finetune"], ["experiments.perplexity"], ["experiments.ruler", "--lengths", "9"]]
-    tuned, learned, once = served(
-        [Chain("pi_s=2_seed=0", commands, 1), Chain("clex_s=2", commands, 1), Chain("disturbance", commands[:1])],
-        "a {model}",
-    )
-    assert tuned.commands == [commands[0], [*commands[2], "--endpoint", "a {model}"], commands[1]] and tuned.trains == 2
-    assert learned.commands == commands and once.commands == commands[:1]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from experiments.kit.pool import Chain
+from experiments.suites.chains import Chain
 from experiments.suites.commands import Suite
 from experiments.suites.llama2 import EVALUATIONS, FACTORS
 

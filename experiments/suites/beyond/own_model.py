@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 
-from experiments.kit.pool import Chain
+from experiments.suites.chains import Chain
 from experiments.suites.commands import BOOKS, Suite, step
+
+positions = step("loss_by_position", reads=BOOKS, books=1)
+selections = step("selections", every=lambda model, factor: max(model.geometry.head_dim // 8 // 2 * 2, 2), quick=None)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in suite.model.factors:
         for setting in suite.model.comparison(factor):
-            yield suite.untrained(setting, factor, [step("loss_by_position", reads=BOOKS, books=1)])
-    every = max(suite.model.geometry.head_dim // 8 // 2 * 2, 2)
+            yield suite.untrained(setting, factor, [positions])
     for factor in suite.model.factors:
-        yield suite.once(step("selections", factor=factor, every=every, quick=None))
+        yield suite.once(selections, factor=factor)
 
 
 PARTS = (untrained,)

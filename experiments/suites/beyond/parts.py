@@ -1,11 +1,10 @@
 """What several suites measure beyond the paper."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from core import rope
 from experiments.kit import records
-from experiments.kit.pool import Chain, Setting
+from experiments.suites.chains import Chain, Setting
 from experiments.suites.commands import Step, Suite
 
 
@@ -28,18 +27,17 @@ def learned_factors(
     suite: Suite, learn: Step, start: str, factor: float, seed: int, steps: Iterable[Step]
 ) -> Iterator[Chain]:
     """The chain that learns the factors λ_i from the model itself, from a method's own, and measures it with them."""
-    options = {"from": start, "factor": factor, "seed": seed, **learn.options}
-    return _factors(suite, replace(learn, options=options), f"from={records.run_name(start, factor, {}, seed)}", steps)
+    name = f"from={records.run_name(start, factor, {}, seed)}"
+    yield from _factors(suite, suite.once(learn, **{"from": start}, factor=factor, seed=seed), name, factor, steps)
 
 
 def searched_factors(suite: Suite, search: Step, factor: float, seed: int, steps: Iterable[Step]) -> Iterator[Chain]:
     """The chain that searches the factors λ_i as LongRoPE2 does, and measures the model with them."""
-    options = {"factor": factor, "seed": seed, **search.options}
-    return _factors(suite, replace(search, options=options), records.run_name("searched", factor, {}, seed), steps)
+    name = records.run_name("searched", factor, {}, seed)
+    yield from _factors(suite, suite.once(search, factor=factor, seed=seed), name, factor, steps)
 
 
-def _factors(suite: Suite, step: Step, name: str, steps: Iterable[Step]) -> Iterator[Chain]:
-    if makes := suite.once(step).commands:
-        file, factor = records.path(suite.results, suite.name, step.experiment, name), step.options["factor"]
-        measured = suite.untrained(("factors", {"file": str(file)}), factor, steps).commands
-        yield Chain(name, makes + measured, trains=len(makes))
+def _factors(suite: Suite, made: Chain, name: str, factor: float, steps: Iterable[Step]) -> Iterator[Chain]:
+    if made.commands:
+        file = records.path(suite.results, suite.name, made.name, name)
+        yield Chain(name, made.commands + suite.untrained(("factors", {"file": str(file)}), factor, steps).commands)

@@ -1,9 +1,10 @@
 """smollm2, beyond the paper: loss by position, the two best newer rules, learned factors, YaRN's temperature."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from experiments.kit.pool import Chain
 from experiments.suites.beyond.parts import covering, learned_factors, searched_factors, temperature_swapped
+from experiments.suites.chains import Chain
 from experiments.suites.commands import BOOKS, CORPUS, Suite, step
 from experiments.suites.smollm2 import (
     EVALUATIONS,
@@ -29,9 +30,10 @@ SIGNIFICANT = ("dprope-significant", {})
 COVERED = ("dprope-covered", {"covered_length": 2048})
 
 # In float32, as methods differ by thousandths. Of War and Peace's parts, twelve have 32k tokens.
-positions = step("loss_by_position", reads=BOOKS, parts=17, dtype="float32")
-positions_at_4 = step("loss_by_position", reads=BOOKS, parts=12, dtype="float32", quick=None)
+positions = step("loss_by_position", reads=BOOKS, parts=lambda model, factor: {4: 12}.get(factor, 17), dtype="float32")
+positions_at_4 = replace(positions, quick=None)
 # Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
+selections = step("selections", dtype="float32", quick={"every": 32})
 learn = step("learned", reads=CORPUS, steps=100, evaluate_every=5, dtype="float32", quick=None)
 search = step("searched", reads=CORPUS, population=32, generations=20, quick=None)  # a tenth of LongRoPE2's candidates
 
@@ -75,7 +77,7 @@ def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
         yield suite.fine_tuned(tune, setting, 2, 0, [positions], same)
     for setting, same in suite.distinct(N_HATS, 2, known=[*UNTRAINED, SIGNIFICANT]):
         yield suite.untrained(setting, 2, [positions], same)
-    yield suite.once(step("selections", dtype="float32", quick={"every": 32}))
+    yield suite.once(selections)
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:

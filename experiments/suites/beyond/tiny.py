@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from experiments.kit.pool import Chain
 from experiments.suites.beyond.parts import covering, learned_factors, searched_factors, temperature_swapped
+from experiments.suites.chains import Chain
 from experiments.suites.commands import CORPUS, Suite, step
 from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
 
@@ -17,22 +17,24 @@ search = step(
 )
 
 
-def positions(factor):
-    """The loss by position on 65,536 tokens of eight parts of the book that no one trains on, at each factor."""
-    return step("loss_by_position", parts=8, excerpts=8 // factor, quick={"parts": 2, "excerpts": 1})
-
-
-def skipping(factor):
-    """Fine-tuning on sequences of L tokens with positions up to L', on as many tokens as by sequences of L'."""
-    return step("finetune", reads=CORPUS, skip_positions=True, batch=2 * factor, quick={"steps": 2})
+# On 65,536 tokens of eight parts of the book that no one trains on, at each factor.
+positions = step(
+    "loss_by_position", parts=8, excerpts=lambda model, factor: 8 // factor, quick={"parts": 2, "excerpts": 1}
+)
+long_perplexity = step("long_perplexity", parts=8, excerpts=4, quick=None)
+selections = step("selections")
+# On sequences of L tokens with positions up to L', on as many tokens as by sequences of L'.
+skipping = step(
+    "finetune", reads=CORPUS, skip_positions=True, batch=lambda model, factor: 2 * factor, quick={"steps": 2}
+)
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
     for setting in NEWER:
         yield suite.fine_tuned(tune, setting, 2, 0, [perplexity, passkey])
     for factor in FACTORS:
-        for tuning in (tune, skipping(factor)):
-            yield suite.fine_tuned(tuning, ("yarn", {}), factor, 0, [positions(factor)])
+        for tuning in (tune, skipping):
+            yield suite.fine_tuned(tuning, ("yarn", {}), factor, 0, [positions])
     for factor in FACTORS:
         for seed in suite.seeds(SEEDS):
             yield suite.fine_tuned(tune, covering(suite, factor), factor, seed, EVALUATIONS)
@@ -46,9 +48,9 @@ def untrained(suite: Suite) -> Iterator[Chain]:
             yield suite.untrained(("by-length", {"of": of}), factor, [perplexity, passkey])
         # every method that needs no training, a new one too
         for setting in (*suite.model.comparison(factor), covering(suite, factor)):
-            yield suite.untrained(setting, factor, [positions(factor)])
-    yield suite.once(step("long_perplexity", factor=2, parts=8, excerpts=4, quick=None))
-    yield suite.once(step("selections"))
+            yield suite.untrained(setting, factor, [positions])
+    yield suite.once(long_perplexity, factor=2)
+    yield suite.once(selections)
 
 
 def temperature(suite: Suite) -> Iterator[Chain]:
@@ -63,8 +65,8 @@ def learned(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for start in ("yarn", "original"):
             for seed in suite.seeds(SEEDS):
-                yield from learned_factors(suite, learn, start, factor, seed, [positions(factor)])
-        yield from searched_factors(suite, search, factor, 0, [positions(factor), passkey])
+                yield from learned_factors(suite, learn, start, factor, seed, [positions])
+        yield from searched_factors(suite, search, factor, 0, [positions, passkey])
         yield suite.untrained(("longrope2", {}), factor, [passkey])
 
 

@@ -8,7 +8,6 @@ import pytest
 from core import rope
 from core.rope import scale
 from experiments import base_models, suites
-from experiments.suites.asked import Asked
 from experiments.suites.commands import flags
 from tests.experiments.test_rerun import KNOWN, chains, suite_of
 
@@ -69,7 +68,6 @@ def test_an_experiment_alone_has_the_options_of_the_suites_first_command_of_it(n
                 first.setdefault((module.split(".")[-1], factor), options)
     assert name != "tiny" or {("learned", 2), ("searched", 4)} < first.keys()
     for (experiment, factor), options in first.items():
-        asked = Asked(name, base_models.get(name), tmp_path, tmp_path)
-        step = asked.step(suites.find(name), experiment, factor)
-        stated = {word for word in flags({**step.options, "factor": factor}) if word.startswith("--")}
+        asked = suites.defaults(name, base_models.get(name), experiment, int(factor))
+        stated = set(flags({**asked, "factor": int(factor)}))
         assert stated <= set(options), (experiment, factor)

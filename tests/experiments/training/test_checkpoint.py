@@ -30,7 +30,7 @@ def folder(tmp_path, facts):
         (made / "shards").mkdir(parents=True)
         for name in (*STATE, "shards/0.pt"):
             (made / name).write_bytes(name.encode() * 99)
-        checkpoint.seal(made, facts)
+        files.write_json(made / checkpoint.MANIFEST, {"files": checkpoint._sizes(made), **facts})
     return tmp_path / "run"
 
 
@@ -44,19 +44,10 @@ def manifest(change):
     return apply
 
 
-def flipped(name):
-    def apply(made):
-        content = bytearray((made / name).read_bytes())
-        content[len(content) // 2] ^= 1
-        (made / name).write_bytes(content)
-
-    return apply
-
-
 SPOILT = {
     **{f"without {name}": (lambda made, name=name: (made / name).unlink(), name) for name in (STATE[0], "shards/0.pt")},
     "without a manifest": (lambda made: (made / checkpoint.MANIFEST).unlink(), checkpoint.MANIFEST),
-    "a bit flipped": (flipped("optimizer.pt"), "optimizer.pt"),
+    "cut short": (lambda made: os.truncate(made / "optimizer.pt", 40), "optimizer.pt"),
     "a torn manifest": (lambda made: os.truncate(made / checkpoint.MANIFEST, 40), checkpoint.MANIFEST),
     "a manifest of no files": (manifest(lambda stated: stated.update(files=[])), checkpoint.MANIFEST),
     "another run": (manifest(lambda stated: stated["run"].update(method="yarn")), "method"),
@@ -69,11 +60,6 @@ def test_a_whole_one_is_gone_on_from(folder, facts):
     assert checkpoint.whole(folder, facts) == folder / "checkpoint-100"
     assert [path.name for path in checkpoint.checkpoints(folder)] == ["checkpoint-90", "checkpoint-100"]
     assert checkpoint.whole(folder / "nowhere", facts) is None
-
-
-def test_a_pattern_of_sources_that_matches_nothing_is_an_error():
-    with pytest.raises(ValueError, match=r"experiments/nowhere/\*\.py"):
-        checkpoint.facts(RUN, *PATTERNS, "experiments/nowhere/*.py")
 
 
 @pytest.mark.parametrize("spoil, named", SPOILT.values(), ids=SPOILT)
