@@ -7,7 +7,7 @@ METHODS ?=
 FACTOR  ?=
 QUICK   ?=
 FOR     ?=
-BOOKS   ?=
+TEXTS   ?=
 BENCHMARKS ?=
 CORPUS  ?=
 REPLACE ?=
@@ -34,7 +34,7 @@ NAMED    = $(notdir $(patsubst %/,%,$(or $(MODEL),tiny)))
 PLACE    = $(if $(filter $(or $(MODEL),tiny),$(KNOWN)),build/rerun/$(NAMED),build/own)$(if $(QUICK),-quick)/results
 RERUN    = $(or $(RESULTS),$(PLACE))
 GIVEN    = --model $(call quote,$(or $(MODEL),tiny)) $(call option,--factor,$(FACTOR)) $(if $(QUICK),--quick) $(if $(REPLACE),--replace) \
-  $(call option,--for,$(FOR)) $(call option,--books,$(BOOKS)) $(call option,--benchmarks,$(BENCHMARKS)) $(call option,--corpus,$(CORPUS)) \
+  $(call option,--for,$(FOR)) $(call option,--texts,$(TEXTS)) $(call option,--benchmarks,$(BENCHMARKS)) $(call option,--corpus,$(CORPUS)) \
   $(call option,--serve,$(SERVE)) \
   $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) --results $(call quote,$(RERUN))
 RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
@@ -131,7 +131,7 @@ rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   FOR=13m                     what ends in this time, the best first; the same again goes on
 ##   REPLACE=1                   replace records that have other settings
 ##   SERVE="vllm serve {model} --dtype {dtype}"  answers by your own server, started for each model
-##   BOOKS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
+##   TEXTS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
 	$(PY) -m experiments.rerun $(GIVEN)
 	@$(RENDER)
 ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
@@ -141,7 +141,7 @@ ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
 ##@ Train
 pretrain: env ## Train the tiny base model from nothing, into build/tiny
 ##   CORPUS=DIR of books
-	$(PY) -m tools.tiny.pretrain $(call option,--data,$(CORPUS))
+	$(PY) -m tools.tiny.pretrain $(call option,--corpus,$(CORPUS))
 train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 ##   MODEL=tiny METHOD=dprope FACTOR=2
 	$(PY) -m experiments.finetune --model $(call quote,$(or $(MODEL),tiny)) --method $(call quote,$(METHOD)) $(call option,--factor,$(FACTOR))

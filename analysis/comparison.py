@@ -184,7 +184,7 @@ def ablation(results: Results, experiment: str, option: str, trained: bool, defa
     for row in compared(results, experiment, trained).rows:
         setting = row.setting
         value = setting.option(option, default)
-        if setting.method == rope.OURS and value is not None:
+        if setting.method == rope.PROPOSED and value is not None:
             others = tuple(entry for entry in setting.options if entry[0] != option)
             families.setdefault((others, setting.factor), {})[value] = row
     family = max(families.values(), key=len, default={})

@@ -43,7 +43,10 @@ def of(geometry: RopeGeometry, setting: Setting, way: Way = FLOAT64) -> Disturba
     """A setting's disturbance; None for a method whose frequencies follow from more than the geometry."""
     precision, convention = way
     options = {name: value for name, value in setting.options if name != "attention_factor"}  # which turns no angle
-    if setting.method == rope.OURS and not set(options) - {"threshold", "n_hat"}:  # chooses by this way's disturbances
+    if setting.method == rope.PROPOSED and not set(options) - {
+        "threshold",
+        "n_hat",
+    }:  # chooses by this way's disturbances
         theta = geometry.inv_freq
         interpolation, extrapolation = (
             _moved(geometry, each, setting.factor, way) for each in (theta / setting.factor, theta)
@@ -82,7 +85,9 @@ def settings(results: Results, factor: float) -> list[Setting]:
     """Every method that needs no training, and DPRoPE at the paper's n̂."""
     ready = [Setting(name, (), factor) for name, method in rope.METHODS.items() if method.ready]
     n_hat = results.model.n_hat.get(factor)
-    return sorted(ready + [Setting(rope.OURS, (("n_hat", n_hat),), factor)] * bool(n_hat), key=lambda each: each.order)
+    return sorted(
+        ready + [Setting(rope.PROPOSED, (("n_hat", n_hat),), factor)] * bool(n_hat), key=lambda each: each.order
+    )
 
 
 def deviations(geometry: RopeGeometry, way: Way) -> list[float]:

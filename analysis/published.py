@@ -102,7 +102,7 @@ def with_factor(title: str, method: str | None, factor: float | None) -> str:
 
 def rivals(name: str) -> list[str]:
     """The methods that the paper compares its own with in a table."""
-    return [method for method in table(name)["method"].unique() if method not in (rope.ORIGINAL, rope.OURS)]
+    return [method for method in table(name)["method"].unique() if method not in (rope.ORIGINAL, rope.PROPOSED)]
 
 
 def advantage(name: str, rival: str, factor: float, metric: str) -> float | None:
@@ -136,7 +136,7 @@ def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str,
     """
     column = "perplexity" if name == "perplexity" else "score"
     both: list[dict[str, float]] = [{}, {}]
-    for method, values in zip((rope.OURS, rival), both):
+    for method, values in zip((rope.PROPOSED, rival), both):
         for model, rows in _rows(name, method, factor).groupby("model"):
             with contextlib.suppress(KeyError):
                 values[model] = value(dict(zip(rows[_METRICS[column]], rows[column])))
@@ -156,7 +156,7 @@ def ablated(name: str, metric: str) -> dict[float, float]:
 def time(phase: str) -> float | None:
     """The paper's time of DPRoPE relative to PI, for a phase."""
     frame = table("time_cost")
-    return _mean(list(frame[(frame["method"] == rope.OURS) & (frame["phase"] == phase)]["relative_to_pi"]))
+    return _mean(list(frame[(frame["method"] == rope.PROPOSED) & (frame["phase"] == phase)]["relative_to_pi"]))
 
 
 def time_resolution() -> float:

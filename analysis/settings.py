@@ -60,7 +60,7 @@ class Setting:
         if method and method.label and (label := method.label(dict(self.options))):
             return label
         shown = [_option(name, value) for name, value in self.options if name not in _APART]
-        if self.method == rope.OURS and self.plain("attention_factor"):
+        if self.method == rope.PROPOSED and self.plain("attention_factor"):
             shown = ["t = 0"]
         title = method.title if method else self.method
         name = title + (f" ({', '.join(shown)})" if shown else "")

@@ -19,7 +19,18 @@ from typing import Any, get_args, get_origin, get_type_hints
 from . import methods  # noqa: F401  (registers them)
 from .errors import InputError, check_number
 from .geometry import RopeGeometry, RopeScaling
-from .methods.registry import METHODS, ORIGINAL, OURS, RIVAL, UNIT, Method, Style, check_fixed, get, register  # noqa: F401
+from .methods.registry import (
+    METHODS,
+    ORIGINAL,
+    PROPOSED,
+    BASELINE,
+    TIME_REFERENCE,
+    Method,
+    Style,
+    check_fixed,
+    get,
+    register,
+)  # noqa: F401
 
 
 def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> RopeScaling:

@@ -14,7 +14,7 @@ from transformers import DynamicCache, PreTrainedTokenizerBase
 
 from core.clex import at_length, factor_for
 from core.errors import InputError
-from eval import reading
+from eval import special_tokens
 from eval.endpoint import Endpoint
 from eval.kv_cache import shared_prefix
 
@@ -45,7 +45,7 @@ class SharedPrefixLM(HFLM):
         before, after = alone._encode_pair(context, continuation)
         if not after:
             raise InputError(f"the answer {continuation!r} adds no token to the question's; leave it out.")
-        reading.check_ids(tokenizer, before + after, f"the answer {continuation!r} or its question")
+        special_tokens.check_ids(tokenizer, before + after, f"the answer {continuation!r} or its question")
         return before, after
 
     def _kept(self, strings: tuple[str, str], context: list[int], continuation: list[int]) -> list[int]:

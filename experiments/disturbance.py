@@ -73,7 +73,7 @@ class Disturbance(Experiment):
                 inv_freq = trained / (geometry.inv_freq / inv_freq).astype(np.float32)
             return disturbance(histogram(inv_freq, self.extended_length), pretrained, convention, epsilon)
 
-        if method == rope.OURS:  # it chooses by the disturbances of this setting
+        if method == rope.PROPOSED:  # it chooses by the disturbances of this setting
             interpolated = geometry.inv_freq / factor
             interpolation, extrapolation = moved(interpolated), moved(geometry.inv_freq)
             chosen = select_interpolated(interpolation, extrapolation, **options)

@@ -31,7 +31,7 @@ from experiments.kit import command_line, given_model, load_model
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.extend")
     given_model.add_argument(parser, required=True)
-    command_line.add_method_arguments(parser, method=rope.OURS)
+    command_line.add_method_arguments(parser, method=rope.PROPOSED)
     output = "write the extended model here; must not exist"
     command_line.option(parser, "--output", command_line.directory, "DIR", output)
     parser.add_argument("--link", action="store_true", help="hard-link a checkpoint's weights instead of copying them")

@@ -30,7 +30,7 @@ from core import clex, files, rope
 from core.errors import InputError
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
-from eval import reading
+from eval import special_tokens
 from experiments.base_models import MODELS
 from experiments.base_models.model import Training
 from experiments.kit import command_line, given_model, load_model, processes, records, texts
@@ -56,7 +56,7 @@ def main() -> None:
     if rope.get(arguments.method).start:  # a method that learns its scaling
         if options:
             raise InputError(f"the method {arguments.method!r} has no option {next(iter(options))!r} here.")
-        rope.scale(geometry, rope.UNIT, factor)  # refuses a bad factor
+        rope.scale(geometry, rope.TIME_REFERENCE, factor)  # refuses a bad factor
         decided = f"{arguments.method}: learns what it divides the pairs by"
     else:
         scaling = rope.scale(geometry, arguments.method, factor, **options)  # refuses a bad method, factor or option
@@ -79,8 +79,8 @@ def main() -> None:
 
     load_model.check_access(name)
     budget.device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
-    bos = reading.beginning(load_model.tokenizer(name), arguments.bos)
-    folder, corpus = given.folder, Corpus(settings.data)
+    bos = special_tokens.beginning(load_model.tokenizer(name), arguments.bos)
+    folder, corpus = given.folder, Corpus(settings.corpus)
     run_name = records.run_name(arguments.method, factor, options, arguments.seed, arguments.skip_positions)
     run = Run(
         arguments.output or CHECKPOINTS / folder / run_name,
@@ -230,12 +230,12 @@ def _options(arguments: argparse.Namespace, given: GivenModel) -> dict:
 
 
 # Settings that change how a run is computed, not its result.
-_FREE = ("steps", "device_batch", "checkpointing", "save_every", "report_to")
+_FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every", "report_to")
 
 
 def _settings(arguments: argparse.Namespace, given: GivenModel) -> Training:
     """The base model's settings with the changes of the command line."""
-    names = ("batch", "device_batch", "learning_rate", "dtype", "checkpointing", "save_every", "report_to", "data")
+    names = ("batch", "device_batch", "learning_rate", "dtype", "checkpointing", "save_every", "report_to", "corpus")
     changes = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
     settings = dataclasses.replace(given.known.training if given.known else Training(), **changes)
     if unknown := sorted({*settings.report_to} - {*get_available_reporting_integrations()}):
@@ -248,11 +248,11 @@ def _settings(arguments: argparse.Namespace, given: GivenModel) -> Training:
 def _parse() -> argparse.Namespace:
     parser = command_line.parser(__doc__, prog="python -m experiments.finetune")
     given_model.add_argument(parser)
-    command_line.add_method_arguments(parser, method=rope.OURS)
+    command_line.add_method_arguments(parser, method=rope.PROPOSED)
     option(parser, "--seed", command_line.seed, "N", "seed of the data's order", 0)
     option(parser, "--output", command_line.directory, "DIR", "the new checkpoint (default checkpoints/MODEL/RUN)")
     data = "train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the packaged books)"
-    option(parser, "--data", str, "DIR", f"{data} (default: the base model's)")
+    option(parser, "--corpus", str, "DIR", f"{data} (default: the base model's)")
     texts.add_bos_argument(parser, "each text")
     group = parser.add_argument_group("settings (default: the base model's)")
     option(group, "--steps", count, "N", "optimizer steps")

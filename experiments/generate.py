@@ -15,7 +15,7 @@ from transformers import TextStreamer
 from core.clex import at_length
 from core.errors import InputError, check_texts
 from core.extend import extend
-from eval import reading
+from eval import special_tokens
 from experiments.kit import command_line, given_model, load_model, texts
 
 
@@ -38,7 +38,7 @@ def main() -> None:
     ids = tokenizer(text).input_ids
     if not tokenizer(text, add_special_tokens=False).input_ids:
         raise InputError("the prompt is empty; give the model something to continue.")
-    reading.check_ids(tokenizer, ids, where)
+    special_tokens.check_ids(tokenizer, ids, where)
     loaded = load_model.load(arguments.model, load_model.chosen_dtype(arguments.dtype, arguments.model))
     if arguments.method:
         extend(loaded.model, arguments.method, arguments.factor, **command_line.method_options(arguments))

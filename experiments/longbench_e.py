@@ -1,10 +1,10 @@
 """LongBench-E: 13 long-context tasks, by prompt length in words (the paper's Table 1).
 
-    python -m experiments.longbench_e --model NAME --data DIR
+    python -m experiments.longbench_e --model NAME --benchmarks DIR
     python -m experiments.longbench_e --model llama2-7b --method dprope --factor 2 --n-hat 80
 
---data is a directory of JSONL files in the benchmark's schema, <task>_e.jsonl or <task>.jsonl. Without it the hub's
-copy is used. As in the benchmark, prompts longer than the window minus 500 tokens are cut in the middle.
+--benchmarks is a directory whose folder longbench_e holds JSONL files in the benchmark's schema, <task>_e.jsonl or
+<task>.jsonl. Without it the hub's copy is used. As in the benchmark, prompts longer than the window minus 500 tokens are cut in the middle.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ class LongBenchE(Generation):
 
     @staticmethod
     def add_options(parser) -> None:
-        option(parser, "--data", existing_directory, "DIR", "directory of JSONL files (default: the hub's copy)")
+        option(
+            parser,
+            "--benchmarks",
+            existing_directory,
+            "DIR",
+            "JSONL files in DIR/longbench_e (default: the hub's copy)",
+        )
         option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(longbench.TASKS), several=True)
         option(parser, "--limit", count_or_all, "N|all", "run the first N samples of each task (default: all)")
         option(parser, "--window", count, "TOKENS", "longer prompts are cut to the window minus --margin (default: L')")
@@ -34,7 +40,7 @@ class LongBenchE(Generation):
 
     def settings(self) -> dict:
         given = self.given
-        settings = {"tasks": given.tasks, "window": given.window} | records.benchmark(given.data)
+        settings = {"tasks": given.tasks, "window": given.window} | records.benchmark(self.benchmark)
         if given.margin != longbench.MARGIN or given.new_tokens:  # these differ from the benchmark's
             settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
         return settings | self.chat
@@ -44,12 +50,12 @@ class LongBenchE(Generation):
         for task in self.given.tasks:
             if task not in longbench.TASKS:
                 raise InputError(f"unknown task {task!r}; choose among {', '.join(longbench.TASKS)}.")
-            for number, sample in enumerate(longbench.load(task, self.given.data)[: self.given.limit]):
+            for number, sample in enumerate(longbench.load(task, self.benchmark)[: self.given.limit]):
                 samples[f"{task}/{number}"] = sample
         return samples
 
     def data(self) -> dict:
-        return super().data() | ({} if self.given.data else {"revision": hub.REVISIONS[longbench.HUB]})
+        return super().data() | ({} if self.benchmark else {"revision": hub.REVISIONS[longbench.HUB]})
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = longbench.TASKS[key.split("/")[0]]

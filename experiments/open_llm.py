@@ -1,10 +1,10 @@
 """TruthfulQA, HellaSwag, MMLU and ARC-c through lm-eval's own tasks (the paper's Table 2).
 
     python -m experiments.open_llm --model NAME --limit 300
-    python -m experiments.open_llm --model smollm2 --method dprope --data DIR --limit 300
+    python -m experiments.open_llm --model smollm2 --method dprope --benchmarks DIR --limit 300
 
---data is a directory of parquet files in the hub's schema (hellaswag/validation.parquet, mmlu/test.parquet, …).
-Without it the hub's files are used.
+--benchmarks is a directory whose folder open_llm holds parquet files in the hub's schema (hellaswag/validation.parquet,
+mmlu/test.parquet, …). Without it the hub's files are used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class OpenLLM(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        option(parser, "--data", existing_directory, "DIR", "directory of parquet files (default: the hub's)")
+        option(parser, "--benchmarks", existing_directory, "DIR", "parquet files in DIR/open_llm (default: the hub's)")
         option(parser, "--tasks", str, "TASK", "benchmarks (default: all four)", list(open_llm.TASKS), several=True)
         option(parser, "--limit", count_or_all, "N|all", "score a seeded sample of N documents of each (default: all)")
         option(parser, "--shots", none_or_more, "N", "at most N examples per prompt (default: the paper's)")
@@ -36,14 +36,14 @@ class OpenLLM(Experiment):
             if task not in open_llm.TASKS:
                 raise InputError(f"unknown task {task!r}; choose among {', '.join(open_llm.TASKS)}.")
         fewer = {} if self.given.shots is None else {"shots": self.given.shots}
-        return records.benchmark(self.given.data) | fewer
+        return records.benchmark(self.benchmark) | fewer
 
     def samples(self) -> dict[str, str]:
         """The hash of what each document asks."""
         samples = {}
         for task in self.given.tasks:
-            keys = open_llm.documents(task, self.given.data, self.given.limit)
-            samples |= open_llm.content_hashes(task, keys, self.given.data, self._shots(task))
+            keys = open_llm.documents(task, self.benchmark, self.given.limit)
+            samples |= open_llm.content_hashes(task, keys, self.benchmark, self._shots(task))
         return samples
 
     def data(self) -> dict:
@@ -52,7 +52,7 @@ class OpenLLM(Experiment):
         for task in self.given.tasks:
             documents = self._of(task, self.content)
             facts[task] = {"documents": len(documents), "sha256": records.identity(documents=documents)}
-            if self.given.data is None:
+            if self.benchmark is None:
                 facts[task]["revision"] = hub.REVISIONS[open_llm.TASKS[task].hub]
         return facts
 
@@ -61,14 +61,14 @@ class OpenLLM(Experiment):
         longest = []
         for task in self.given.tasks:
             of_task = self._of(task, dict.fromkeys(keys))
-            longest.append(open_llm.check(self.tokenizer, task, of_task, self.given.data, self._shots(task)))
+            longest.append(open_llm.check(self.tokenizer, task, of_task, self.benchmark, self._shots(task)))
         self.longest = max(longest) + 1  # a server makes at least one token
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
         model = self.endpoint or self.extended(run).model
         for task in self.given.tasks:
             if of_task := self._of(task, dict.fromkeys(keys)):
-                how = {"data": self.given.data, "batch_size": self.given.batch_size, "shots": self._shots(task)}
+                how = {"data": self.benchmark, "batch_size": self.given.batch_size, "shots": self._shots(task)}
                 yield from open_llm.evaluate(model, self.tokenizer, task, of_task, **how)
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:

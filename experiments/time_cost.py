@@ -55,8 +55,10 @@ class TimeCost(Experiment):
         given, comparison = self.given, self.comparison()
         if given.length < 2:
             raise InputError("--length is below 2; give at least two tokens.")
-        if rope.UNIT not in [method for method, _ in comparison]:
-            raise InputError(f"times are relative to {rope.UNIT}; put {rope.UNIT} among the methods.")
+        if rope.TIME_REFERENCE not in [method for method, _ in comparison]:
+            raise InputError(
+                f"times are relative to {rope.TIME_REFERENCE}; put {rope.TIME_REFERENCE} among the methods."
+            )
         run = {
             "scale": self.model.folder,
             "experiment": self.name,
@@ -87,7 +89,7 @@ class Rounds:
 
     def __init__(self, comparison: list[tuple[str, dict]], factor: float, step: Work, done: journal.Journal) -> None:
         self.settings = {records.run_name(method, factor, options): (method, options) for method, options in comparison}
-        self.reference = next(name for name, (method, _) in self.settings.items() if method == rope.UNIT)
+        self.reference = next(name for name, (method, _) in self.settings.items() if method == rope.TIME_REFERENCE)
         self.again = f"{self.reference}_again"
         self.settings[self.again] = self.settings[self.reference]
         self.factor, self.done = factor, done

@@ -17,8 +17,14 @@ from figures.kit.per_pair import draw
 
 def build(results: Results) -> Figure:
     """The paper's three, and methods that were registered since."""
-    ours = Setting(rope.OURS).name
-    names = {rope.UNIT: rope.METHODS[rope.UNIT].title, rope.RIVAL: rope.METHODS[rope.RIVAL].title, rope.OURS: ours}
+    ours = Setting(rope.PROPOSED).name
+    names = {
+        rope.TIME_REFERENCE: rope.METHODS[rope.TIME_REFERENCE].title,
+        rope.BASELINE: rope.METHODS[rope.BASELINE].title,
+        rope.PROPOSED: ours,
+    }
     # And methods that were registered since.
-    further = {name: m.title for name, m in rope.METHODS.items() if m.ready and not m.function.__module__.startswith("core.")}
+    further = {
+        name: m.title for name, m in rope.METHODS.items() if m.ready and not m.function.__module__.startswith("core.")
+    }
     return draw(results, names | further)

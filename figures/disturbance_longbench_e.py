@@ -70,19 +70,17 @@ def published_points() -> dict[Setting, tuple[float, Score]]:
     ablated = next(iter(published.blocks("n_hat_longbench_e")))
     scores = {
         Setting(name, (), 2.0): table.rows[published.with_factor(rope.METHODS[name].title, name, 2.0)][AVERAGE]
-        for name in (rope.UNIT, rope.RIVAL)
+        for name in (rope.TIME_REFERENCE, rope.BASELINE)
     }
     for n_hat, row in ablated.rows.items():
-        scores[Setting(rope.OURS, (("n_hat", int(n_hat)),), 2.0)] = row[AVERAGE]
-    return {
-        setting: (disturbance.of(published.GEOMETRY, setting).average, score) for setting, score in scores.items()
-    }
+        scores[Setting(rope.PROPOSED, (("n_hat", int(n_hat)),), 2.0)] = row[AVERAGE]
+    return {setting: (disturbance.of(published.GEOMETRY, setting).average, score) for setting, score in scores.items()}
 
 
 def _points(axes: Axes, points: Mapping[Setting, tuple[float, Score]], names: Mapping[Setting, str]) -> None:
     """A point each with its interval, if it has one; names do not hide each other."""
     drawn = style.styles(*style.panels(points))
-    by_hand, _ = rope.METHODS[rope.OURS].styles[1]
+    by_hand, _ = rope.METHODS[rope.PROPOSED].styles[1]
     colours = {setting: drawn[setting][0] if setting.plain() else by_hand for setting in points}
     for setting, (moved, score) in points.items():
         ends = None if score.low is None else [[score.mean - score.low], [score.high - score.mean]]

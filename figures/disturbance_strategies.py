@@ -15,4 +15,4 @@ from figures.kit.per_pair import draw
 
 def build(results: Results) -> Figure:
     """From the records of experiments.disturbance."""
-    return draw(results, {rope.UNIT: "interpolation", rope.ORIGINAL: "extrapolation"})
+    return draw(results, {rope.TIME_REFERENCE: "interpolation", rope.ORIGINAL: "extrapolation"})

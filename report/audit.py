@@ -75,7 +75,7 @@ class Claim:
     printed: float | None = None
     unit: str = "points"
     least: bool = False
-    of: str = rope.OURS
+    of: str = rope.PROPOSED
     models: tuple[str, ...] = _MODELS
     factors: tuple[int, ...] = (2, 4)
 
@@ -157,13 +157,13 @@ CLAIMS = (
     Claim("introduction, section 4", "Open LLM above existing methods", *_SHORT),
     Claim("section 4.2", "LongBench-E best at each extension", *_LONG, _ALL),
     Claim("section 4.2", "LongBench-E best at each extension", *_BEYOND, _ALL),
-    Claim("section 4.2", "LongBench-E above PI for 7B at 16k, by up to", *_LONG, (rope.UNIT,), 4.33, "% more",
+    Claim("section 4.2", "LongBench-E above PI for 7B at 16k, by up to", *_LONG, (rope.TIME_REFERENCE,), 4.33, "% more",
           models=(_SEVEN,), factors=(4,)),
     Claim("section 4.3", "Open LLM of 7B after extension to 8k", *_SHORT, **_BEFORE, printed=-0.12,
           models=(_SEVEN,), factors=(2,)),
     Claim("section 4.3", "Open LLM of YaRN, 7B, after extension to 16k", *_SHORT, **_BEFORE, printed=-0.53,
-          of=rope.RIVAL, models=(_SEVEN,), factors=(4,)),
-    Claim("section 4.3", "Open LLM of YaRN above PI there", *_SHORT, (rope.UNIT,), of=rope.RIVAL,
+          of=rope.BASELINE, models=(_SEVEN,), factors=(4,)),
+    Claim("section 4.3", "Open LLM of YaRN above PI there", *_SHORT, (rope.TIME_REFERENCE,), of=rope.BASELINE,
           models=(_SEVEN,), factors=(4,)),
     Claim("section 4.3", "Open LLM of 13B above the original", *_SHORT, **_BEFORE, models=(_THIRTEEN,)),
     Claim("sections 5.1, A.2", "the least disturbance", **_LESS, against=_ALL),
@@ -198,16 +198,16 @@ def sentences() -> Iterator[Finding]:
         SLIP,
         "The text refers to the wrong table.",
     )
-    for model, other in ((_SEVEN, rope.UNIT), (_THIRTEEN, rope.RIVAL)):
+    for model, other in ((_SEVEN, rope.TIME_REFERENCE), (_THIRTEEN, rope.BASELINE)):
         near, far = (_rows("longbench_e", model=model, metric=m) for m in ("4-8k", "8k+"))
         near, far = (rows[rows["factor"] >= 4].set_index("method")["score"] for rows in (near, far))
         change = (far - near).round(2)
-        less = [method for method in change.index if method != rope.OURS and change[method] > change[rope.OURS]]
+        less = [method for method in change.index if method != rope.PROPOSED and change[method] > change[rope.PROPOSED]]
         yield true(
             "section 4.2",
             f"{model}, 16k: DPRoPE keeps its level from 4-8k to 8k+ (here: loses less than half as much), "
             f"{rope.METHODS[other].title} does not",
-            change[rope.OURS] > change[other] / 2,
+            change[rope.PROPOSED] > change[other] / 2,
             _list(change.to_dict()),
             JUDGEMENT,
             f"The paper does not say what “maintain” means; {_titles(less)} fall less than DPRoPE.",
@@ -240,7 +240,7 @@ def sentences() -> Iterator[Finding]:
     for model, rows in _rows("time_cost", phase="test").groupby("model", sort=False):
         times = rows.set_index("method")["relative_to_pi"].to_dict()
         what = f"DPRoPE takes no more time than PI and YaRN, CLEX more, {model}"
-        holds = times[rope.OURS] <= min(times[rope.UNIT], times[rope.RIVAL]) < times[_CLEX]
+        holds = times[rope.PROPOSED] <= min(times[rope.TIME_REFERENCE], times[rope.BASELINE]) < times[_CLEX]
         yield true("sections 3.2, B.2", what, holds, _list(times))
     for row in published.table("perplexity").drop_duplicates("model").itertuples():
         label, size = row.printed_label, row.model.removeprefix("LLaMA2-")

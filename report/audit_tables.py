@@ -127,7 +127,7 @@ def repeated_rows() -> Iterator[Finding]:
         ("intervals_open_llm", "open_llm", "intervals", 360),
     ):
         own, rows = published.table(table), published.table(main)
-        there = rows[(rows["model"] == "LLaMA2-13B") & (rows["method"] == rope.OURS) & (rows["factor"] == 2)]
+        there = rows[(rows["model"] == "LLaMA2-13B") & (rows["method"] == rope.PROPOSED) & (rows["factor"] == 2)]
         scores = there.set_index("metric")["score"]
         for row in own[own[key] == default].itertuples():
             elsewhere, kind, why = float(scores[row.metric]), "", ""

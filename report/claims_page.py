@@ -25,7 +25,7 @@ MEANING = {
     CERTAIN: "it could not have come out otherwise",
     NONE: "no model has a record of it",
 }
-_OURS, _RIVAL = rope.METHODS[rope.OURS].title, rope.METHODS[rope.RIVAL].title
+_OURS, _RIVAL = rope.METHODS[rope.PROPOSED].title, rope.METHODS[rope.BASELINE].title
 
 
 @dataclass(frozen=True)

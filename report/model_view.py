@@ -24,7 +24,7 @@ from figures.kit import command as figures
 from tables.kit import benchmark_table, command, markdown
 from tables.kit.table import Table, number, spread
 
-RIVAL = rope.METHODS[rope.RIVAL].title
+BASELINE = rope.METHODS[rope.BASELINE].title
 
 
 class View:
@@ -118,16 +118,18 @@ class View:
     def disturbance(self, name: str, factor: float) -> float:
         """The averaged disturbance of a setting by its name, in 10⁻³ nat (released convention, float64)."""
         named = {each.name: each for each in disturbance.settings(self.results, factor)}
-        named["DPRoPE (the paper's n̂)"] = Setting(rope.OURS, (("n_hat", self.model.n_hat.get(factor)),), factor)
-        named["DPRoPE (n̂ = 28)"] = Setting(rope.OURS, (("n_hat", 28),), factor)
+        named["DPRoPE (the paper's n̂)"] = Setting(rope.PROPOSED, (("n_hat", self.model.n_hat.get(factor)),), factor)
+        named["DPRoPE (n̂ = 28)"] = Setting(rope.PROPOSED, (("n_hat", 28),), factor)
         return disturbance.of(self.model.geometry, named[name]).average
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
         known = sorted(published.disturbance().items(), key=lambda each: (each[0][1], Setting(each[0][0]).order))
         settings = [(Setting(method, (), factor), value) for (method, factor), value in known]
-        return [(each.name, each.factor, value, disturbance.of(self.model.geometry, each, (precision, convention)).average)
-                for each, value in settings]
+        return [
+            (each.name, each.factor, value, disturbance.of(self.model.geometry, each, (precision, convention)).average)
+            for each, value in settings
+        ]
 
     def deviations(self, precision: str, convention: str) -> list[float]:
         """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""

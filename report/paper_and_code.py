@@ -25,7 +25,7 @@ def recomputed(convention: str, epsilon: float) -> dict[tuple[str, float], float
     for method, factor in published.disturbance():
         pretrained, extended = _distributions(factor)
         moved = {name: kl.disturbance(each, pretrained, convention, epsilon) for name, each in extended.items()}
-        moved[rope.OURS] = np.minimum(moved[rope.UNIT], moved[rope.ORIGINAL])
+        moved[rope.PROPOSED] = np.minimum(moved[rope.TIME_REFERENCE], moved[rope.ORIGINAL])
         numbers[method, factor] = 1e3 * float(moved[method].mean())
     return numbers
 
@@ -70,7 +70,10 @@ def by_epsilon() -> Table:
 def _distributions(factor: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """P_L, and P_L' of PI, YaRN and the unscaled RoPE; arrays [pairs, intervals]."""
     geometry = published.GEOMETRY
-    inv_freqs = {name: rope.scale(geometry, name, factor).inv_freq for name in (rope.UNIT, rope.RIVAL, rope.ORIGINAL)}
+    inv_freqs = {
+        name: rope.scale(geometry, name, factor).inv_freq
+        for name in (rope.TIME_REFERENCE, rope.BASELINE, rope.ORIGINAL)
+    }
     longer = round(geometry.context_length * factor)
     pretrained = angle_distribution(geometry.inv_freq, geometry.context_length)
     return pretrained, {name: angle_distribution(inv_freq, longer) for name, inv_freq in inv_freqs.items()}

@@ -28,9 +28,9 @@ torch.manual_seed(0)
 sizes = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2, vocab_size=64)
 model = LlamaForCausalLM(LlamaConfig(**sizes, max_position_embeddings=64)).eval()
 model.save_pretrained("base")
-extend(model, rope.OURS, factor=2)
+extend(model, rope.PROPOSED, factor=2)
 export(model, "extended")
-extend_checkpoint("base", "on_disk", rope.OURS, 2)
+extend_checkpoint("base", "on_disk", rope.PROPOSED, 2)
 ids = torch.arange(100)[None] % 64
 with torch.inference_mode():
     wanted = model(ids).logits

@@ -28,12 +28,12 @@ from core import files
 from core.errors import InputError, in_one_line
 from core.extend import export, extend, extend_checkpoint
 from core.geometry import RopeGeometry
-from core.rope import OURS, RIVAL, UNIT, scale
+from core.rope import PROPOSED, BASELINE, TIME_REFERENCE, scale
 from experiments.kit import command_line, records
 
 TABLE = records.ROOT / "results" / "families.csv"
 TYPES = sorted(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
-METHODS = UNIT, RIVAL, OURS
+METHODS = TIME_REFERENCE, BASELINE, PROPOSED
 RIGHT, NO_ROPE, NOT_BUILT = "right", "no RoPE", "not built"
 LENGTH, WINDOW, FACTOR = 80, 32, 2  # L, the width of sliding and chunked layers, s
 TOKENS = torch.arange(LENGTH * FACTOR)[None] % 90 + 5

@@ -25,7 +25,7 @@ from experiments.passkey import Passkey
 from experiments.ruler import Ruler
 
 TABLE = records.ROOT / "results" / "servers.csv"
-MODEL, METHOD = "tiny", rope.RIVAL
+MODEL, METHOD = "tiny", rope.BASELINE
 ASKED = {
     Passkey: ("--lengths", "512", "1024", "2048", "--keys", "1"),
     Ruler: ("--lengths", "1024", "2048", "--samples", "1"),

@@ -49,14 +49,14 @@ def least(results: Results) -> Finding | None:
     facts = []
     for factor, averages in by_factor.items():
         for rival in published.rivals("disturbance"):
-            if rope.OURS not in averages or rival not in averages:
+            if rope.PROPOSED not in averages or rival not in averages:
                 continue
-            both = (rope.OURS, rival)
+            both = (rope.PROPOSED, rival)
             quantities = tuple(Quantity(Setting(each, (), factor).name, Score(averages[each])) for each in both)
-            holds = REPRODUCED if averages[rope.OURS] < averages[rival] else CONTRADICTED
+            holds = REPRODUCED if averages[rope.PROPOSED] < averages[rival] else CONTRADICTED
             # The disturbance depends only on the geometry, so a model of the paper's must give the paper's numbers.
             met = EXACT if (results.model.plain == published.GEOMETRY) and holds == REPRODUCED else holds
-            facts.append(Fact(quantities, factor, stated=CERTAIN if rival == rope.UNIT else met))
+            facts.append(Fact(quantities, factor, stated=CERTAIN if rival == rope.TIME_REFERENCE else met))
     return concluded(results.model, facts, COMPUTED)
 
 
@@ -78,8 +78,8 @@ def order_loss(results: Results) -> Finding | None:
     for factor in factors(results, "perplexity"):
         length = tokens(extended_length(results, factor))
         rows = compared(results, "perplexity", False, twins=False, factor=factor)
-        wanted = [(method, {}) for method in published.rivals("disturbance")] + [(rope.OURS, {})]
-        wanted += [(rope.OURS, {"n_hat": results.model.n_hat.get(factor)})]
+        wanted = [(method, {}) for method in published.rivals("disturbance")] + [(rope.PROPOSED, {})]
+        wanted += [(rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)})]
         moved = [(row, average) for each in wanted if (row := rows.find(*each, factor))
                  and (average := disturbance.averaged(results, row.setting)) is not None]  # fmt: skip
         for (row, average), (other, others) in itertools.combinations(sorted(moved, key=lambda each: each[1]), 2):

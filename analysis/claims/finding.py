@@ -112,7 +112,7 @@ def overall(verdicts: Sequence[str]) -> str:
 
 def papers_own(results: Results, rows: Comparison) -> dict[float, Row]:
     """DPRoPE as the paper's experiments use it, by factor: at its n̂, 5/8 of d at s = 2 and 1/2 at s = 4."""
-    own = {factor: rows.find(rope.OURS, {"n_hat": n_hat}, factor) for factor, n_hat in results.model.n_hat.items()}
+    own = {factor: rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor) for factor, n_hat in results.model.n_hat.items()}
     return {factor: row for factor, row in sorted(own.items()) if row}
 
 

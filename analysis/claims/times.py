@@ -20,7 +20,7 @@ def costs_nothing(results: Results) -> Finding | None:
         (float(record["factor"]), row)
         for record in results.records("time_cost")
         for row in record["scores"]
-        if row["method"] == rope.OURS
+        if row["method"] == rope.PROPOSED
     ]
     margin = published.time_resolution()
     times = [Estimate.of(Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])) for _, row in rows]
@@ -29,7 +29,7 @@ def costs_nothing(results: Results) -> Finding | None:
     facts = []
     for (factor, row), decision in zip(rows, decisions):
         name = Setting.of(row | {"factor": factor}).name
-        quantity = Quantity(name, decision.interval, 3, f"of {rope.METHODS[rope.UNIT].title}")
+        quantity = Quantity(name, decision.interval, 3, f"of {rope.METHODS[rope.TIME_REFERENCE].title}")
         # Both methods run the same operators on numbers of the same size; only a fault could make a difference.
         stated = CONTRADICTED if decision.verdict == CONTRADICTED else CERTAIN
         facts.append(Fact((quantity,), factor, row["phase"], stated=stated))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..disturbance import select_interpolated, strategy_disturbance
 from ..geometry import RopeGeometry, RopeScaling
-from .registry import OURS, register
+from .registry import PROPOSED, register
 from .scaling import interpolate
 
 
 @register(
-    OURS,
+    PROPOSED,
     "DPRoPE",
     published=True,
     by_disturbance=True,

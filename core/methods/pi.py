@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..geometry import RopeGeometry, RopeScaling
-from .registry import ORIGINAL, UNIT, register
+from .registry import ORIGINAL, TIME_REFERENCE, register
 from .scaling import interpolate
 
 
@@ -15,7 +15,7 @@ def original(geometry: RopeGeometry, factor: float) -> RopeScaling:
     return interpolate(geometry, factor, np.zeros(geometry.pairs, dtype=bool), stock={"rope_type": "default"})
 
 
-@register(UNIT, "PI", published=True, styles=(("#E69F00", "--"),))
+@register(TIME_REFERENCE, "PI", published=True, styles=(("#E69F00", "--"),))
 def position_interpolation(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """Position interpolation, θ/s for every pair (Chen et al. 2023; paper, section 2.2)."""
     stock = {"rope_type": "linear", "factor": factor}

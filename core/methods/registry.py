@@ -59,9 +59,9 @@ METHODS: dict[str, Method] = {}
 
 # The roles that methods play in comparisons.
 ORIGINAL = "original"  # the model without scaling
-UNIT = "pi"  # times are given relative to its time
-RIVAL = "yarn"  # differences are taken from its scores
-OURS = "dprope"  # the paper's own method
+TIME_REFERENCE = "pi"  # times are given relative to its time
+BASELINE = "yarn"  # differences are taken from its scores
+PROPOSED = "dprope"  # the paper's own method
 
 
 def register(name: str, title: str | None = None, **fields):

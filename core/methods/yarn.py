@@ -6,10 +6,10 @@ import numpy as np
 
 from ..errors import InputError, check_choice
 from ..geometry import RopeGeometry, RopeScaling
-from .registry import RIVAL, register
+from .registry import BASELINE, register
 
 
-@register(RIVAL, "YaRN", published=True, styles=(("#0072B2", "-."),))
+@register(BASELINE, "YaRN", published=True, styles=(("#0072B2", "-."),))
 def yarn(
     geometry: RopeGeometry,
     factor: float,

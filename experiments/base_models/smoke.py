@@ -14,7 +14,7 @@ MODEL = Model(
         learning_rate=1e-3,
         checkpointing=False,
         save_every=2,
-        data="books",
+        corpus="books",
     ),
     architecture={
         "hidden_size": 32,

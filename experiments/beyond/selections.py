@@ -18,7 +18,7 @@ import numpy as np
 from core.disturbance import CONVENTIONS, strategy_disturbance
 from core.errors import InputError
 from core.extend import extend
-from core.rope import OURS, RopeGeometry, scale
+from core.rope import PROPOSED, RopeGeometry, scale
 from eval.intervals import mean_interval
 from eval.position_loss import position_losses
 from experiments.beyond.blocks import divisions
@@ -37,7 +37,7 @@ class Selections(Experiment):
     @staticmethod
     def add_options(parser) -> None:
         option(parser, "--every", count, "N", "try n̂ in steps of N", 2)
-        option(parser, "--text", Path, "FILE", "score this file instead of the first book")
+        option(parser, "--texts", Path, "FILE", "score this file instead of the first book")
 
     def settings(self) -> dict:
         if self.given.every % 2:
@@ -49,14 +49,14 @@ class Selections(Experiment):
         return selections(self.model.geometry, self.factor, self.given.every)
 
     def data(self) -> dict:
-        (book,) = texts.files([self.given.text]) if self.given.text else texts.books(1)
+        (book,) = texts.files([self.given.texts]) if self.given.texts else texts.books(1)
         self.tokens = texts.sequence(self.tokenizer, book, self.extended_length, self.bos)
         return {book.title: book.sha256}
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:
         block, _ = divisions(self.context_length, self.extended_length)
         for key in keys:
-            extend(self.loaded.model, OURS, self.factor, **self.content[key][0])
+            extend(self.loaded.model, PROPOSED, self.factor, **self.content[key][0])
             losses = position_losses(self.loaded.model, self.tokens)[-self.extended_length :]
             yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
 
@@ -74,9 +74,9 @@ def selections(geometry: RopeGeometry, factor: float, every: int = 2) -> dict[st
              for options in group]  # fmt: skip
     found: dict[bytes, tuple[dict, np.ndarray]] = {}
     for options in tried:
-        pairs = scale(geometry, OURS, factor, **options).interpolated
+        pairs = scale(geometry, PROPOSED, factor, **options).interpolated
         found.setdefault(pairs.tobytes(), (options, pairs))
-    return {records.run_name(OURS, factor, options): (options, pairs) for options, pairs in found.values()}
+    return {records.run_name(PROPOSED, factor, options): (options, pairs) for options, pairs in found.values()}
 
 
 def scores(

@@ -94,7 +94,7 @@ class Served(Experiment):
 
     __doc__ = __doc__
     name = "served"
-    methods = f"for a base model, {rope.OURS} and {rope.RIVAL}; else the checkpoint as it is"
+    methods = f"for a base model, {rope.PROPOSED} and {rope.BASELINE}; else the checkpoint as it is"
 
     @staticmethod
     def add_options(parser) -> None:
@@ -103,12 +103,12 @@ class Served(Experiment):
         option(parser, "--environments", Path, "DIR", "where `make env-serving` installed the engines", ENVIRONMENTS)
         option(parser, "--gguf", existing_file, "FILE", "let llama.cpp serve this file")
         option(parser, "--tokens", count, "N", "tokens of the text to read (default: 9/8 L)")
-        option(parser, "--text", Path, "FILE", "read this file instead of the first book")
+        option(parser, "--texts", Path, "FILE", "read this file instead of the first book")
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         if self.model.known and not self.given.method:
             n_hat = self.model.known.n_hat.get(self.factor)
-            return [(rope.OURS, {"n_hat": n_hat} if n_hat else {}), (rope.RIVAL, {})]
+            return [(rope.PROPOSED, {"n_hat": n_hat} if n_hat else {}), (rope.BASELINE, {})]
         return super().comparison()
 
     def run(self) -> None:
@@ -116,7 +116,7 @@ class Served(Experiment):
         if length <= self.context_length:
             raise InputError(f"tokens beyond L = {self.context_length} are scored; give --tokens above it.")
         scored = min(length - self.context_length, AT_MOST)
-        (book,) = texts.files([self.given.text]) if self.given.text else texts.books(1)
+        (book,) = texts.files([self.given.texts]) if self.given.texts else texts.books(1)
         references: dict[str, np.ndarray] = {}  # every engine is compared with the same passes
         for name in chosen(self):
             facts, suffix = {"name": name, "version": ENGINES[name].version}, f"_{name}"

@@ -24,7 +24,7 @@ from core import files, rope
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from core.rope import scale
-from eval import reading
+from eval import special_tokens
 from experiments.kit import command_line, given_model, journal, load_model, processes, records, serving
 from experiments.kit.given_model import GivenModel, named, stated
 
@@ -92,7 +92,7 @@ class Experiment:
         if self.weights:
             load_model.check_access(self.model.name)
             option, given.dtype = given.dtype, load_model.chosen_dtype(given.dtype, self.model.name, self.model.base)
-            processes.place()  # before a model can be loaded
+            processes.join()  # before a model can be loaded
         self.serving = serving.Serving(self, option) if getattr(given, "endpoint", None) else None
 
     @classmethod
@@ -150,6 +150,14 @@ class Experiment:
         most = float("inf") if self.model.extends else self.context_length
         return list(dict.fromkeys(round(length) for length in lengths if length <= most))
 
+    @property
+    def benchmark(self) -> Path | None:
+        """The benchmark's folder in --benchmarks; None for the hub's copy."""
+        folder = self.given.benchmarks and self.given.benchmarks / self.name
+        if folder and not folder.is_dir():
+            raise InputError(f"{self.given.benchmarks} has no folder {self.name}; put the benchmark's files there.")
+        return folder
+
     @functools.cached_property
     def content(self) -> dict:
         """The samples, made once."""
@@ -168,7 +176,7 @@ class Experiment:
     @functools.cached_property
     def bos(self) -> list[int]:
         """The ids before a text that is scored: by --bos if the experiment has that option, else by the tokenizer."""
-        return reading.beginning(self.tokenizer, getattr(self.given, "bos", None))
+        return special_tokens.beginning(self.tokenizer, getattr(self.given, "bos", None))
 
     @functools.cached_property
     def loaded(self) -> load_model.Loaded:
@@ -300,7 +308,7 @@ class Experiment:
 
         # Every process reads all journals before any process writes more.
         done = journal.read_all(place)
-        processes.wait()
+        processes.barrier()
         # Keys that belong together are measured again together, so that a kill does not change a pass that they share.
         begun = {self.together(key) for key in keys if key not in done}
         todo = processes.divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
@@ -328,7 +336,7 @@ class Experiment:
                     bar.update(1)
             except NonFiniteError as error:
                 raise NonFiniteError(f"{file.stem}: {error}") from error
-        processes.wait()
+        processes.barrier()
         if process:
             return None
         done = journal.read_all(place)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from core.errors import DoesNotFit, InputError
 from core.huggingface.configuration import text_config
-from eval import reading
+from eval import special_tokens
 from eval.generation import Request, generate
 from experiments.kit import command_line, load_model, processes, records, serving
 from experiments.kit.command_line import SKIPPED
@@ -119,7 +119,7 @@ class Generation(Experiment):
         context_length = self.extended_length if extends else stated
         self.requests = [self.request(key, self.content[key], context_length) for key in keys]
         for request in self.requests:
-            reading.check_ids(self.tokenizer, request.prompt, request.key)
+            special_tokens.check_ids(self.tokenizer, request.prompt, request.key)
         self.refuse_beyond(max(len(request.prompt) + request.max_new_tokens for request in self.requests))
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:

@@ -31,7 +31,7 @@ def add_argument(to: argparse.ArgumentParser, required: bool = False) -> None:
         command_line.option(to, "--model", str, "NAME", kinds, DEFAULT)
 
 
-TEXTS = "books", "parts", "text"  # whoever chooses by one of them needs no other
+TEXTS = "packaged", "parts", "texts"  # whoever chooses by one of them needs no other
 OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
 
 

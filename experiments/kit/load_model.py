@@ -34,7 +34,7 @@ from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
 from core.rope import RopeGeometry
-from eval import hub, reading
+from eval import hub, special_tokens
 from experiments.base_models import MODELS
 from experiments.base_models.model import Model
 from experiments.kit import command_line, records
@@ -130,7 +130,7 @@ def load(name: str, dtype: str = "float32") -> Loaded:
 def tokenizer(name: str) -> PreTrainedTokenizerBase:
     """The tokenizer under `name`, as prompts are read: it puts nothing after a text. No weights are loaded."""
     config = architecture(name).get_text_config(decoder=True)
-    return reading.prepared(stock_tokenizer(name), getattr(config, "vocab_size", None))
+    return special_tokens.prepared(stock_tokenizer(name), getattr(config, "vocab_size", None))
 
 
 def stock_tokenizer(name: str) -> PreTrainedTokenizerBase:

@@ -29,7 +29,7 @@ def device() -> str:
     return "cuda" if rank()[1] == 1 else f"cuda:{int(os.environ['LOCAL_RANK']) % torch.cuda.device_count()}"
 
 
-def place() -> None:
+def join() -> None:
     """Take this process's GPU and join the other processes, before a model is loaded; a second call does nothing.
 
     The processes only wait for each other, so gloo is enough even on GPUs.
@@ -43,12 +43,12 @@ def place() -> None:
     torch.distributed.init_process_group("gloo", timeout=PATIENCE)
 
 
-def wait() -> None:
+def barrier() -> None:
     """Wait until every process has called this."""
     import torch
 
     if rank()[1] > 1:
-        place()
+        join()
         torch.distributed.barrier()
 
 

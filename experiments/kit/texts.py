@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import InputError, check_texts
-from eval import reading
+from eval import special_tokens
 from experiments.kit import command_line
 
 if TYPE_CHECKING:
@@ -67,11 +67,17 @@ _PART = re.compile(r"^(?:BOOK [A-Z]+|FIRST EPILOGUE|SECOND EPILOGUE)(?::.*)?$", 
 
 
 def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
-    """Add --books, --parts, --text and --bos."""
+    """Add --texts, --packaged, --parts and --bos."""
     packaged = f"{verb} the first N of the {AVAILABLE} packaged books (default 1)"
-    command_line.option(to, "--books", command_line.count, "N", packaged)
+    command_line.option(to, "--packaged", command_line.count, "N", packaged)
     command_line.option(to, "--parts", command_line.count, "N", f"{verb} the first N of War and Peace's {PARTS} parts")
-    to.add_argument("--text", type=Path, nargs="+", metavar="FILE", help=f"{verb} these text files instead")
+    to.add_argument(
+        "--texts",
+        type=Path,
+        nargs="+",
+        metavar="PATH",
+        help=f"{verb} these text files, or the .txt files in these folders, instead",
+    )
     add_bos_argument(to)
 
 
@@ -88,9 +94,9 @@ def stated_bos(bos: Sequence[int]) -> dict[str, bool]:
 
 def chosen(arguments: argparse.Namespace) -> list[Book]:
     """The texts that a command line names."""
-    if arguments.text:
-        return files(arguments.text)
-    return parts(arguments.parts) if arguments.parts else books(arguments.books or 1)
+    if arguments.texts:
+        return files(arguments.texts)
+    return parts(arguments.parts) if arguments.parts else books(arguments.packaged or 1)
 
 
 def parts(count: int) -> list[Book]:
@@ -122,13 +128,16 @@ def books(count: int) -> list[Book]:
 
 
 def files(paths: list[Path]) -> list[Book]:
-    """The user's own text files, one book each.
+    """The user's own text files, one book each; of a folder, its .txt files.
 
     Raises:
         InputError: a file is missing, is not UTF-8 or is empty, or two files have the same name, which a record could
             not tell apart.
     """
-    texts = [Book(path.stem, read(path)) for path in paths]
+    listed = {path: sorted(path.glob("*.txt")) if path.is_dir() else [path] for path in paths}
+    if empty := [path for path, inside in listed.items() if not inside]:
+        raise InputError(f"there is no .txt file in {empty[0]}; give a folder that has some.")
+    texts = [Book(path.stem, read(path)) for inside in listed.values() for path in inside]
     titles = [book.title for book in texts]
     for title in titles:
         if titles.count(title) > 1:
@@ -174,7 +183,7 @@ def tokens(tokenizer, book: Book, most: int | None = None) -> torch.Tensor:
     ids = plain(excerpt).input_ids[0]
     if len(excerpt) < len(book.text) and len(ids) < most:
         ids = plain(book.text).input_ids[0]
-    reading.check_ids(tokenizer, ids[:most].tolist(), repr(book.title))
+    special_tokens.check_ids(tokenizer, ids[:most].tolist(), repr(book.title))
     return ids[:most]
 
 
@@ -183,7 +192,7 @@ def sequence(tokenizer, book: Book, length: int, bos: Sequence[int] = (), excerp
 
     Args:
         length: how many of the last tokens are scored: all but those of `bos`, or but the first if there is none.
-        bos: the ids before the text, from :func:`eval.reading.beginning`.
+        bos: the ids before the text, from :func:`eval.special_tokens.beginning`.
         excerpt: leave out so many times `length` tokens of the text's beginning.
 
     Raises:

@@ -30,7 +30,7 @@ def find(model: str) -> list[ModuleType]:
 
 def defaults(name: str, model: Model, experiment: str, factor: float) -> dict:
     """How a model's suite calls an experiment; one that it does not call, as the suite of a model of one's own."""
-    from experiments.suites.commands import Step
+    from experiments.suites.steps import Step
 
     for suite in (*find(name), *find(OWN)):
         for step in vars(suite).values():

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from experiments.base_models.llama2 import N_HAT
 from experiments.suites.chains import Chain
-from experiments.suites.commands import BENCHMARK, BOOKS, CORPUS, Suite, step
+from experiments.suites.steps import BENCHMARK, TEXTS, CORPUS, Suite, step
 
 MODELS = "llama2-7b", "llama2-13b"
 FACTORS = 2, 4
@@ -18,9 +18,9 @@ tune = step("finetune", reads=CORPUS, quick={"steps": 2})
 longbench_e = step("longbench_e", reads=BENCHMARK, quick={"limit": 1})
 open_llm = step("open_llm", reads=BENCHMARK, quick={"limit": 10})
 ruler = step("ruler", lengths=LENGTHS, samples=500, quick={"lengths": LENGTHS[:2], "samples": 1})
-# The paper's texts are PG19's; give them by --books.
+# The paper's texts are PG19's; give them by --texts.
 perplexity = step(
-    "perplexity", reads=BOOKS, books=3, lengths=LENGTHS, stride=256, quick={"lengths": LENGTHS[:2], "tokens": 16384}
+    "perplexity", reads=TEXTS, packaged=3, lengths=LENGTHS, stride=256, quick={"lengths": LENGTHS[:2], "tokens": 16384}
 )
 passkey = step(
     "passkey",

@@ -17,7 +17,7 @@ from experiments.kit.command_line import existing_directory, option
 from experiments.kit.given_model import GivenModel
 from experiments.suites import chains as running
 from experiments.suites.chains import Chain
-from experiments.suites.commands import Suite, merged
+from experiments.suites.steps import Suite, merged
 
 BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
 
@@ -98,9 +98,9 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
     number = "run only this chain, by its number in --list, as a task of a cluster does"
     option(parser, "--chain", command_line.none_or_more, "N", number)
     data = parser.add_argument_group("data")
-    option(data, "--books", existing_directory, "DIR", "score the .txt files in DIR (default: the packaged books)")
+    option(data, "--texts", existing_directory, "DIR", "score the .txt files in DIR (default: the packaged books)")
     items = (
-        "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for --data of those experiments "
+        "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for those experiments "
         "(default: the hub's; for a model of your own, these benchmarks are left out)"
     )
     option(data, "--benchmarks", existing_directory, "DIR", items)
@@ -130,9 +130,9 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
         # The commands run in another directory.
         path = str(Path(given.name).absolute()) if Path(given.name).is_dir() else given.name
         model, modules, place = _own(given, path, arguments.factor or [2]), suites.find(suites.OWN), "own"
-    books = sorted(arguments.books.absolute().glob("*.txt")) if arguments.books else []
-    if arguments.books and not books:
-        raise InputError(f"there is no text file in {arguments.books}; give a directory of .txt files.")
+    texts = sorted(arguments.texts.absolute().glob("*.txt")) if arguments.texts else []
+    if arguments.texts and not texts:
+        raise InputError(f"there is no text file in {arguments.texts}; give a directory of .txt files.")
     benchmarks = arguments.benchmarks and arguments.benchmarks.absolute()
     if benchmarks and not any((benchmarks / name).is_dir() for name in BENCHMARKS):
         raise InputError(f"{benchmarks} has no folder {' or '.join(BENCHMARKS)}; add one.")
@@ -144,7 +144,7 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
         (arguments.results or output / "results").absolute(),
         quick=arguments.quick,
         path=path,
-        books=tuple(books),
+        texts=tuple(texts),
         benchmarks=benchmarks,
         corpus=arguments.corpus,
         experiments=arguments.experiments,

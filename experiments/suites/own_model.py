@@ -6,7 +6,7 @@ Lengths are the same for every factor, so that one table can hold them all.
 from collections.abc import Iterator
 
 from experiments.suites.chains import Chain
-from experiments.suites.commands import BENCHMARK, BOOKS, Suite, step
+from experiments.suites.steps import BENCHMARK, TEXTS, Suite, step
 
 
 def lengths(model, factor=None):
@@ -17,8 +17,8 @@ def lengths(model, factor=None):
 
 perplexity = step(
     "perplexity",
-    reads=BOOKS,
-    books=1,
+    reads=TEXTS,
+    packaged=1,
     lengths=lengths,
     stride=lambda model, factor: max(lengths(model)[0] // 2, 1),
     tokens=lambda model, factor: lengths(model)[-1] + lengths(model)[0],

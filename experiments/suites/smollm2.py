@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from experiments.base_models import smollm2
 from experiments.suites.chains import Chain
-from experiments.suites.commands import BENCHMARK, BOOKS, CORPUS, Suite, step
+from experiments.suites.steps import BENCHMARK, TEXTS, CORPUS, Suite, step
 
 FACTORS, SEEDS = (2, 4), 3
 # The paper's n̂ by factor, and t = 0; a setting is a method and its options.
@@ -22,11 +22,11 @@ N_HATS = [("dprope", {"n_hat": n_hat}) for n_hat in (48, 44, 40, 36, 32, 28)]
 INTERVALS = [("dprope", {"intervals": b}) for b in (90, 180, 360, 720)]
 
 # Each step is one call of a script in experiments/; `quick` is what differs under --quick, None leaves the step out.
-# Without --books, the texts are parts of War and Peace, which no one trains on.
+# Without --texts, the texts are parts of War and Peace, which no one trains on.
 tune = step("finetune", reads=CORPUS, quick={"length": 1024, "batch": 1, "steps": 1})
 passkey = step("passkey", keys=10, quick={"lengths": (1024, 2048), "depths": 1, "keys": 1})
 perplexity = step(
-    "perplexity", reads=BOOKS, parts=17, tokens=20480, quick={"lengths": (1024, 2048), "stride": 512, "tokens": 2560}
+    "perplexity", reads=TEXTS, parts=17, tokens=20480, quick={"lengths": (1024, 2048), "stride": 512, "tokens": 2560}
 )
 ruler = step(
     "ruler",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from experiments.base_models import tiny
 from experiments.kit.records import ROOT
 from experiments.suites.chains import Chain
-from experiments.suites.commands import CORPUS, Suite, step
+from experiments.suites.steps import CORPUS, Suite, step
 
 FACTORS, SEEDS = (2, 4), 3
 N_HAT = tiny.MODEL.n_hat  # by factor
@@ -34,8 +34,8 @@ passkey = step(
 ruler = step("ruler", samples=4, tasks=FITTING, quick={"samples": 1, "lengths": (1024, 2048)})
 # Benchmarks of its size, which tools/tiny/miniature/write.py generated.
 BENCHMARKS = ROOT / "models" / "tiny" / "benchmarks"
-longbench_e = step("longbench_e", data=BENCHMARKS / "longbench_e", margin=128, new_tokens=64)
-open_llm = step("open_llm", data=BENCHMARKS / "open_llm")
+longbench_e = step("longbench_e", benchmarks=BENCHMARKS, margin=128, new_tokens=64)
+open_llm = step("open_llm", benchmarks=BENCHMARKS)
 disturbance = step("disturbance")
 # Short sequences, many rounds.
 time_cost = step("time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=512, quick={"repeats": 1})

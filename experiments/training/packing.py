@@ -26,7 +26,7 @@ from transformers import PreTrainedTokenizerBase
 
 from core import files
 from core.errors import InputError
-from eval import reading
+from eval import special_tokens
 from experiments.kit.records import identity
 from experiments.kit.texts import Book
 from experiments.training import launch
@@ -121,7 +121,7 @@ def pack(
     Args:
         length: tokens per sequence, L'.
         cache: the directory that holds one directory per set of sequences.
-        bos: the ids before every book, from :func:`eval.reading.beginning`.
+        bos: the ids before every book, from :func:`eval.special_tokens.beginning`.
 
     Raises:
         InputError: there is no text, or too little for one batch of this length, or a token that the model has no
@@ -159,7 +159,7 @@ def _write(
         # A token has at least one byte, so no book is read that tokenising one book at a time would not read.
         while group := _next(unread, min((wanted - count) * length, TOGETHER * min(os.cpu_count() or 1, 64))):
             for book, of_text in zip(group, _tokenised(group, tokenizer), strict=True):
-                reading.check_ids(tokenizer, of_text, f"{book.title!r} in {corpus.source}")
+                special_tokens.check_ids(tokenizer, of_text, f"{book.title!r} in {corpus.source}")
                 tokens = [*bos, *of_text]
                 whole = len(tokens) // length
                 taken = min(whole, share, wanted - count)

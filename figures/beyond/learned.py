@@ -20,7 +20,7 @@ from core import rope
 from core.beyond.methods.given_factors import SEARCHED
 from figures.kit import style
 
-_LEARNED = {rope.RIVAL: ("#000000", "o"), SEARCHED: ("#663300", "^")}  # by where it started
+_LEARNED = {rope.BASELINE: ("#000000", "o"), SEARCHED: ("#663300", "^")}  # by where it started
 _OTHERS = "#EE3377", "s"
 
 

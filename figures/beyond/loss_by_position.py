@@ -22,7 +22,7 @@ from analysis.settings import Setting
 from core import rope
 from figures.kit import style
 
-RIVAL = rope.METHODS[rope.RIVAL].title
+BASELINE = rope.METHODS[rope.BASELINE].title
 
 Curves = Mapping[Setting, tuple[np.ndarray, np.ndarray]]  # positions and losses, float64 [positions] each
 
@@ -56,11 +56,11 @@ def draw(shown: Mapping[str, Curves], trained: int) -> Figure:
     figure = plt.figure(figsize=(style.PAGE, 1.9 * sum(map(style.lines_of, panels.values()))))
     for title, placed in style.small_multiples(figure, panels).items():
         curves = shown[title]
-        rival = next((setting for setting in curves if setting.method == rope.RIVAL and setting.plain()), None)
+        rival = next((setting for setting in curves if setting.method == rope.BASELINE and setting.plain()), None)
         for index, (axes, panel) in enumerate(zip(placed, panels[title])):
             against = rival if index else None
             _panel(axes, {setting: curves[setting] for setting in panel}, drawn, against, trained)
-            axes.set_ylabel(f"loss minus {RIVAL}'s" if against else "loss (nats per token)")
+            axes.set_ylabel(f"loss minus {BASELINE}'s" if against else "loss (nats per token)")
     return figure
 
 

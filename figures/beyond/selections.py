@@ -28,7 +28,7 @@ def build(results: Results) -> Figure:
         raise results.lacks("selection by n̂", "selections")
     shown = dict(sorted(nested.items()))
     figure, panels = plt.subplots(2, 1, figsize=(style.COLUMN, 3.4), sharex=True)
-    colour, _ = rope.METHODS[rope.OURS].styles[0]
+    colour, _ = rope.METHODS[rope.PROPOSED].styles[0]
     values = (
         [row["beyond"]["mean"] for row in shown.values()],
         [1e3 * row["disturbance"]["released"] for row in shown.values()],

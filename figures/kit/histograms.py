@@ -20,8 +20,15 @@ def counts(results: Results, pairs: tuple[int, ...]) -> list[dict]:
     longer, rows = FACTOR * geometry.context_length, []
     for pair in pairs:
         theta = geometry.inv_freq[[pair]]
-        angles = {"pretrained": (theta, geometry.context_length), "interpolated": (theta / FACTOR, longer), "extrapolated": (theta, longer)}
-        rows.append({"pair": pair, "wavelength": geometry.wavelength[pair]} | {name: angle_counts(*of, INTERVALS)[0] for name, of in angles.items()})
+        angles = {
+            "pretrained": (theta, geometry.context_length),
+            "interpolated": (theta / FACTOR, longer),
+            "extrapolated": (theta, longer),
+        }
+        rows.append(
+            {"pair": pair, "wavelength": geometry.wavelength[pair]}
+            | {name: angle_counts(*of, INTERVALS)[0] for name, of in angles.items()}
+        )
     return rows
 
 

@@ -35,8 +35,8 @@ def panels(settings: Iterable[Setting]) -> list[list[Setting]]:
     hand. Then come all settings and variants of the paper's own method, then all others.
     """
     ordered = sorted(settings, key=_order)
-    rival = [one for one in ordered if one.method == rope.RIVAL and one.plain()][:1]
-    own = [one for one in ordered if one.method == rope.OURS]
+    rival = [one for one in ordered if one.method == rope.BASELINE and one.plain()][:1]
+    own = [one for one in ordered if one.method == rope.PROPOSED]
     main = ([one for one in own if one.plain("n_hat") and not one.plain()] or own)[:1]
     parts = [[one for one in ordered if _kind(one) == kind and one not in rival] for kind in range(3)]
     parts[0] += main
@@ -52,7 +52,7 @@ def _even(part: list, most: int) -> list[list]:
 
 def _kind(setting: Setting) -> int:
     """0 for what the paper compares its own with, 1 for its own method and its variants, 2 for all others."""
-    if str(setting.method).partition("-")[0] == rope.OURS:
+    if str(setting.method).partition("-")[0] == rope.PROPOSED:
         return 1
     method = rope.METHODS.get(setting.method)
     listed = setting.method in (None, rope.ORIGINAL) or (method is not None and method.published)

@@ -17,7 +17,7 @@ from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.kit.records import BEYOND, RESULTS, ROOT
 from report import model_view
-from report.model_view import RIVAL, find
+from report.model_view import BASELINE, find
 
 # The repository's own pages beyond the paper, by their templates: where each belongs.
 OVERALL = {
@@ -32,18 +32,18 @@ class View(model_view.View):
     beyond = True
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
-    def loss(self, name: str, than: str = RIVAL, trained: bool = False, factor: float | None = None) -> Score:
+    def loss(self, name: str, than: str = BASELINE, trained: bool = False, factor: float | None = None) -> Score:
         """On the beginnings of books beyond L, a row's loss minus another's, in nats per token, paired by text."""
         return loss_by_position.gap(*(self.row("loss_by_position", each, trained, factor) for each in (name, than)))
 
-    def on_sample(self, name: str, than: str = RIVAL) -> Score:
+    def on_sample(self, name: str, than: str = BASELINE) -> Score:
         """:meth:`loss` without training at the least factor, on the texts that are enough for a sample."""
         rows = loss_by_position.sampled(self.results, min(loss_by_position.measured_factors(self.results)))
         return loss_by_position.gap(*(find(rows, "the sample of texts", each, None) for each in (name, than)))
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def books(
-        self, name: str, than: str = RIVAL, trained: bool = False, start: int = 0, end: int | None = None
+        self, name: str, than: str = BASELINE, trained: bool = False, start: int = 0, end: int | None = None
     ) -> Score:
         """Over whole books, a row's loss minus another's at the positions from start to end, paired by text."""
         rows = whole_texts.runs(self.results, trained)

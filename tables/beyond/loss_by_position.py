@@ -16,11 +16,11 @@ from tables.beyond.long_perplexity import KEY_TOKENS
 from tables.kit.benchmark_table import OVER_TEXTS, QUICK, seeds, sketched
 from tables.kit.table import Block, Table, noted, score_block, titles
 
-RIVAL = rope.METHODS[rope.RIVAL].title
-DISTURBANCE, DIFFERENCE, KEY = "disturbance", f"Δ to {RIVAL} beyond L", "key tokens beyond L"
+BASELINE = rope.METHODS[rope.BASELINE].title
+DISTURBANCE, DIFFERENCE, KEY = "disturbance", f"Δ to {BASELINE} beyond L", "key tokens beyond L"
 CAPTION = (
-    f"Mean loss (nats per token) by position, on the beginnings of texts. Δ is the difference to {RIVAL}'s loss, "
-    f"paired by text: untrained methods to untrained {RIVAL}, fine-tuned ones to fine-tuned. {OVER_TEXTS} Disturbance "
+    f"Mean loss (nats per token) by position, on the beginnings of texts. Δ is the difference to {BASELINE}'s loss, "
+    f"paired by text: untrained methods to untrained {BASELINE}, fine-tuned ones to fine-tuned. {OVER_TEXTS} Disturbance "
     f"is the mean over pairs in 10⁻³ nat, in the released code's convention. {KEY_TOKENS} The best is bold."
 )
 
@@ -38,7 +38,7 @@ def build(results: Results) -> Table:
 
 
 def _block(results: Results, found: Comparison, factor: float) -> Block:
-    rival = found.find(rope.RIVAL, {})
+    rival = found.find(rope.BASELINE, {})
     rows, key = [], {row.setting: long_perplexity.key_loss(results, row) for row in found.rows}
     for row in found.rows:
         average = disturbance.averaged(results, row.setting)

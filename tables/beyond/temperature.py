@@ -13,7 +13,7 @@ from tables.kit.benchmark_table import INTERVALS, OVER_TEXTS
 from tables.kit.table import Table, noted, score_block
 
 CAPTION = (
-    f"{rope.METHODS[rope.RIVAL].title}'s temperature on and off, for {rope.METHODS[rope.RIVAL].title} and for "
+    f"{rope.METHODS[rope.BASELINE].title}'s temperature on and off, for {rope.METHODS[rope.BASELINE].title} and for "
     "DPRoPE. “Attention × 1.07” means that queries and keys are multiplied by 1.07; 1.00 is no temperature. "
     f"Sliding-window perplexity at L and L', and the per cent of passkeys found at both, {INTERVALS}; a sample is a "
     f"prompt. Of perplexity: {OVER_TEXTS[0].lower()}{OVER_TEXTS[1:]}"

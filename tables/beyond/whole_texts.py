@@ -12,10 +12,10 @@ from core import rope
 from tables.kit.benchmark_table import OVER_TEXTS, seeds
 from tables.kit.table import Table, noted, score_block, titles
 
-RIVAL = rope.METHODS[rope.RIVAL].title
+BASELINE = rope.METHODS[rope.BASELINE].title
 CAPTION = (
     "Mean loss (nats per token) by position, in windows of L' tokens over the whole of the texts that a title names. "
-    f"{OVER_TEXTS} Δ to {RIVAL} is paired by text. Windows overlap, so most tokens are scored twice: late in one "
+    f"{OVER_TEXTS} Δ to {BASELINE} is paired by text. Windows overlap, so most tokens are scored twice: late in one "
     "window and early in the next. The last column is the loss in the earlier window, where more text precedes them, "
     "minus that in the later one; the first positions of the later window are left out."
 )
@@ -29,7 +29,7 @@ def build(results: Results) -> Table:
             found = whole_texts.runs(results, trained, factor)
             left_out += found.left_out
             if found:
-                rival = found.find(rope.RIVAL, {})
+                rival = found.find(rope.BASELINE, {})
                 rows = [
                     (row.setting.name, whole_texts.scores(row, rival, results.model.context_length))
                     for row in found.rows

@@ -71,7 +71,7 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
     Raises:
         NotMeasured: fewer than two values have records.
     """
-    name, default = f"{option}_{experiment}", rope.method_options(rope.OURS)[option]
+    name, default = f"{option}_{experiment}", rope.method_options(rope.PROPOSED)[option]
     measured = []
     for state, varied in ablations(results, experiment, option, default):
         first = next(iter(varied.values()))
@@ -81,7 +81,7 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
         quick = sketched(results, varied.values())
         measured.append(score_block(title + QUICK * quick, rows, first=SYMBOLS[option], best=None if quick else max))
     if not measured:
-        options = f"--method {rope.OURS} --{option.replace('_', '-')} N"
+        options = f"--method {rope.PROPOSED} --{option.replace('_', '-')} N"
         raise results.lacks(f"ablation over {SYMBOLS[option]} by {experiment}", experiment, options)
     above = [
         score_block(f"{block.model}, published, s = 2", block.rows.items(), first=SYMBOLS[option])

@@ -40,9 +40,9 @@ CALLS = {
     "head dimension": (lambda x: RopeGeometry(x, 1e4, 64), (*NO_NUMBERS, 0, 7, -8, 2.5, 1e300)),
     "base": (lambda x: RopeGeometry(8, x, 64), (*NO_NUMBERS, 0, 1, -1e4)),
     "context length": (lambda x: RopeGeometry(8, 1e4, x), (*NO_NUMBERS, 0, -64, 1.5)),
-    "geometry": (lambda x: rope.scale(x, rope.UNIT, 2), NO_NUMBERS),
+    "geometry": (lambda x: rope.scale(x, rope.TIME_REFERENCE, 2), NO_NUMBERS),
     "method": (lambda x: rope.scale(GEOMETRY, x, 2), NO_NUMBERS),
-    "factor": (lambda x: rope.scale(GEOMETRY, rope.OURS, x), (*NO_NUMBERS, 0, 1, -2, 1.001, 1e300)),
+    "factor": (lambda x: rope.scale(GEOMETRY, rope.PROPOSED, x), (*NO_NUMBERS, 0, 1, -2, 1.001, 1e300)),
     "t": (lambda x: ode.solve(torch.ones(6, 4), torch.ones(4, 6), GEOMETRY, x), (*NO_NUMBERS, 0.5)),
     "matrices": (lambda x: ode.solve(x, torch.ones(4, 6), GEOMETRY, 2.0), (torch.ones(6), torch.ones(6, 3))),
 }
@@ -79,4 +79,4 @@ def test_numpys_numbers_and_whole_floats_are_numbers():
     assert chosen.tolist() == [False, False, True, True]
     steep = RopeGeometry(8, 1e300, 64)
     assert angle_distribution(steep.inv_freq, 64).sum() == pytest.approx(4)
-    assert np.isfinite(rope.scale(steep, rope.OURS, np.float32(2)).inv_freq).all()
+    assert np.isfinite(rope.scale(steep, rope.PROPOSED, np.float32(2)).inv_freq).all()

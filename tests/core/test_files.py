@@ -29,7 +29,7 @@ def killed_at(point, work):
         setattr(os, point, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         work()
 
-    assert processes.wait(processes.fork(dying)) == -signal.SIGKILL
+    assert processes.barrier(processes.fork(dying)) == -signal.SIGKILL
 
 
 def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path):
@@ -54,7 +54,7 @@ def test_a_writer_leaves_alone_what_another_is_writing(tmp_path):
     files.write(file, "fast")
     assert partial.exists() and file.read_text() == "fast"
     os.kill(child, signal.SIGKILL)
-    processes.wait(child)
+    processes.barrier(child)
 
 
 def test_a_new_directory_appears_whole_or_not_at_all(tmp_path):
@@ -95,7 +95,7 @@ def test_the_second_to_lock_is_told_who_holds_it_and_a_killed_one_holds_nothing(
     with pytest.raises(InputError, match=str(child)), files.lock(target):
         pass
     os.kill(child, signal.SIGKILL)
-    processes.wait(child)
+    processes.barrier(child)
     with files.lock(target):
         pass
     assert not list(tmp_path.iterdir())
@@ -107,7 +107,7 @@ def test_what_a_process_starts_holds_none_of_its_locks(tmp_path):
     with files.lock(tmp_path / "journal"):
         pass
     os.kill(child, signal.SIGKILL)
-    processes.wait(child)
+    processes.barrier(child)
 
 
 def test_a_file_system_without_locks_is_worked_on_all_the_same(tmp_path, monkeypatch):
@@ -132,7 +132,7 @@ def test_many_that_want_one_lock_hold_it_one_at_a_time(tmp_path):
                 pass
 
     for child in [processes.fork(add) for _ in range(4)]:
-        assert processes.wait(child) == 0
+        assert processes.barrier(child) == 0
     assert counter.read_text() == "100"
 
 

@@ -56,8 +56,8 @@ def halved(monkeypatch):
 def test_command_lines_offer_a_new_method_with_its_options(halved):
     parser = argparse.ArgumentParser()
     command_line.add_method_arguments(parser, several=True)
-    arguments = parser.parse_args(["--method", "halved", rope.UNIT, "--first", "3", "--by", "2.5"])
-    assert command_line.chosen_methods(arguments) == [("halved", {"first": 3, "by": 2.5}), (rope.UNIT, {})]
+    arguments = parser.parse_args(["--method", "halved", rope.TIME_REFERENCE, "--first", "3", "--by", "2.5"])
+    assert command_line.chosen_methods(arguments) == [("halved", {"first": 3, "by": 2.5}), (rope.TIME_REFERENCE, {})]
     with pytest.raises(SystemExit):
         parser.parse_args(["--first", "3.5"])
     text = " ".join(parser.format_help().split())

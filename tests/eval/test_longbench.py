@@ -250,7 +250,6 @@ def test_the_hubs_archive_is_read_as_it_is(monkeypatch, tmp_path):
         load("trec")
 
 
-
 # ---- averages
 
 

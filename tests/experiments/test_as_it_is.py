@@ -52,7 +52,7 @@ def model(request, tmp_path):
 def test_it_is_measured_within_its_length_and_shown(model, call, tmp_path):
     results, reference = tmp_path / "results", load_model.load(str(model)).model
     lines = (["passkey", "--depths", "1", "--keys", "1"],
-             ["perplexity", "--text", tmp_path / "book.txt", "--tokens", "900", "--stride", "700"])  # fmt: skip
+             ["perplexity", "--texts", tmp_path / "book.txt", "--tokens", "900", "--stride", "700"])  # fmt: skip
     for line in lines:
         status, _, err = call(*line, "--model", model, "--results", results)
         assert status == 0, err
@@ -92,7 +92,7 @@ def test_extending_it_is_refused_with_the_reason(model, call, tmp_path):
     assert not (tmp_path / "results").exists() and not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("line", [["passkey", "--lengths", "800"], ["perplexity", "--lengths", "800", "--text", "{}"]])
+@pytest.mark.parametrize("line", [["passkey", "--lengths", "800"], ["perplexity", "--lengths", "800", "--texts", "{}"]])
 @pytest.mark.parametrize("model", WITHOUT, indirect=True)
 def test_positions_that_it_has_not_are_refused_before_it_is_loaded(model, call, tmp_path, monkeypatch, line):
     monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))

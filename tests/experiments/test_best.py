@@ -31,7 +31,7 @@ def texts(tmp_path):
 
 
 def line(model, tmp_path, texts, *more):
-    return ["--model", model, "--method", "best", "--text", *texts, "--results", tmp_path / "results", *more]
+    return ["--model", model, "--method", "best", "--texts", *texts, "--results", tmp_path / "results", *more]
 
 
 def record(tmp_path):
@@ -115,17 +115,17 @@ def test_few_texts_have_no_interval_and_the_least_loss_decides():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (["--text", "{short}"], "longer text"),
-        (["--text", "{nothing}"], "no text file"),
-        ([], "--text"),
-        (["--text", "{text}", "--n-hat", "8"], "--n-hat"),
-        (["--text", "{text}", "--factor", "1.001"], "adds no token"),
-        (["--text", "{text}", "--method", "dprope"], "--method best"),
-        (["--text", "{text}", "--push", "me/mine"], "--output"),
-        (["--text", "{text}", "--output", "{model}/made"], "lies within"),
-        (["--text", "{text}", "--output", "{model}"], "exists already"),
-        (["--text", "{text}", "--model", "{tuned}"], "fine-tuned"),
-        (["--text", "{text}", "--model", "some.gguf"], "GGUF"),
+        (["--texts", "{short}"], "longer text"),
+        (["--texts", "{nothing}"], "no text file"),
+        ([], "--texts"),
+        (["--texts", "{text}", "--n-hat", "8"], "--n-hat"),
+        (["--texts", "{text}", "--factor", "1.001"], "adds no token"),
+        (["--texts", "{text}", "--method", "dprope"], "--method best"),
+        (["--texts", "{text}", "--push", "me/mine"], "--output"),
+        (["--texts", "{text}", "--output", "{model}/made"], "lies within"),
+        (["--texts", "{text}", "--output", "{model}"], "exists already"),
+        (["--texts", "{text}", "--model", "{tuned}"], "fine-tuned"),
+        (["--texts", "{text}", "--model", "some.gguf"], "GGUF"),
     ],
 )
 def test_what_cannot_be_scored_is_refused_before_a_model_is_loaded(

@@ -36,8 +36,10 @@ def test_of_a_lenient_run_what_refuses_its_input_is_skipped(tmp_path):
 
 
 def test_a_rerun_that_is_killed_leaves_no_process(tmp_path):
-    code = (f"from experiments.suites.chains import *; run([Chain('a', [{command(tmp_path, 'parent')!r}])], "
-            f"Path({str(tmp_path / 'logs')!r}))")
+    code = (
+        f"from experiments.suites.chains import *; run([Chain('a', [{command(tmp_path, 'parent')!r}])], "
+        f"Path({str(tmp_path / 'logs')!r}))"
+    )
     rerun = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
     file = tmp_path / "told"
     end = time.monotonic() + 120
@@ -45,7 +47,8 @@ def test_a_rerun_that_is_killed_leaves_no_process(tmp_path):
         assert time.monotonic() < end and rerun.poll() is None
         time.sleep(0.1)
     (child,) = [p for p in psutil.Process(rerun.pid).children() if "chains" in " ".join(p.cmdline())]
-    rerun.kill(); rerun.wait()
+    rerun.kill()
+    rerun.wait()
     assert child.wait(30) is not None or not child.is_running()
 
 

@@ -46,7 +46,7 @@ def other_configuration(folder):
 @pytest.mark.parametrize("change", [other_question, other_normaliser, other_configuration])
 def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, change):
     data = write_benchmarks(tmp_path / "data")
-    command = ["open_llm", "--model", model, "--data", data, "--tasks", "hellaswag", "--limit", "2"]
+    command = ["open_llm", "--model", model, "--benchmarks", data, "--tasks", "hellaswag", "--limit", "2"]
     command += ["--results", tmp_path / "results"]
     load_model._content.cache_clear()  # as a new process begins
     assert call(*command)[0] == 0
@@ -108,7 +108,17 @@ def test_longbench_refuses_what_it_cannot_ask_or_score_before_weights_are_loaded
     monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
     row = {"input": "?", "context": "a", "answers": ["1"], "length": 1, "all_classes": None, "_id": "0"} | row
     (tmp_path / f"{task}.jsonl").write_text(json.dumps(row))
-    line = ["longbench_e", "--model", model, "--results", tmp_path / "results", "--data", tmp_path, "--tasks", task]
+    line = [
+        "longbench_e",
+        "--model",
+        model,
+        "--results",
+        tmp_path / "results",
+        "--benchmarks",
+        tmp_path,
+        "--tasks",
+        task,
+    ]
     status, _, err = call(*line, *options)
     assert status == 2 and err.count("\n") == 1 and not (tmp_path / "results").exists()
 

@@ -53,13 +53,13 @@ def test_a_fine_tune_reaches_the_table(call, folder):
         2,
         "--learning-rate",
         3e-5,
-        "--data",
+        "--corpus",
         corpus,
         "--output",
         folder / "pi",
     ]
     made("finetune", "--model", "tiny", "--method", "pi", *tuning, "--output", folder / "pi")
-    window = ["--books", 1, "--lengths", LENGTH, "--stride", STRIDE, "--tokens", TOKENS]
+    window = ["--packaged", 1, "--lengths", LENGTH, "--stride", STRIDE, "--tokens", TOKENS]
     made("perplexity", "--model", "tiny", "--method", "original", *window)
     made("perplexity", "--model", "tiny", "--method", "pi", *window)
     made("perplexity", "--model", folder / "pi", *window)

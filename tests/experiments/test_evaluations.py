@@ -61,7 +61,7 @@ def continuation(reference, prompt, count):
 def test_perplexity(measure, tmp_path, given, stated):
     text = "".join(np.random.default_rng(0).choice(list("abcdefgh "), 900))
     (tmp_path / "book.txt").write_text(text)
-    options = ["--method", "yarn", "--lengths", "256", "512", "--stride", *given, "--text", tmp_path / "book.txt"]
+    options = ["--method", "yarn", "--lengths", "256", "512", "--stride", *given, "--texts", tmp_path / "book.txt"]
     record = measure("perplexity", *options)
     assert record["data"].keys() == {"book"} and record["stride"] == stated
 
@@ -89,7 +89,7 @@ def test_perplexity_by_position_of_every_window(measure, monkeypatch, tmp_path):
     """Against the logits of the window alone, in one pass; the scores are those without it."""
     monkeypatch.setattr(perplexity, "BUCKET", 100)
     (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 900)))
-    options = ["--method", "pi", "--lengths", "256", "512", "--stride", "128", "256", "--text", tmp_path / "book.txt"]
+    options = ["--method", "pi", "--lengths", "256", "512", "--stride", "128", "256", "--texts", tmp_path / "book.txt"]
     plain, record = (measure("perplexity", *options, *more) for more in ([], ["--by-position", "--replace"]))
     assert record["bucket"] == 100 and "by_position" not in plain
     for row, other in zip(plain["scores"], record["scores"]):
@@ -113,7 +113,7 @@ def test_perplexity_of_clex_reads_each_window_at_the_scale_of_its_length(call, t
     weights = clex.save(clex_model(max_position_embeddings=16), tmp_path / "weights").parent
     (tmp_path / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 90)))
     command = ["perplexity", "--model", base, "--method", "clex", "--factor", "4", "--weights", weights]
-    command += ["--stride", "8", "--text", tmp_path / "book.txt", "--lengths"]
+    command += ["--stride", "8", "--texts", tmp_path / "book.txt", "--lengths"]
     scores = {}
     for lengths in (("16", "48"), ("16",), ("48",)):  # the short windows alone, and where they begin longer ones
         assert call(*command, *lengths, "--results", tmp_path / "-".join(lengths))[0] == 0
@@ -173,7 +173,7 @@ def test_longbench_e(measure, tmp_path):
             rows.append(row)
             expected[f"{task}/{number}"] = longbench.score(task, said, row["answers"], None)
         (tmp_path / "data" / f"{task}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    record = measure("longbench_e", "--data", tmp_path / "data", "--tasks", *TASKS)
+    record = measure("longbench_e", "--benchmarks", tmp_path / "data", "--tasks", *TASKS)
     found = {key: value["score"] for key, value in journal(tmp_path, "longbench_e").items()}
     assert found == expected
     assert all(found[f"{task}/1"] == found[f"{task}/3"] == 1 > found[f"{task}/0"] for task in TASKS)
@@ -186,7 +186,7 @@ def test_longbench_e_cuts_the_middle_of_what_is_too_long(measure, tmp_path, more
     row = {"input": "?", "context": "".join(f"{i} " for i in range(900)), "answers": ["1"], "length": 900}
     row |= {"all_classes": None, "_id": "0", "language": "en", "dataset": "trec"}
     (tmp_path / "data" / "qasper.jsonl").write_text(json.dumps(row) + "\n")
-    measure("longbench_e", "--data", tmp_path / "data", "--tasks", "qasper", "--window", "900", *more)
+    measure("longbench_e", "--benchmarks", tmp_path / "data", "--tasks", "qasper", "--window", "900", *more)
     text = longbench.prompt("qasper", row)
     cut = text[: room // 2] + text[-room // 2 :]  # 900 tokens of a byte each, less the margin
     ((_, value),) = journal(tmp_path, "longbench_e").items()
@@ -195,7 +195,7 @@ def test_longbench_e_cuts_the_middle_of_what_is_too_long(measure, tmp_path, more
 
 def test_open_llm(measure, model, tmp_path):
     data = write_benchmarks(tmp_path / "data")
-    record = measure("open_llm", "--data", data, "--tasks", "hellaswag", "mmlu", "--limit", "4")
+    record = measure("open_llm", "--benchmarks", data, "--tasks", "hellaswag", "mmlu", "--limit", "4")
     assert {task: cell["n"] for task, cell in record["scores"].items()} == {"hellaswag": 4, "mmlu": 4}
     reference, found = random_model(max_position_embeddings=LENGTH), journal(tmp_path, "open_llm")
     for task in ("hellaswag", "mmlu"):
@@ -239,7 +239,7 @@ def test_numbers_that_are_not_finite_stop_the_run_with_the_samples_name(call, tm
     byte_tokenizer().save_pretrained(tmp_path / "broken")
     (tmp_path / "book.txt").write_text("abcdefg" * 100)
     for name, options, says in (
-        ("perplexity", ["--lengths", "300", "--text", tmp_path / "book.txt"], "in the window at tokens 0 to 300"),
+        ("perplexity", ["--lengths", "300", "--texts", tmp_path / "book.txt"], "in the window at tokens 0 to 300"),
         ("passkey", ["--lengths", "512", "--depths", "1", "--keys", "1"], "512/0/0: the logits after 0 new tokens"),
     ):
         command = [name, "--model", tmp_path / "broken", "--results", tmp_path / "results", *options]
@@ -256,7 +256,7 @@ def test_a_text_that_the_checkpoint_was_trained_on_is_refused(call, model, tmp_p
     facts = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "identity": "x", "seed": 0, "steps": 1}
     facts["model"] = {"sha256": {}}
     (tuned / "training.json").write_text(json.dumps(facts | {"length": 64, "data_facts": {"books": [seen]}}))
-    line = ["--lengths", "256", "--stride", "64", "--text", tmp_path / "book.txt", "--results", tmp_path / "results"]
+    line = ["--lengths", "256", "--stride", "64", "--texts", tmp_path / "book.txt", "--results", tmp_path / "results"]
     status, _, err = call("perplexity", "--model", tuned, *line)
     assert status == 2 and "was trained on 'A Book'; score another text" in err
     assert not (tmp_path / "results").exists()

@@ -57,18 +57,18 @@ def test_killed_at_random_moments(forked, kind, inputs, tmp_path):
         return processes.command(*line, environment={"OMP_NUM_THREADS": "1"})
 
     started = time.monotonic()
-    assert processes.wait(start(tmp_path / "whole")) == 0
+    assert processes.barrier(start(tmp_path / "whole")) == 0
     whole = time.monotonic() - started
     for _ in range(KILLS):
         child = start(tmp_path / "killed")
         time.sleep(rng.uniform(0, whole))
         os.kill(child, signal.SIGKILL)
-        assert processes.wait(child) in (0, -signal.SIGKILL)
+        assert processes.barrier(child) in (0, -signal.SIGKILL)
         if kind == "export" and (tmp_path / "killed" / "export").exists():  # it was over before
             (tmp_path / "killed" / ".export.lock").unlink(missing_ok=True)  # of a process killed at its very last step
             assert tree(tmp_path / "killed") == tree(tmp_path / "whole")
             (tmp_path / "killed" / "export").rename(tmp_path / f"done-{_}")
-    assert processes.wait(start(tmp_path / "killed")) == 0
+    assert processes.barrier(start(tmp_path / "killed")) == 0
     assert tree(tmp_path / "killed") == tree(tmp_path / "whole")
 
 

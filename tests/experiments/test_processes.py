@@ -18,7 +18,7 @@ from tests.models import checkpoint
 LOADED = 77  # the exit status of a process that has come to load a model
 EXPERIMENTS = {
     "passkey": ["--lengths", "512", "--depths", "2", "--keys", "1"],
-    "perplexity": ["--lengths", "300", "--text", "{text}"],
+    "perplexity": ["--lengths", "300", "--texts", "{text}"],
 }
 
 
@@ -51,7 +51,7 @@ def test_no_experiment_loads_a_model_before_its_process_is_placed(experiment, fo
     options = [option.format(text=folder / "book.txt") for option in EXPERIMENTS[experiment]]
     command = [f"experiments.{experiment}", "--model", folder / "toy", "--results", tmp_path / "results", *options]
     children = [processes.command(*command, environment=rank) for rank in ranks()]
-    statuses = [processes.wait(child) for child in children]
+    statuses = [processes.barrier(child) for child in children]
     assert LOADED in statuses
     joined = (tmp_path / "joined").read_text().splitlines()
     assert joined and all(line.endswith("True") for line in joined)
@@ -119,8 +119,8 @@ def test_one_waits_for_the_other_as_long_as_it_has_patience(monkeypatch, seconds
         placing.wait()
 
     children = [processes.fork(lambda environment=environment: work(environment)) for environment in ranks()]
-    assert (processes.wait(children[0]) == 0) == enough
-    processes.wait(children[1])
+    assert (processes.barrier(children[0]) == 0) == enough
+    processes.barrier(children[1])
 
 
 def test_a_record_of_a_gpu_says_which_and_with_what(on_gpus, monkeypatch):

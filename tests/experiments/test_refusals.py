@@ -286,7 +286,7 @@ def limited(places, tmp_path):
         os.close(write)
         with os.fdopen(read) as said:
             err = said.read()
-        return processes.wait(child), err
+        return processes.barrier(child), err
 
     return run
 
@@ -335,5 +335,5 @@ def test_a_reader_that_has_seen_enough(places):
         sys.argv = ["extend", "--model", str(places["model"])]
         command_line.run(importlib.import_module("experiments.extend").main)
 
-    assert processes.wait(processes.fork(work)) == 0
+    assert processes.barrier(processes.fork(work)) == 0
     os.close(write)

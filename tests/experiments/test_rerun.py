@@ -14,7 +14,7 @@ from experiments import base_models, longbench_e, suites
 from experiments.base_models.model import Model
 from experiments.kit import records
 from experiments.suites import measure
-from experiments.suites.commands import Suite, merged
+from experiments.suites.steps import Suite, merged
 from tests.models import checkpoint
 
 KNOWN = ("tiny", "smollm2", "llama2-7b", "llama2-13b")
@@ -83,7 +83,7 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
     ],
 )
 def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call, experiment, model, factor):
-    method = [] if experiment == "angle_distribution" else ["--method", rope.RIVAL]
+    method = [] if experiment == "angle_distribution" else ["--method", rope.BASELINE]
     status, out, err = call(experiment, "--model", model, *method, "--factor", factor)
     assert (status, out.count("done already"), out.count("\n")) == (0, 1, 1), err
 
@@ -121,7 +121,7 @@ def test_help_says_what_the_suite_asks(call):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--model", "smollm2", "--books", "{empty}"], "no text file in"),
+        (["--model", "smollm2", "--texts", "{empty}"], "no text file in"),
         (["--model", "smollm2", "--benchmarks", "{empty}"], "no folder open_llm or longbench_e"),
         (["--model", "tiny", "--corpus", "{empty}/none"], "--corpus: '{empty}/none' is not a directory"),
         (["--model", "tiny", "--experiments", "passkeys"], "no experiment 'passkeys'"),
@@ -145,7 +145,7 @@ def test_bad_input_is_refused_before_any_work(call, tmp_path, monkeypatch, given
 def test_a_listed_command_can_be_given_to_a_shell(call, tmp_path):
     book = tmp_path / "Dragon's Blood.txt"
     book.write_text("text")
-    listed = ["rerun", "--model", "smollm2", "--experiments", "perplexity", "--list", "--books", tmp_path]
+    listed = ["rerun", "--model", "smollm2", "--experiments", "perplexity", "--list", "--texts", tmp_path]
     scored = [line for line in call(*listed)[1].splitlines() if "experiments.perplexity" in line]
     assert scored and all(str(book) in shlex.split(line) for line in scored)
 
@@ -157,8 +157,8 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "book.txt").write_text("".join(letters))
     monkeypatch.chdir(tmp_path)
-    wanted = ["perplexity", "passkey", "--methods", rope.UNIT, rope.OURS]
-    command = ["rerun", "--model", "mine", "--factor", 2, "--books", "texts", "--output", "out", "--workers", 2]
+    wanted = ["perplexity", "passkey", "--methods", rope.TIME_REFERENCE, rope.PROPOSED]
+    command = ["rerun", "--model", "mine", "--factor", 2, "--texts", "texts", "--output", "out", "--workers", 2]
     status, out, err = call(*command, "--experiments", *wanted)
     assert status == 0, err
     for length in (128, 256):  # the other lengths are measured
@@ -168,11 +168,13 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
     folder = tmp_path / "out" / "results" / "mine"
     facts = json.loads((folder / "model.json").read_text())
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256} and facts["factors"] == [2]
-    settings = {f"{method}_s=2" for method in (rope.UNIT, rope.OURS, f"{rope.OURS}_n-hat=10")}  # 5/8 of d = 16
+    settings = {
+        f"{method}_s=2" for method in (rope.TIME_REFERENCE, rope.PROPOSED, f"{rope.PROPOSED}_n-hat=10")
+    }  # 5/8 of d = 16
     assert {path.stem for path in (folder / "perplexity").iterdir()} == settings
     of_passkeys = [json.loads(path.read_text()) for path in (folder / "passkey").iterdir()]
     assert [record["lengths"] for record in of_passkeys] == [[384, 512, 640]] * 3
-    assert json.loads((folder / "perplexity" / f"{rope.OURS}_s=2.json").read_text())["data"].keys() == {"book"}
+    assert json.loads((folder / "perplexity" / f"{rope.PROPOSED}_s=2.json").read_text())["data"].keys() == {"book"}
 
 
 def test_another_model_under_the_name_of_one_that_was_measured_is_refused(call, tmp_path):

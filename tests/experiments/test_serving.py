@@ -96,7 +96,17 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
 
 def test_open_llm_by_a_server(call, places, tmp_path, log_probs):
     data = write_benchmarks(tmp_path / "data")
-    command = ["open_llm", "--model", places / "toy-yarn", "--data", data, "--tasks", "truthfulqa", "--limit", "3"]
+    command = [
+        "open_llm",
+        "--model",
+        places / "toy-yarn",
+        "--benchmarks",
+        data,
+        "--tasks",
+        "truthfulqa",
+        "--limit",
+        "3",
+    ]
     command += ["--dtype", "float32", "--results"]
     assert call(*command, tmp_path / "here")[0] == 0
     with Completions(log_probs, "toy-yarn") as by:
@@ -144,5 +154,3 @@ def test_the_dtype_of_a_server_is_said_where_the_checkpoint_does_not(call, place
         (half / "config.json").write_text(json.dumps(config | {"dtype": "bfloat16"}))
         assert call("passkey", "--model", half, *how)[0] == 0
     assert record(tmp_path / "results")["dtype"] == "bfloat16"
-
-

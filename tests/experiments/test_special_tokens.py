@@ -111,7 +111,7 @@ def test_longbench_asks_in_the_template_but_for_examples_and_code(chatting, aske
     for task in longbench.TASKS:
         answer = {"answers": ["1"]} if task == "passage_count" else {}
         (tmp_path / "data" / f"{task}.jsonl").write_text(json.dumps(row | {"_id": task} | answer))
-    requests, _ = asked("longbench_e", "--data", tmp_path / "data", "--chat")
+    requests, _ = asked("longbench_e", "--benchmarks", tmp_path / "data", "--chat")
     plain = {request.key.split("/")[0] for request in requests if like_llama().decode(request.prompt)[3:4] != "["}
     assert plain == {"trec", "triviaqa", "samsum", "lcc", "repobench-p"}
     assert all(request.prompt.count(BOS) == 1 for request in requests)
@@ -124,7 +124,7 @@ def test_chat_without_a_template_that_works_is_refused(model, call, tmp_path, mo
     tokenizer = load_model.tokenizer(str(model))
     tokenizer.chat_template = template or None
     monkeypatch.setattr(load_model, "tokenizer", lambda _: tokenizer)
-    data = ["--data", tmp_path] if name == "longbench_e" else []
+    data = ["--benchmarks", tmp_path] if name == "longbench_e" else []
     status, _, err = call(name, "--model", model, "--chat", *data, "--results", tmp_path / "results")
     assert status == 2 and "chat template" in err and err.count("\n") == 1
 
@@ -134,7 +134,7 @@ def test_longbench_puts_it_before_what_it_has_cut_as_well(asked, tmp_path):
     row = {"input": "", "context": "a few words ", "answers": ["?"], "length": 1, "all_classes": ["?"]}
     rows = [row | {"_id": "short"}, row | {"_id": "long", "context": row["context"] * 200}]
     (tmp_path / "data" / "trec.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
-    requests, _ = asked("longbench_e", "--data", tmp_path / "data", "--tasks", "trec", "--window", "1000")
+    requests, _ = asked("longbench_e", "--benchmarks", tmp_path / "data", "--tasks", "trec", "--window", "1000")
     assert len(requests[1].prompt) > len(requests[0].prompt)
     assert all(request.prompt[0] == BOS and request.prompt.count(BOS) == 1 for request in requests)
 

@@ -10,7 +10,7 @@ import torch
 from tokenizers import processors
 from transformers import ByT5Tokenizer
 
-from eval import longbench, reading
+from eval import longbench, special_tokens
 from experiments.kit import load_model, records, texts
 from experiments.kit.texts import Book
 from experiments.training.corpus import Corpus
@@ -143,7 +143,7 @@ def test_a_prompt_is_what_stands_before_it_and_its_own_tokens(model, tokenizer, 
     prepared = load_model.tokenizer(str(model(tokenizer)))
     assert prepared(text).input_ids == prepared.encode(text) == [*before, *plain]
     assert prepared([text, text]).input_ids == 2 * [[*before, *plain]]
-    assert reading.beginning(prepared) == before and reading.beginning(prepared, bos=False) == []
+    assert special_tokens.beginning(prepared) == before and special_tokens.beginning(prepared, bos=False) == []
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() & {"perplexity", "loss_by_position", "learned", "finetune"}))
@@ -236,7 +236,7 @@ def test_half_a_surrogate_pair_is_refused_in_a_prompt_and_in_a_name(call, model,
     folder, name = model(byte_tokenizer()), tmp_path / "caf\udce9.txt"  # as Python reads an é of Latin-1
     assert "--prompt" in measure("generate", folder, "--prompt", "caf\udce9")
     name.write_text(WORDS)
-    assert "udce9" in measure("perplexity", folder, "--text", name)
+    assert "udce9" in measure("perplexity", folder, "--texts", name)
     name.rename(tmp_path / "books" / name.name)
     assert "udce9" in measure("finetune", folder)
 
@@ -299,7 +299,7 @@ def test_a_text_that_was_trained_on_is_known_however_it_was_written(model, measu
     (tmp_path / "results").rename(tmp_path / "of training")
     for name, text in WRITTEN.items():
         (tmp_path / f"{name}.txt").write_bytes(text.encode())
-        given = "--text", tmp_path / f"{name}.txt"
+        given = "--texts", tmp_path / f"{name}.txt"
         for script in COMMANDS.keys() & {"perplexity", "loss_by_position"}:
             assert "was trained on" in measure(script, tmp_path / "tuned", *given)
         if BEYOND.is_dir():

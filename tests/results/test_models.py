@@ -23,6 +23,6 @@ def test_the_covering_n_hat_is_the_least_that_interpolates_every_wavelength_beyo
     beyond = set(np.flatnonzero(2 * np.pi / geometry.inv_freq > geometry.context_length))
 
     def interpolated(count):
-        return set(np.flatnonzero(rope.scale(geometry, rope.OURS, factor, n_hat=count).interpolated))
+        return set(np.flatnonzero(rope.scale(geometry, rope.PROPOSED, factor, n_hat=count).interpolated))
 
     assert beyond <= interpolated(n_hat) and not beyond <= interpolated(n_hat - 2)

@@ -49,7 +49,7 @@ def books(tmp_path_factory):
 
 
 def command(books, folder):
-    options = {"--data": books, "--work": folder / "work", "--output": folder / "model"}
+    options = {"--corpus": books, "--work": folder / "work", "--output": folder / "model"}
     return [str(part) for option in options.items() for part in option]
 
 

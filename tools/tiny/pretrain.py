@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _train(recipe: Recipe, arguments, target: Path) -> None:
-    books = corpus.load(arguments.data, arguments.unseen)
+    books = corpus.load(arguments.corpus, arguments.unseen)
     sizes = recipe.model["vocab_size"], recipe.model["max_position_embeddings"]
     tokens = corpus.train_tokenizer(books.train, *sizes, arguments.seed)
     train, held_out = Setting("train", tokens, books.train), Setting("eval", tokens, books.held_out)
@@ -73,7 +73,7 @@ def _train(recipe: Recipe, arguments, target: Path) -> None:
 
 def _arguments():
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.pretrain")
-    option(parser, "--data", command_line.existing_directory, "DIR", "train on the parquet or .txt files in DIR")
+    option(parser, "--corpus", command_line.existing_directory, "DIR", "train on the parquet or .txt files in DIR")
     unseen = "leave out books that share text with these"
     option(parser, "--unseen", command_line.existing_file, "FILE", unseen, several=True)
     root = records.ROOT

@@ -10,7 +10,7 @@ from ...angles import angle_distribution
 from ...disturbance import disturbance, strategy_disturbance
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.registry import METHODS, ORIGINAL, RIVAL, UNIT, get, register
+from ...methods.registry import METHODS, ORIGINAL, BASELINE, TIME_REFERENCE, get, register
 from ...methods.scaling import interpolate
 from ...methods.yarn import yarn_temperature
 
@@ -20,7 +20,7 @@ def dprope_candidates(
     geometry: RopeGeometry,
     factor: float,
     *,
-    candidates: tuple[str, ...] = (ORIGINAL, UNIT, "ntk", RIVAL),
+    candidates: tuple[str, ...] = (ORIGINAL, TIME_REFERENCE, "ntk", BASELINE),
     intervals: int = 360,
     convention: str = "released",
     attention_factor: float = 1.0,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.suites.chains import Chain
-from experiments.suites.commands import Suite
+from experiments.suites.steps import Suite
 from experiments.suites.llama2 import EVALUATIONS, FACTORS
 
 METHODS = "ntk", "mrrope-pro", "dprope-significant", "dprope-covered"

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from experiments.suites.chains import Chain
-from experiments.suites.commands import BOOKS, Suite, step
+from experiments.suites.steps import TEXTS, Suite, step
 
-positions = step("loss_by_position", reads=BOOKS, books=1)
+positions = step("loss_by_position", reads=TEXTS, packaged=1)
 selections = step("selections", every=lambda model, factor: max(model.geometry.head_dim // 8 // 2 * 2, 2), quick=None)
 
 

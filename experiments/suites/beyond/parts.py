@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from core import rope
 from experiments.kit import records
 from experiments.suites.chains import Chain, Setting
-from experiments.suites.commands import Step, Suite
+from experiments.suites.steps import Step, Suite
 
 
 def temperature_swapped(suite: Suite, factor: float) -> list[Setting]:

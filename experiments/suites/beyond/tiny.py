@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from experiments.suites.beyond.parts import covering, learned_factors, searched_factors, temperature_swapped
 from experiments.suites.chains import Chain
-from experiments.suites.commands import CORPUS, Suite, step
+from experiments.suites.steps import CORPUS, Suite, step
 from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
 
 NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is level with YaRN or better, and ours

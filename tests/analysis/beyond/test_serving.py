@@ -7,7 +7,7 @@ from core import rope
 from tables.beyond import served as table
 from tests.analysis.made import score
 
-OPTIONS = {rope.OURS: {"n_hat": 28}, rope.RIVAL: {}}
+OPTIONS = {rope.PROPOSED: {"n_hat": 28}, rope.BASELINE: {}}
 
 
 def add(made, engine, method, loss, reference=3.0, unextended=3.5, served="checkpoint", **more):
@@ -35,13 +35,13 @@ def add(made, engine, method, loss, reference=3.0, unextended=3.5, served="check
     ],
 )
 def test_verdicts(made, loss, served, verdict):
-    add(made, "vllm", rope.OURS, loss, served=served)
+    add(made, "vllm", rope.PROPOSED, loss, served=served)
     (row,) = serving.served(made.results())
     assert (row.verdict, row.weights, row.engine, row.version) == (verdict, served, "vllm", "1.2")
 
 
 def test_equal_means_of_other_positions_are_not_right(made):
-    add(made, "vllm", rope.RIVAL, 3.0)
+    add(made, "vllm", rope.BASELINE, 3.0)
     scores = next(iter(made.records.values()))["scores"]
     scores["apart_from"]["transformers"]["mean"] = 0.05
     (row,) = serving.served(made.results())
@@ -53,22 +53,22 @@ def lines(made):
 
 
 def test_methods_without_and_with_an_attention_factor_judge_two_things(made):
-    add(made, "vllm", rope.OURS, 3.0)
-    add(made, "vllm", rope.RIVAL, 3.2)
+    add(made, "vllm", rope.PROPOSED, 3.0)
+    add(made, "vllm", rope.BASELINE, 3.2)
     line = lines(made)["vllm"]
     assert (line.frequencies, line.attention_factor, line.version) == (serving.RIGHT, serving.WRONG, "1.2")
     assert line.serve and "measured" in line.evidence
 
 
 def test_without_records_there_is_what_the_sources_say(made):
-    add(made, "mlx", rope.OURS, 3.0)
+    add(made, "mlx", rope.PROPOSED, 3.0)
     found = lines(made)
     assert found["vllm"].frequencies == serving.UNKNOWN and found["mlx"].attention_factor == serving.UNKNOWN
     assert "from source" in found["SGLang"].evidence
 
 
 def test_a_file_given_by_hand_is_shown_but_judges_no_engine(made):
-    add(made, "llama.cpp", rope.OURS, 3.5, gguf="converted.gguf", served="F32")
+    add(made, "llama.cpp", rope.PROPOSED, 3.5, gguf="converted.gguf", served="F32")
     assert lines(made)["llama.cpp"].frequencies == serving.UNKNOWN
     shown = table.build(made.results())
     assert [row[2].text for row in shown.blocks[0].rows] == ["converted.gguf"]

@@ -97,7 +97,7 @@ def test_positions_beyond_the_first_half_are_what_the_windows_score():
     """A record holds each window's scored sum beside its losses by position: the same tokens, counted apart."""
     checked = 0
     for run in Results.of("smollm2").records("perplexity"):
-        if run["tokens"] is None and run["method"] in (rope.RIVAL, rope.OURS):
+        if run["tokens"] is None and run["method"] in (rope.BASELINE, rope.PROPOSED):
             for key, row in run["by_position"].items():
                 title, length, begin = key.rsplit("/", 2)
                 total, count = run["by_window"][key]

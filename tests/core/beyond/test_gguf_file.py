@@ -54,7 +54,7 @@ def contents(file):
 
 
 @pytest.mark.parametrize("alignment", [None, 64])
-@pytest.mark.parametrize("method", [rope.ORIGINAL, rope.UNIT, rope.RIVAL, rope.OURS])
+@pytest.mark.parametrize("method", [rope.ORIGINAL, rope.TIME_REFERENCE, rope.BASELINE, rope.PROPOSED])
 def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
     source = write(tmp_path / "a.gguf", alignment=alignment)
     before = source.read_bytes()
@@ -78,7 +78,7 @@ def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
 
 
 def test_an_extended_file_is_not_extended_again(tmp_path):
-    for method in (rope.OURS, rope.RIVAL, rope.UNIT):
+    for method in (rope.PROPOSED, rope.BASELINE, rope.TIME_REFERENCE):
         made = extend_gguf(write(tmp_path / "a.gguf"), tmp_path / f"{method}.gguf", method, 2)
         with pytest.raises(InputError, match="scaled already"):
             extend_gguf(made, tmp_path / "c.gguf", method, 2)
@@ -96,11 +96,11 @@ def test_an_extended_file_is_not_extended_again(tmp_path):
 )
 def test_a_file_that_something_else_scaled_is_refused(tmp_path, scaled):
     with pytest.raises(InputError, match="a.gguf is scaled already"):
-        extend_gguf(write(tmp_path / "a.gguf", **scaled), tmp_path / "b.gguf", rope.OURS, 2)
+        extend_gguf(write(tmp_path / "a.gguf", **scaled), tmp_path / "b.gguf", rope.PROPOSED, 2)
     assert [file.name for file in tmp_path.iterdir()] == ["a.gguf"]
 
 
-@pytest.mark.parametrize(("architecture", "method"), [("exaone4", rope.OURS), ("olmo2", "ntk")])
+@pytest.mark.parametrize(("architecture", "method"), [("exaone4", rope.PROPOSED), ("olmo2", "ntk")])
 def test_layers_that_llama_cpp_would_scale_wrongly_are_refused(tmp_path, architecture, method):
     source = write(tmp_path / "a.gguf", architecture, more={"attention.sliding_window": 64.0})
     with pytest.raises(InputError, match="windowed layers"):
@@ -111,7 +111,7 @@ def test_layers_that_llama_cpp_would_scale_wrongly_are_refused(tmp_path, archite
 @pytest.mark.parametrize("architecture", [*TAKES_KEYS, "unheard-of"])
 def test_an_architecture_that_cannot_be_told_is_refused(tmp_path, architecture):
     with pytest.raises(InputError, match=architecture):
-        extend_gguf(write(tmp_path / "a.gguf", architecture), tmp_path / "b.gguf", rope.OURS, 2, n_hat=8)
+        extend_gguf(write(tmp_path / "a.gguf", architecture), tmp_path / "b.gguf", rope.PROPOSED, 2, n_hat=8)
     assert [file.name for file in tmp_path.iterdir()] == ["a.gguf"]
 
 
@@ -125,9 +125,9 @@ def test_methods_that_llama_cpp_knows_are_said_by_its_own_keys(tmp_path, archite
         name = f"{architecture}.rope."
         return {key.removeprefix(name): value for key, (_, value) in made.items() if key.startswith(name)}
 
-    unit = said(rope.UNIT)
+    unit = said(rope.TIME_REFERENCE)
     assert (unit["scaling.type"], unit["scaling.factor"], unit["freq_base"]) == ("linear", 2, 10000)
-    rival = said(rope.RIVAL, beta_fast=16.0)
+    rival = said(rope.BASELINE, beta_fast=16.0)
     assert (rival["scaling.type"], rival["scaling.factor"]) == ("yarn", 2)
     assert rival["scaling.original_context_length"] == 128
     assert (rival["scaling.yarn_beta_fast"], rival["scaling.yarn_beta_slow"]) == (16, 1)
@@ -135,7 +135,9 @@ def test_methods_that_llama_cpp_knows_are_said_by_its_own_keys(tmp_path, archite
 
 
 def test_two_lists_where_the_loader_chooses_by_length(tmp_path):
-    made, tensors = contents(extend_gguf(write(tmp_path / "a.gguf", TAKES_LISTS[0]), tmp_path / "b.gguf", rope.OURS, 2))
+    made, tensors = contents(
+        extend_gguf(write(tmp_path / "a.gguf", TAKES_LISTS[0]), tmp_path / "b.gguf", rope.PROPOSED, 2)
+    )
     assert tensors["rope_factors_long.weight"] == tensors["rope_factors_short.weight"]
     assert made[f"{TAKES_LISTS[0]}.rope.scaling.type"][1] == "longrope"
 
@@ -145,9 +147,9 @@ def test_what_is_no_whole_file_is_refused(tmp_path):
     (tmp_path / "torn.gguf").write_bytes(write(tmp_path / "a.gguf").read_bytes()[:-200])
     for name in ("none.gguf", "text.gguf", "torn.gguf"):
         with pytest.raises(InputError, match=name):
-            extend_gguf(tmp_path / name, tmp_path / "b.gguf", rope.OURS, 2)
+            extend_gguf(tmp_path / name, tmp_path / "b.gguf", rope.PROPOSED, 2)
     with pytest.raises(InputError, match="a.gguf"):
-        extend_gguf(tmp_path / "a.gguf", tmp_path / "a.gguf", rope.OURS, 2)
+        extend_gguf(tmp_path / "a.gguf", tmp_path / "a.gguf", rope.PROPOSED, 2)
 
 
 def test_an_interruption_leaves_nothing(tmp_path, monkeypatch):
@@ -158,7 +160,7 @@ def test_an_interruption_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(gguf.GGUFWriter, "write_tensor_data", stop)
     with pytest.raises(KeyboardInterrupt):
-        extend_gguf(source, tmp_path / "b.gguf", rope.OURS, 2)
+        extend_gguf(source, tmp_path / "b.gguf", rope.PROPOSED, 2)
     assert [file.name for file in tmp_path.iterdir()] == ["a.gguf"]
 
 

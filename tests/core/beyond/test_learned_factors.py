@@ -12,7 +12,7 @@ from core.errors import InputError
 from core.extend import extend
 from core.geometry import RopeGeometry
 from core.huggingface.embedding import rope_geometry, rotary_modules
-from core.rope import METHODS, RIVAL, scale
+from core.rope import METHODS, BASELINE, scale
 from tests.models import random_model
 
 ARCHITECTURES = {
@@ -29,7 +29,7 @@ def tokens(length=200):
 
 def moved(geometry, size=0.5):
     """Factors that are no method's."""
-    factors = Factors(geometry, scale(geometry, RIVAL, 2))
+    factors = Factors(geometry, scale(geometry, BASELINE, 2))
     with torch.no_grad():
         factors.moves += size * torch.randn(factors.moves.shape, generator=torch.Generator().manual_seed(1))
     return factors

@@ -64,7 +64,7 @@ REWRITTEN = {"config.json", "generation_config.json", "tokenizer_config.json"}
 
 
 def test_all_but_the_configuration_comes_along_byte_for_byte_and_weights_are_not_read(source, tmp_path):
-    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+    made = extend_checkpoint(source, tmp_path / "made", rope.PROPOSED, 2)
     files = {file.relative_to(source) for file in source.rglob("*") if file.is_file()}
     found = {file.relative_to(made) for file in made.rglob("*") if file.is_file()}
     assert found - files == {Path("README.md")} and files <= found
@@ -81,7 +81,7 @@ def test_all_but_the_configuration_comes_along_byte_for_byte_and_weights_are_not
 def test_lengths_and_the_tokenizers_class_are_what_readers_need(source, tmp_path):
     edit(source, "tokenizer_config.json", extra_special_tokens=["<mine>"])
     edit(source, max_sequence_length=128, max_length=20)
-    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+    made = extend_checkpoint(source, tmp_path / "made", rope.PROPOSED, 2)
     assert read(made, "generation_config.json") == {"max_length": 256, "temperature": 0.5}
     tokenizer = read(made, "tokenizer_config.json")
     assert (tokenizer["model_max_length"], tokenizer["tokenizer_class"]) == (256, "PreTrainedTokenizerFast")
@@ -92,13 +92,15 @@ def test_lengths_and_the_tokenizers_class_are_what_readers_need(source, tmp_path
     assert loaded("some text").input_ids == byte_tokenizer()("some text").input_ids
     edit(source, "tokenizer_config.json", model_max_length=10**30)
     assert (
-        read(extend_checkpoint(source, tmp_path / "more", rope.OURS, 2), "tokenizer_config.json")["model_max_length"]
+        read(extend_checkpoint(source, tmp_path / "more", rope.PROPOSED, 2), "tokenizer_config.json")[
+            "model_max_length"
+        ]
         == 10**30
     )
 
 
 def test_links_share_weights_and_nothing_else(source, tmp_path, monkeypatch):
-    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2, link=True)
+    made = extend_checkpoint(source, tmp_path / "made", rope.PROPOSED, 2, link=True)
     for file in source.iterdir():
         linked = (made / file.name).stat().st_ino == file.stat().st_ino
         assert linked == (file.suffix == ".safetensors"), file
@@ -108,7 +110,7 @@ def test_links_share_weights_and_nothing_else(source, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "link", elsewhere)
     with pytest.raises(InputError, match="cannot link"):
-        extend_checkpoint(source, tmp_path / "other", rope.OURS, 2, link=True)
+        extend_checkpoint(source, tmp_path / "other", rope.PROPOSED, 2, link=True)
     assert sorted(os.listdir(tmp_path)) == ["made", "source"]
 
 
@@ -118,7 +120,7 @@ def test_the_hubs_cache_of_symbolic_links_is_copied_and_linked(source, tmp_path)
     for file in source.iterdir():
         (snapshot / file.name).symlink_to(file)
     for link in (False, True):
-        made = extend_checkpoint(snapshot, tmp_path / f"made-{link}", rope.OURS, 2, link=link)
+        made = extend_checkpoint(snapshot, tmp_path / f"made-{link}", rope.PROPOSED, 2, link=link)
         assert not any(file.is_symlink() for file in made.iterdir())
         shard = "model-00001-of-00002.safetensors"
         assert (made / shard).read_bytes() == (source / shard).read_bytes()
@@ -194,9 +196,14 @@ def test_either_generation_of_keys_says_the_scaling(tmp_path, architecture, meth
 @pytest.mark.parametrize(
     ("architecture", "method", "key", "wanted"),
     [
-        ("OlmoConfig", rope.UNIT, "rope_scaling", {"type": "linear", "factor": 2.0}),  # its validator takes two keys
-        ("Olmo2Config", rope.UNIT, "rope_scaling", {"type": "linear", "factor": 2.0}),
-        ("GPTNeoXJapaneseConfig", rope.UNIT, "rotary_emb_base", 10000),
+        (
+            "OlmoConfig",
+            rope.TIME_REFERENCE,
+            "rope_scaling",
+            {"type": "linear", "factor": 2.0},
+        ),  # its validator takes two keys
+        ("Olmo2Config", rope.TIME_REFERENCE, "rope_scaling", {"type": "linear", "factor": 2.0}),
+        ("GPTNeoXJapaneseConfig", rope.TIME_REFERENCE, "rotary_emb_base", 10000),
     ],
 )
 def test_what_transformers_4_reads_of_some_architectures(tmp_path, architecture, method, key, wanted):
@@ -206,19 +213,19 @@ def test_what_transformers_4_reads_of_some_architectures(tmp_path, architecture,
 
 def test_the_stock_type_is_written_where_it_says_it_all(source, tmp_path):
     types = {
-        (rope.RIVAL, ()): "yarn",
-        (rope.RIVAL, (("beta_fast", 16.0),)): "yarn",
-        (rope.RIVAL, (("ramp", "rotations"),)): "longrope",
-        (rope.RIVAL, (("attention_factor", 1.0),)): "longrope",
-        (rope.UNIT, ()): "linear",
+        (rope.BASELINE, ()): "yarn",
+        (rope.BASELINE, (("beta_fast", 16.0),)): "yarn",
+        (rope.BASELINE, (("ramp", "rotations"),)): "longrope",
+        (rope.BASELINE, (("attention_factor", 1.0),)): "longrope",
+        (rope.TIME_REFERENCE, ()): "linear",
         (rope.ORIGINAL, ()): "default",
-        (rope.OURS, ()): "longrope",
+        (rope.PROPOSED, ()): "longrope",
     }
     for i, ((method, options), kind) in enumerate(types.items()):
         stated = read(extend_checkpoint(source, tmp_path / str(i), method, 2, **dict(options)))
         assert stated["rope_parameters"]["rope_type"] == kind, (method, options)
         assert (stated["rope_scaling"] or {"rope_type": "default"})["rope_type"] == kind
-    uneven = read(extend_checkpoint(source, tmp_path / "uneven", rope.RIVAL, 1.37))  # L' is no multiple of L
+    uneven = read(extend_checkpoint(source, tmp_path / "uneven", rope.BASELINE, 1.37))  # L' is no multiple of L
     assert uneven["rope_parameters"]["rope_type"] == "longrope"
 
 
@@ -227,7 +234,7 @@ def test_readers_that_choose_the_attention_factor_themselves_choose_ours(tmp_pat
     source = tmp_path / "source"
     random_model(max_position_embeddings=8192).config.save_pretrained(source)
     (source / "pytorch_model.bin").write_bytes(b"weights")
-    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2, attention_factor=attention_factor)
+    made = extend_checkpoint(source, tmp_path / "made", rope.PROPOSED, 2, attention_factor=attention_factor)
     stated = read(made)["rope_scaling"]
     original = stated["original_max_position_embeddings"]
     recomputed = np.sqrt(1 + np.log(16384 / original) / np.log(original))
@@ -237,10 +244,10 @@ def test_readers_that_choose_the_attention_factor_themselves_choose_ours(tmp_pat
 
 
 def test_extending_again_starts_from_pre_training(source, tmp_path):
-    once = extend_checkpoint(source, tmp_path / "once", rope.RIVAL, 4)
+    once = extend_checkpoint(source, tmp_path / "once", rope.BASELINE, 4)
     for method in UNTRAINED:
         between = extend_checkpoint(source, tmp_path / f"between-{method}", method, 2)
-        again = extend_checkpoint(between, tmp_path / f"again-{method}", rope.RIVAL, 4)
+        again = extend_checkpoint(between, tmp_path / f"again-{method}", rope.BASELINE, 4)
         assert read(again) == read(once)
         assert config_geometry(AutoConfig.from_pretrained(between)) == config_geometry(
             AutoConfig.from_pretrained(source)
@@ -250,12 +257,12 @@ def test_extending_again_starts_from_pre_training(source, tmp_path):
 def test_a_configuration_that_says_something_else_is_never_put_in_place(source, tmp_path, monkeypatch):
     monkeypatch.setattr("core.huggingface.configuration.write", lambda *_, **__: None)
     with pytest.raises(InputError, match="cannot say how"):
-        extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+        extend_checkpoint(source, tmp_path / "made", rope.PROPOSED, 2)
     assert os.listdir(tmp_path) == ["source"]
 
 
 def test_what_cannot_be_extended_is_refused(source, tmp_path):
-    def refused(says, method=rope.OURS, output=tmp_path / "made", start=source):
+    def refused(says, method=rope.PROPOSED, output=tmp_path / "made", start=source):
         with pytest.raises(InputError, match=says) as error:
             extend_checkpoint(start, output, method, 2)
         assert "\n" not in str(error.value)
@@ -288,14 +295,14 @@ def test_an_attention_factor_that_phi3_cannot_say_is_refused_and_leaves_the_mode
     model = random_model("Phi3Config", **ARCHITECTURES["Phi3Config"])
     before = model.config.to_dict()
     with pytest.raises(InputError, match="at least 1"):
-        extend(model, rope.OURS, 2, attention_factor=0.9)
+        extend(model, rope.PROPOSED, 2, attention_factor=0.9)
     assert model.config.to_dict() == before
 
 
 def test_the_name_of_a_model_extended_in_memory_loads_nothing_until_it_is_exported(tmp_path):
     """An adapter takes it for the name of its base."""
     model = AutoModelForCausalLM.from_pretrained(checkpoint(tmp_path / "source"))
-    extend(extend(model, rope.UNIT, 2), rope.OURS, 2)
+    extend(extend(model, rope.TIME_REFERENCE, 2), rope.PROPOSED, 2)
     with pytest.raises(OSError):
         AutoConfig.from_pretrained(model.name_or_path)
     export(model, tmp_path / "made")
@@ -317,25 +324,25 @@ def test_what_cannot_be_read_is_refused_before_anything_is_written(source, tmp_p
     monkeypatch.setattr("core.files.new", lambda _: pytest.fail("something was written"))
     (source / name).write_bytes(content)
     with pytest.raises(InputError, match=name):
-        extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+        extend_checkpoint(source, tmp_path / "made", rope.PROPOSED, 2)
 
 
 @pytest.mark.parametrize(("before", "after"), [(20, 20), (127, 127), (128, 256), (256, 256), (1000, 1000)])
 def test_a_limit_of_generation_below_pre_trainings_length_was_chosen(source, tmp_path, before, after):
     edit(source, "generation_config.json", max_length=before)
-    made = extend_checkpoint(source, tmp_path / "made", rope.OURS, 2)
+    made = extend_checkpoint(source, tmp_path / "made", rope.PROPOSED, 2)
     assert read(made, "generation_config.json")["max_length"] == after
 
 
 def test_an_export_states_its_method_and_the_next_one_replaces_it(source, tmp_path):
-    once = extend_checkpoint(source, tmp_path / "once", rope.OURS, 2, n_hat=np.int64(8))
-    twice = extend_checkpoint(once, tmp_path / "twice", rope.UNIT, 4)
+    once = extend_checkpoint(source, tmp_path / "once", rope.PROPOSED, 2, n_hat=np.int64(8))
+    twice = extend_checkpoint(once, tmp_path / "twice", rope.TIME_REFERENCE, 4)
     stated = [
         {key: read(made)["rope_extension"][key] for key in ("method", "options", "factor")} for made in (once, twice)
     ]
     assert stated == [
-        {"method": rope.OURS, "options": {"n_hat": 8}, "factor": 2.0},
-        {"method": rope.UNIT, "options": {}, "factor": 4.0},
+        {"method": rope.PROPOSED, "options": {"n_hat": 8}, "factor": 2.0},
+        {"method": rope.TIME_REFERENCE, "options": {}, "factor": 4.0},
     ]
 
 
@@ -347,13 +354,13 @@ def test_an_export_states_its_method_and_the_next_one_replaces_it(source, tmp_pa
         ({"context_length": 64}, "does not agree"),
         ({"context_length": 64, "factor": 4.0}, "rotates otherwise"),
         ({"rope_theta": 5000.0}, "rotates otherwise"),
-        ({"method": rope.UNIT}, "rotates otherwise"),
+        ({"method": rope.TIME_REFERENCE}, "rotates otherwise"),
         ({"options": {"attention_factor": 1.0}}, "rotates otherwise"),
     ],
 )
 def test_an_export_that_is_not_what_it_states_is_refused(source, tmp_path, changes, says):
-    made = extend_checkpoint(source, tmp_path / "made", rope.RIVAL, 2)
+    made = extend_checkpoint(source, tmp_path / "made", rope.BASELINE, 2)
     edit(made, rope_extension=read(made)["rope_extension"] | changes)
     with pytest.raises(InputError, match=says):
-        extend_checkpoint(made, tmp_path / "again", rope.OURS, 2)
+        extend_checkpoint(made, tmp_path / "again", rope.PROPOSED, 2)
     assert sorted(os.listdir(tmp_path)) == ["made", "source"]

@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM
 from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
 from core.geometry import RopeGeometry
-from core.rope import ORIGINAL, OURS, UNIT, scale
+from core.rope import ORIGINAL, PROPOSED, TIME_REFERENCE, scale
 from tests.models import random_model
 from tools import families
 
@@ -28,7 +28,7 @@ BUILT = [each for each in COMMITTED if not COMMITTED[each].startswith((families.
 @pytest.mark.parametrize("model_type", BUILT)
 def test_every_type_is_right_or_refused_as_the_table_says(model_type):
     """All methods by `python -m tools.families`, which writes the table; one of them here."""
-    assert families.outcome(model_type, [OURS]) == COMMITTED[model_type]
+    assert families.outcome(model_type, [PROPOSED]) == COMMITTED[model_type]
 
 
 def test_the_table_knows_every_type_and_no_refusal_is_long():
@@ -42,7 +42,7 @@ def test_rope_in_windowed_layers_alone_is_left_alone(model_type):
     model = families.random_model(model_type)
     before = families.logits(model)
     with pytest.raises(InputError, match=r"rotates only in|not for those of type full_attention"):
-        extend(model, UNIT, 2)
+        extend(model, TIME_REFERENCE, 2)
     assert torch.equal(families.logits(model), before)
     assert model.config.get_text_config().max_position_embeddings == families.LENGTH
 
@@ -50,10 +50,10 @@ def test_rope_in_windowed_layers_alone_is_left_alone(model_type):
 def test_windows_that_are_never_left_are_warned_of():
     model = random_model("Phi3Config", sliding_window=64)  # of L = 128
     with pytest.warns(UserWarning, match="all layers of Phi3ForCausalLM see 64 tokens"):
-        extend(model, UNIT, 2)
+        extend(model, TIME_REFERENCE, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        extend(random_model("Phi3Config", sliding_window=None), UNIT, 2)
+        extend(random_model("Phi3Config", sliding_window=None), TIME_REFERENCE, 2)
 
 
 def granite(layer_rope_theta, **rope):
@@ -67,13 +67,13 @@ def granite(layer_rope_theta, **rope):
 def test_a_base_that_differs_from_the_configurations_is_refused():
     model = granite([1e6, 0.0, 1e6, 0.0])
     with pytest.raises(InputError, match="base"):
-        extend(model, OURS, 2)
+        extend(model, PROPOSED, 2)
     assert model.config.max_position_embeddings == families.LENGTH
 
 
 def test_what_a_checkpoint_cannot_say_is_not_exported(tmp_path):
     """The windowed layers' other base would be scaled when the export is loaded."""
-    model = extend(granite([1e4, 1e6, 1e4, 1e6]), OURS, 2)
+    model = extend(granite([1e4, 1e6, 1e4, 1e6]), PROPOSED, 2)
     assert torch.equal(model.model.rotary_embs[1].inv_freq, granite([1e6]).model.rotary_embs[0].inv_freq)
     with pytest.raises(InputError, match="a checkpoint cannot say"):
         export(model, tmp_path / "made")
@@ -83,10 +83,10 @@ def test_what_a_checkpoint_cannot_say_is_not_exported(tmp_path):
 def test_one_base_for_some_layers_is_extended_from_that_base(tmp_path):
     model = granite([1e6, 0.0, 1e6, 0.0], rope_theta=1e6)
     model.save_pretrained(tmp_path / "source")
-    extend(model, OURS, 2)
-    theta = scale(RopeGeometry(16, 1e6, families.LENGTH), OURS, 2).inv_freq
+    extend(model, PROPOSED, 2)
+    theta = scale(RopeGeometry(16, 1e6, families.LENGTH), PROPOSED, 2).inv_freq
     assert torch.allclose(model.model.rotary_embs[0].inv_freq.double(), torch.from_numpy(theta))
-    made = extend_checkpoint(tmp_path / "source", tmp_path / "made", OURS, 2)
+    made = extend_checkpoint(tmp_path / "source", tmp_path / "made", PROPOSED, 2)
     loaded = AutoModelForCausalLM.from_pretrained(made).eval()
     assert torch.equal(families.logits(loaded), families.logits(model))
 
@@ -102,9 +102,9 @@ def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
     tower = next(module for name, module in model.named_modules() if "visual" in name and hasattr(module, "inv_freq"))
     seen = tower.inv_freq.clone()
     model.save_pretrained(tmp_path / "source")
-    extend(model, UNIT, 2)
+    extend(model, TIME_REFERENCE, 2)
     assert torch.equal(tower.inv_freq, seen)
-    made = extend_checkpoint(tmp_path / "source", tmp_path / "made", UNIT, 2)
+    made = extend_checkpoint(tmp_path / "source", tmp_path / "made", TIME_REFERENCE, 2)
     loaded = transformers.Qwen2VLForConditionalGeneration.from_pretrained(made).eval()
     assert torch.equal(families.logits(loaded), families.logits(model))
     scaled = 1e4 ** -(torch.arange(0, 16, 2) / 16) / 2
@@ -113,13 +113,13 @@ def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
 
 def test_alibi_is_no_rotation():
     with pytest.raises(InputError, match="none of its layers rotates"):
-        extend(random_model("FalconConfig", alibi=True), UNIT, 2)
+        extend(random_model("FalconConfig", alibi=True), TIME_REFERENCE, 2)
 
 
 @pytest.mark.parametrize("model_type", ["gemma4_text", "lfm3"])
 def test_rope_of_another_kind_is_not_called_scaled(model_type):
     with pytest.raises(InputError, match="'proportional'") as error:
-        extend(families.random_model(model_type), UNIT, 2)
+        extend(families.random_model(model_type), TIME_REFERENCE, 2)
     assert "already" not in str(error.value)
 
 
@@ -158,7 +158,7 @@ def test_an_extended_model_stays_extended(tmp_path, change, architecture):
     mixed = {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
     model = random_model(architecture, **(mixed if architecture.startswith("Gemma") else {}))
     plain = families.logits(model)
-    expected = families.logits(extend(model, OURS, 2))
+    expected = families.logits(extend(model, PROPOSED, 2))
     assert not torch.equal(plain, expected)
     changed = families.logits(change(model, tmp_path))[:, : expected.shape[-1]]
     assert torch.allclose(changed, expected, atol=1e-6)

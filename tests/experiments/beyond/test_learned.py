@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from core.extend import extend
-from core.rope import RIVAL
+from core.rope import BASELINE
 from eval.position_loss import position_losses
 from experiments.beyond import learning_loop
 from experiments.beyond.learning_loop import LEAST, PATIENCE, Learner, Learning, is_flat
@@ -36,11 +36,11 @@ def inputs(tmp_path_factory):
 
 
 def line(inputs, out, *more):
-    given = ("--model", inputs / "model", "--data", inputs / "data", "--text", inputs / "held.txt", *QUICK)
+    given = ("--model", inputs / "model", "--corpus", inputs / "data", "--texts", inputs / "held.txt", *QUICK)
     return *given, "--results", out / "results", *more
 
 
-def record(out, name=f"from={RIVAL}_s=2_seed=0"):
+def record(out, name=f"from={BASELINE}_s=2_seed=0"):
     return json.loads((out / "results" / "model" / "beyond" / "learned" / f"{name}.json").read_text())
 
 
@@ -49,7 +49,7 @@ def whole(inputs, tmp_path_factory):
     """What an uninterrupted run leaves."""
     out = tmp_path_factory.mktemp("whole")
     child = processes.command("experiments.beyond.learned", *line(inputs, out), environment={"OMP_NUM_THREADS": "1"})
-    assert processes.wait(child) == 0
+    assert processes.barrier(child) == 0
     return out
 
 
@@ -71,7 +71,7 @@ def test_the_record_says_what_was_learned(inputs, whole, call):
 def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inputs, whole):
     found = record(whole)
     model = load_model.load(str(inputs / "model")).model
-    file = records.path(whole / "results", "model", "learned", f"from={RIVAL}_s=2_seed=0")
+    file = records.path(whole / "results", "model", "learned", f"from={BASELINE}_s=2_seed=0")
     extend(model, "factors", 2, file=file)
     (book,) = texts.files([inputs / "held.txt"])
     sequences = learning_loop.held_out(byte_tokenizer(), [book], 2, 2 * L)
@@ -94,7 +94,7 @@ def test_killed_and_given_again_it_ends_in_the_same_bits(inputs, whole, tmp_path
             kept = list((tmp_path / "runs").glob("*/learned/*.0.jsonl"))
             if kept and len(kept[0].read_bytes().splitlines()) > lines + 3:
                 os.kill(child, signal.SIGKILL)
-                assert processes.wait(child) == -signal.SIGKILL
+                assert processes.barrier(child) == -signal.SIGKILL
                 lines = len(kept[0].read_bytes().splitlines())
                 break
             time.sleep(0.001)
@@ -105,14 +105,14 @@ def test_killed_and_given_again_it_ends_in_the_same_bits(inputs, whole, tmp_path
     child = processes.command(
         "experiments.beyond.learned", *line(inputs, tmp_path), environment={"OMP_NUM_THREADS": "1"}
     )
-    assert processes.wait(child) == 0
+    assert processes.barrier(child) == 0
     assert {key: record(tmp_path)[key] for key in SAME} == {key: record(whole)[key] for key in SAME}
 
 
 @pytest.mark.parametrize(
     "more, named",
     [
-        (("--text", "{data}/one.txt"), "one"),
+        (("--texts", "{data}/one.txt"), "one"),
         (("--from", "clex"), "clex"),
         (("--length", L), str(L)),
         (("--sequences", 50), "held"),
@@ -153,7 +153,7 @@ def learner(path, settings):
 
     model = random_model(max_position_embeddings=L)
     geometry = rope_geometry(model)
-    return Learner(model, geometry, scale(geometry, RIVAL, 2), settings, journal.Journal(path))
+    return Learner(model, geometry, scale(geometry, BASELINE, 2), settings, journal.Journal(path))
 
 
 def test_once_flat_the_rate_falls_to_zero(tmp_path, monkeypatch):
@@ -176,11 +176,11 @@ def test_once_flat_the_rate_falls_to_zero(tmp_path, monkeypatch):
 def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole, tmp_path, call):
     (file,) = (whole / "results" / "model" / "beyond" / "learned").iterdir()
     given = ("loss_by_position", "--model", inputs / "model", "--method", "factors", "--results", tmp_path / "results")
-    status, out, _ = call(*given, "--file", file, "--text", inputs / "held.txt")
+    status, out, _ = call(*given, "--file", file, "--texts", inputs / "held.txt")
     assert status == 0 and "done already" not in out
     again = tmp_path / file.name
     again.write_text(json.dumps(record(whole) | {"seconds": 1.0, "environment": {}}))
-    status, out, _ = call(*given, "--file", again, "--text", inputs / "held.txt")
+    status, out, _ = call(*given, "--file", again, "--texts", inputs / "held.txt")
     assert status == 0 and "done already" in out
-    status, out, err = call(*given, "--file", file, "--text", inputs / "data" / "one.txt")
+    status, out, err = call(*given, "--file", file, "--texts", inputs / "data" / "one.txt")
     assert (status, out) == (2, "") and "'one'" in err and err.count("\n") == 1

@@ -27,7 +27,7 @@ def toy(tmp_path, monkeypatch):
     books = [tmp_path / "one.txt", tmp_path / "two.txt"]
     for book, part in zip(books, (letters[:3000], letters[3000:])):
         book.write_text("".join(part))
-    return ["--text", *books, "--results", tmp_path / "results"]
+    return ["--texts", *books, "--results", tmp_path / "results"]
 
 
 def records(results, model="toy"):

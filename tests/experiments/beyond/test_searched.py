@@ -26,7 +26,7 @@ def inputs(tmp_path_factory):
 
 
 def line(inputs, out, *more):
-    return "searched", "--model", inputs / "model", "--data", inputs / "data", *QUICK, "--results", out / "r", *more
+    return "searched", "--model", inputs / "model", "--corpus", inputs / "data", *QUICK, "--results", out / "r", *more
 
 
 def record(out):
@@ -93,7 +93,7 @@ def test_killed_and_given_again_it_ends_the_same(inputs, tmp_path, call, monkeyp
         (("--population", 15), "15"),
         (("--critical-pair", 8), "8"),
         (("--factor", 1.2), "passkey"),
-        (("--data", "nowhere"), "nowhere"),
+        (("--corpus", "nowhere"), "nowhere"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_in_a_line(more, named, inputs, tmp_path, call):

@@ -35,7 +35,7 @@ def record(book):
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
         patch.setitem(base_models.MODELS, "toy", Model("Toy", str(path), GEOMETRY))
-        command = ["selections", "--model", "toy", "--text", book, "--results", results]
+        command = ["selections", "--model", "toy", "--texts", book, "--results", results]
         patch.setattr(sys, "argv", list(map(str, command)))
         selections.main()
         selections.main()

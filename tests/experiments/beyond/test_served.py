@@ -71,7 +71,7 @@ def serve(call, model, tmp_path):
     (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
 
     def run(*arguments):
-        shared = ("--model", model, "--text", tmp_path / "text.txt", "--results", tmp_path / "results")
+        shared = ("--model", model, "--texts", tmp_path / "text.txt", "--results", tmp_path / "results")
         done = call("served", *shared, "--environments", tmp_path / "engines", *arguments)
         found = (tmp_path / "results").glob("*/beyond/served/*.json")
         return *done, {file.stem: files.read_json(file, "") for file in found}
@@ -81,9 +81,9 @@ def serve(call, model, tmp_path):
 
 def test_an_engine_is_compared_at_every_position_beyond_the_context(serve, tmp_path):
     install(tmp_path / "engines", "mlx", answers("mlx"))
-    status, _, _, records = serve("--engine", "mlx", "--method", rope.RIVAL, "--factor", "2")
+    status, _, _, records = serve("--engine", "mlx", "--method", rope.BASELINE, "--factor", "2")
     (record,) = records.values()
-    assert status == 0 and (record["method"], record["factor"]) == (rope.RIVAL, 2)
+    assert status == 0 and (record["method"], record["factor"]) == (rope.BASELINE, 2)
     assert record["engine"] == {"name": "mlx", "version": ENGINES["mlx"].version}
     ids = byte_tokenizer()(TEXT, add_special_tokens=False, return_tensors="pt").input_ids[:, :LENGTH]
     said = record["answer"]
@@ -115,7 +115,7 @@ def test_an_export_is_served_as_it_is_and_not_measured_twice(serve, tmp_path, mo
 @pytest.mark.parametrize("version", [ENGINES["vllm"].version, "9.9"])
 def test_vllm_is_asked_as_a_server(serve, tmp_path, version):
     install(tmp_path / "engines", "vllm", "", SERVER, version=version)
-    status, _, err, records = serve("--engine", "vllm", "--method", rope.RIVAL, "--factor", "2")
+    status, _, err, records = serve("--engine", "vllm", "--method", rope.BASELINE, "--factor", "2")
     if version == "9.9":
         assert status == 2 and "9.9" in err and not records
         return
@@ -173,10 +173,10 @@ def test_this_transformers_computes_the_same_from_an_export(serve, monkeypatch):
     def run(line, **_):
         _, isolated, worker, *arguments = line
         monkeypatch.setattr(sys, "argv", [worker, *arguments])
-        assert isolated == "-I" and processes.wait(processes.fork(lambda: runpy.run_path(worker))) == 0
+        assert isolated == "-I" and processes.barrier(processes.fork(lambda: runpy.run_path(worker))) == 0
 
     monkeypatch.setattr(served, "subprocess", types.SimpleNamespace(run=run, STDOUT=None))
-    status, out, _, records = serve("--method", rope.OURS)
+    status, out, _, records = serve("--method", rope.PROPOSED)
     (record,) = records.values()
     assert status == 0 and "vllm is not installed" in out and record["engine"]["name"] == "transformers"
     assert record["scores"]["apart_from"]["transformers"]["largest"] < 1e-4

@@ -8,7 +8,7 @@ import pytest
 from core import rope
 from core.rope import scale
 from experiments import base_models, suites
-from experiments.suites.commands import flags
+from experiments.suites.steps import flags
 from tests.experiments.test_rerun import KNOWN, chains, suite_of
 
 

@@ -32,7 +32,7 @@ def command(base, books, tmp_path):
     """command("--steps", 3, …) -> the arguments of experiments.finetune on these."""
 
     def arguments(*more):
-        usual = ["--model", base, "--data", books, "--method", "pi", "--batch", 4, "--device-batch", 2]
+        usual = ["--model", base, "--corpus", books, "--method", "pi", "--batch", 4, "--device-batch", 2]
         places = ["--learning-rate", "1e-2", "--output", tmp_path / "out", "--results", tmp_path / "results"]
         return [str(a) for a in (*usual, "--steps", 6, "--save-every", 2, "--no-checkpointing", *places, *more)]
 

@@ -120,7 +120,7 @@ def test_spoilt_or_another_runs_it_is_refused_and_restored_it_goes_on(finetuned,
         shutil.copytree(books, edited)
         text = (edited / "one.txt").read_text()
         (edited / "one.txt").write_text("z" + text[1:])  # of the same size
-        for change, key in ((["--method", "yarn"], "method"), (["--data", edited], "data"), (["--seed", 1], "seed")):
+        for change, key in ((["--method", "yarn"], "method"), (["--corpus", edited], "data"), (["--seed", 1], "seed")):
             status, _, err = finetuned("--steps", 3, *change)
             assert status == 2 and f"with {key} " in sentence(err) and str(begun) in err
     assert finetuned("--steps", 3)[0] == 0

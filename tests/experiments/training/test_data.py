@@ -252,6 +252,6 @@ def test_two_runs_that_need_the_same_sequences_wait_for_each_other_and_sweep_wha
     (tmp_path / "cache" / ".live.partial").mkdir()
     with files.lock(tmp_path / "cache" / "live"):
         children = [processes.fork(lambda: packed(folder, tmp_path)) for _ in range(2)]
-        assert [processes.wait(child) for child in children] == [0, 0]
+        assert [processes.barrier(child) for child in children] == [0, 0]
     left = sorted(path.name for path in (tmp_path / "cache").iterdir())
     assert made.read_text() == "x" and left[0] == ".live.partial" and len(left) == 2

@@ -249,7 +249,7 @@ def test_a_gradient_that_is_not_finite_stops_too(finetuned, monkeypatch):
         (["--length", "100000"], "a batch needs 4"),
         (["--batch", "3"], "cannot be divided among 1 processes with 2 each"),
         (["--method", "clex", "--factor", "1"], "above 1"),
-        (["--data", "/nowhere"], "no .txt or .parquet file in /nowhere"),
+        (["--corpus", "/nowhere"], "no .txt or .parquet file in /nowhere"),
         (["--output", str(ROOT / "core")], "holds no training run"),
     ],
 )

@@ -69,9 +69,9 @@ def facts(folder):
 
 def test_in_bfloat16_they_train_alike_and_keep_the_frequencies(finetuned, usual, tmp_path):
     """In the precision that would ruin inv_freq."""
-    assert finetuned(arguments=usual("one", "--method", rope.RIVAL))[0] == 0
+    assert finetuned(arguments=usual("one", "--method", rope.BASELINE))[0] == 0
     more = ["--dtype", "bfloat16", "--checkpointing"]
-    assert on_two(tmp_path / "seen.pt", usual("two", "--method", rope.RIVAL, *more)) == [0, 0]
+    assert on_two(tmp_path / "seen.pt", usual("two", "--method", rope.BASELINE, *more)) == [0, 0]
     seen = torch.load(tmp_path / "seen.pt")
     assert seen["stage"] == 3 and seen["parameter_dtype"] == torch.bfloat16 and seen["elements_here"] == 0
     assert seen["gradients"] == torch.float32
@@ -80,7 +80,7 @@ def test_in_bfloat16_they_train_alike_and_keep_the_frequencies(finetuned, usual,
     ran_on = facts(tmp_path / "two")["ran_on"]
     assert (ran_on["processes"], ran_on["device_batch"], ran_on["accumulated"]) == (2, 2, 1) and ran_on["deepspeed"]
 
-    scaling = rope.scale(RopeGeometry(16, 10000.0, 2048), rope.RIVAL, 4)
+    scaling = rope.scale(RopeGeometry(16, 10000.0, 2048), rope.BASELINE, 4)
     assert seen["inv_freq"].dtype == torch.float32
     angles = 8191 * scaling.inv_freq
     angles = np.concatenate([angles, angles])

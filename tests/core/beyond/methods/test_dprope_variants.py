@@ -33,7 +33,7 @@ def test_every_pair_takes_the_least_disturbing_candidate(geometry):
 @ANY
 def test_two_candidates_are_the_papers_method(geometry):
     found = scale(geometry, "dprope-candidates", 2, candidates=["original", "pi"])
-    assert (found.inv_freq == scale(geometry, rope.OURS, 2).inv_freq).all()
+    assert (found.inv_freq == scale(geometry, rope.PROPOSED, 2).inv_freq).all()
 
 
 @pytest.mark.parametrize("factor", [2, 4])

@@ -12,7 +12,9 @@ from experiments.kit import records
 from experiments.suites.chains import Chain, Command, Setting
 
 # What a step reads; the options of experiments.rerun say where that is, so a suite names no paths.
-BOOKS = "texts to score: those of --books, else as many packaged ones as the step's `books` or `parts` says; quick: one"
+TEXTS = (
+    "texts to score: those of --texts, else as many packaged ones as the step's `packaged` or `parts` says; quick: one"
+)
 BENCHMARK = "a benchmark's items: those of --benchmarks if it has them, else the hub's; for one's own model, no others"
 CORPUS = "texts to train on: those of --corpus, else the base model's"
 
@@ -63,7 +65,7 @@ class Suite:
         results: the folder for records.
         quick: run with few samples and one seed.
         path: a checkpoint of one's own, which is measured instead of a known base model.
-        books: the texts to score.
+        texts: the texts to score.
         benchmarks: a folder that holds one folder for each benchmark, named after its experiment.
         corpus: the data to train on.
         experiments: run only these experiments of the suite.
@@ -77,7 +79,7 @@ class Suite:
     results: Path
     quick: bool = False
     path: str | None = None
-    books: tuple[Path, ...] = ()
+    texts: tuple[Path, ...] = ()
     benchmarks: Path | None = None
     corpus: str | None = None
     experiments: Collection[str] | None = None
@@ -163,7 +165,7 @@ class Suite:
 
     def _runs(self, step: Step) -> bool:
         chosen = self.experiments is None or step.experiment in self.experiments
-        has_data = step.reads != BENCHMARK or self.path is None or self._benchmark(step) is not None
+        has_data = step.reads != BENCHMARK or self.path is None or self._has_benchmark(step)
         return chosen and has_data and not (self.quick and step.quick is None)
 
     def _command(self, step: Step, model: Command, factor: float) -> Command:
@@ -172,20 +174,19 @@ class Suite:
 
     def _options(self, step: Step, factor: float) -> dict:
         options = {**step.at(self.model, factor), **((self.quick and step.quick) or {})}
-        if step.reads == BOOKS and self.books:
-            options = {name: value for name, value in options.items() if name not in ("books", "parts")}
-            options = {"text": self.books[:1] if self.quick else self.books, **options}
-        elif step.reads == BOOKS and self.quick:
-            options |= {name: 1 for name in ("books", "parts") if name in options}
-        elif step.reads == BENCHMARK and (items := self._benchmark(step)):
-            options = {"data": items, **options}
+        if step.reads == TEXTS and self.texts:
+            options = {name: value for name, value in options.items() if name not in ("packaged", "parts")}
+            options = {"texts": self.texts[:1] if self.quick else self.texts, **options}
+        elif step.reads == TEXTS and self.quick:
+            options |= {name: 1 for name in ("packaged", "parts") if name in options}
+        elif step.reads == BENCHMARK and self._has_benchmark(step):
+            options = {"benchmarks": self.benchmarks, **options}
         elif step.reads == CORPUS and self.corpus:
-            options = {"data": self.corpus, **options}
+            options = {"corpus": self.corpus, **options}
         return options
 
-    def _benchmark(self, step: Step) -> Path | None:
-        folder = self.benchmarks / step.experiment if self.benchmarks else None
-        return folder if folder and folder.is_dir() else None
+    def _has_benchmark(self, step: Step) -> bool:
+        return self.benchmarks is not None and (self.benchmarks / step.experiment).is_dir()
 
     def _frequencies(self, setting: Setting, factor: float) -> tuple[bytes, float]:
         """What two settings that make the same model have in common."""
