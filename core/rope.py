@@ -21,16 +21,8 @@ from .errors import InputError, check_number
 from .geometry import RopeGeometry, RopeScaling
 from .methods.registry import (
     METHODS,
-    ORIGINAL,
-    PROPOSED,
-    BASELINE,
-    TIME_REFERENCE,
-    Method,
-    Style,
-    check_fixed,
     get,
-    register,
-)  # noqa: F401
+)
 
 
 def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> RopeScaling:

@@ -26,7 +26,7 @@ from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import BEYOND, RESULTS, ROOT
 from report import audit, claims_page, paper_and_code
-from report.model_view import FILTERS, BASELINE, View, environment, holds
+from report.model_view import BASELINE, FILTERS, View, environment, holds
 from tables.kit import markdown
 
 Pages = dict[Path, str]  # what belongs in which file

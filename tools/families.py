@@ -28,7 +28,7 @@ from core import files
 from core.errors import InputError, in_one_line
 from core.extend import export, extend, extend_checkpoint
 from core.geometry import RopeGeometry
-from core.rope import PROPOSED, BASELINE, TIME_REFERENCE, scale
+from core.rope import BASELINE, PROPOSED, TIME_REFERENCE, scale
 from experiments.kit import command_line, records
 
 TABLE = records.ROOT / "results" / "families.csv"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from experiments.base_models.llama2 import N_HAT
 from experiments.suites.chains import Chain
-from experiments.suites.steps import BENCHMARK, TEXTS, CORPUS, Suite, step
+from experiments.suites.steps import BENCHMARK, CORPUS, TEXTS, Suite, step
 
 MODELS = "llama2-7b", "llama2-13b"
 FACTORS = 2, 4

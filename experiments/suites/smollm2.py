@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from experiments.base_models import smollm2
 from experiments.suites.chains import Chain
-from experiments.suites.steps import BENCHMARK, TEXTS, CORPUS, Suite, step
+from experiments.suites.steps import BENCHMARK, CORPUS, TEXTS, Suite, step
 
 FACTORS, SEEDS = (2, 4), 3
 # The paper's n̂ by factor, and t = 0; a setting is a method and its options.

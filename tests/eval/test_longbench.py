@@ -4,11 +4,10 @@ import bisect
 import hashlib
 import importlib.util
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow
-import zipfile
 import pytest
 import yaml
 from tokenizers import Tokenizer, models, pre_tokenizers, processors

@@ -1,12 +1,18 @@
 """Chains: what runs beside what, what is skipped, what a kill leaves, and records that several settings share."""
 
-import json, os, signal, subprocess, sys, time
-import psutil, pytest
+import json
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
 from core import files
 from core.errors import InputError
+from experiments.kit.records import ROOT
 from experiments.suites import chains
 from experiments.suites.chains import Chain
-from experiments.kit.records import ROOT
 
 MODULE = "tests.experiments.told"
 

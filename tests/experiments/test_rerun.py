@@ -10,7 +10,7 @@ import pytest
 
 from core import files, rope
 from core.rope import RopeGeometry
-from experiments import base_models, longbench_e, suites
+from experiments import base_models, suites
 from experiments.base_models.model import Model
 from experiments.kit import records
 from experiments.suites import measure

@@ -2,16 +2,13 @@
 
 import json
 import shlex
-import socket
 import sys
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoModelForCausalLM
 
-from core import rope
 from core.extend import export, extend_checkpoint
-from core.huggingface.rotation import skeleton
 from eval import endpoint
 from eval.log_likelihood import ServedLM
 from experiments.open_llm import OpenLLM

@@ -10,7 +10,7 @@ from ...angles import angle_distribution
 from ...disturbance import disturbance, strategy_disturbance
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.registry import METHODS, ORIGINAL, BASELINE, TIME_REFERENCE, get, register
+from ...methods.registry import BASELINE, METHODS, ORIGINAL, TIME_REFERENCE, get, register
 from ...methods.scaling import interpolate
 from ...methods.yarn import yarn_temperature
 

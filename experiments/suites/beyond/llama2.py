@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from experiments.suites.chains import Chain
-from experiments.suites.steps import Suite
 from experiments.suites.llama2 import EVALUATIONS, FACTORS
+from experiments.suites.steps import Suite
 
 METHODS = "ntk", "mrrope-pro", "dprope-significant", "dprope-covered"
 

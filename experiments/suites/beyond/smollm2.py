@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from experiments.suites.beyond.parts import covering, learned_factors, searched_factors, temperature_swapped
 from experiments.suites.chains import Chain
-from experiments.suites.steps import TEXTS, CORPUS, Suite, step
 from experiments.suites.smollm2 import (
     EVALUATIONS,
     HEADLINE,
@@ -20,6 +19,7 @@ from experiments.suites.smollm2 import (
     passkey,
     tune,
 )
+from experiments.suites.steps import CORPUS, TEXTS, Suite, step
 
 # By the losses of 20 texts without training (results/smollm2/beyond/h200), LongRoPE2's rule is ahead of YaRN, and
 # MrRoPE-Pro is the next.

@@ -12,7 +12,7 @@ from core.errors import InputError
 from core.extend import extend
 from core.geometry import RopeGeometry
 from core.huggingface.embedding import rope_geometry, rotary_modules
-from core.rope import METHODS, BASELINE, scale
+from core.rope import BASELINE, METHODS, scale
 from tests.models import random_model
 
 ARCHITECTURES = {
