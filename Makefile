@@ -6,42 +6,34 @@ METHOD  ?= dprope
 METHODS ?=
 FACTOR  ?=
 QUICK   ?=
-FOR     ?=
 TEXTS   ?=
 BENCHMARKS ?=
 CORPUS  ?=
 REPLACE ?=
-SERVE   ?=
 RESULTS ?=
 PY      := $(VENV)/bin/python
-$(if $(SCALE),$(error SCALE is called MODEL now: give MODEL=$(SCALE)))
-# One word to the shell, whatever a value holds.
+# One word to the shell, whatever a value holds; $(value …) keeps Make from expanding what a user wrote.
 quote    = '$(subst ','\'',$(1))'
-option   = $(if $(2),$(1) $(call quote,$(2)))
-# What measures decides where `verify` keeps its records: after a change it measures anew.
-MEASURED_BY := $(shell find core eval experiments -name '*.py' 2>/dev/null | LC_ALL=C sort | xargs cat requirements.lock | cksum | cut -d' ' -f1)
-VERIFY  := build/verify/$(MEASURED_BY)
-SHOWN    = $(call option,--model,$(MODEL)) $(call option,--results,$(RESULTS))
+option   = $(if $(value $(2)),$(1) $(call quote,$(value $(2))))
+SHOWN    = $(call option,--model,MODEL) $(call option,--results,RESULTS)
 
 # Each module of these folders, the paper's and those beyond it, is one table or one figure; a new file is a new target.
 modules  = $(filter-out __%,$(notdir $(basename $(wildcard $(1)/*.py $(1)/beyond/*.py))))
 TABLES  := $(call modules,tables)
 FIGURES := $(call modules,figures)
 
-# What is measured anew, and where its records go: those of a model of one's own have a place apart.
-KNOWN   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
-NAMED    = $(notdir $(patsubst %/,%,$(or $(MODEL),tiny)))
-PLACE    = $(if $(filter $(or $(MODEL),tiny),$(KNOWN)),build/rerun/$(NAMED),build/own)$(if $(QUICK),-quick)/results
-RERUN    = $(or $(RESULTS),$(PLACE))
-GIVEN    = --model $(call quote,$(or $(MODEL),tiny)) $(call option,--factor,$(FACTOR)) $(if $(QUICK),--quick) $(if $(REPLACE),--replace) \
-  $(call option,--for,$(FOR)) $(call option,--texts,$(TEXTS)) $(call option,--benchmarks,$(BENCHMARKS)) $(call option,--corpus,$(CORPUS)) \
-  $(call option,--serve,$(SERVE)) \
-  $(if $(METHODS),--methods $(foreach name,$(METHODS),$(call quote,$(name)))) --results $(call quote,$(RERUN))
-RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RERUN)) || exit; done
+# What is measured anew, and where its records go: those of a model of one's own have a folder apart.
+MEASURED = $(or $(value MODEL),tiny)
+BASES   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
+FOLDER   = $(notdir $(patsubst %/,%,$(MEASURED)))
+RECORDS  = $(or $(value RESULTS),$(if $(filter $(MEASURED),$(BASES)),build/rerun/$(FOLDER),build/own)$(if $(QUICK),-quick)/results)
+RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(QUICK),--quick) $(if $(REPLACE),--replace) \
+  $(call option,--texts,TEXTS) $(call option,--benchmarks,BENCHMARKS) $(call option,--corpus,CORPUS) \
+  $(if $(value METHODS),--methods $(foreach name,$(value METHODS),$(call quote,$(name)))) --results $(call quote,$(RECORDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test lint without-beyond env env-flash check-environment lock tables figures pages audit verify pretrain train rerun ablations report bench \
-  summary clean $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
+.PHONY: help reproduce test lint without-beyond env env-flash lock tables figures pages audit verify pretrain train rerun ablations report clean \
+  $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
 help: ## This list
@@ -61,17 +53,17 @@ help: ## This list
 	list figures/beyond fig "Figures beyond the paper"
 
 ##@ Check
-reproduce: env tables figures pages audit verify report summary ## Render everything, audit the paper, verify a part
+reproduce: env tables figures pages audit verify report ## Render everything, audit the paper, verify a part
 test: env ## Run the test suite
 	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 lint: env ## Check style, format (ruff) and types (mypy)
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
-without-beyond: env ## Show that the paper's part stands alone: render it and run its tests
+without-beyond: env ## Show that the paper's part stands alone: render it without what lies in beyond/
 	rm -rf build/without-beyond && git clone --quiet . build/without-beyond
 	find build/without-beyond -name beyond -type d -prune -exec rm -r {} +
-	$(MAKE) -C build/without-beyond VENV=$(abspath $(VENV)) -o $(abspath $(VENV))/.installed reproduce test
+	$(MAKE) -C build/without-beyond VENV=$(abspath $(VENV)) -o $(abspath $(VENV))/.installed tables figures pages
 
 ##@ Install
 env: $(VENV)/.installed ## Create .venv with the pinned packages
@@ -87,10 +79,6 @@ env-flash: env ## Compile FlashAttention-2, for GPUs (needs nvcc 13)
 ##   FLASH_ATTN_CUDA_ARCHS=80 for an A100, 90 for an H100; MAX_JOBS=N files at a time
 	$(PY) -m pip install wheel==0.48.0
 	$(PY) -m pip install --no-build-isolation -r requirements-flash.txt
-check-environment: ## Resolve environment.yml's pip packages; install nothing
-	rm -rf build/check && $(PYTHON) -m venv build/check && build/check/bin/python -m pip install --quiet --upgrade pip
-	sed -nE 's/^ +- ([A-Za-z0-9_.-]+==.*)$$/\1/p' environment.yml > build/check/requirements.txt
-	build/check/bin/python -m pip install --dry-run --ignore-installed --quiet -r build/check/requirements.txt
 lock: ## Resolve requirements.in into requirements.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet -r requirements.in
 	{ head -1 requirements.lock; build/lock/bin/python -m pip freeze | sed 's/+cpu//' | sort -f; } > build/requirements.lock
@@ -114,42 +102,35 @@ table_longbench: table_longbench_e ## Table 1 by a shorter name
 audit: env ## Recompute the paper's averages and claims; list what differs
 	@$(PY) -m report.audit
 report: env ## build/report/index.html: all pages in one file, its tables sortable
-	@$(PY) -m report $(call option,--results,$(RESULTS))
+	@$(PY) -m report $(call option,--results,RESULTS)
 
 ##@ Measure
 verify: env ## Measure a part anew and compare it with the committed records
-	@for model in llama2-7b smollm2; do $(PY) -m experiments.disturbance --model $$model --results $(VERIFY)/results || exit; done
-	@$(PY) -m experiments.angle_distribution --model llama2-7b --results $(VERIFY)/results
-	@$(PY) -m experiments.perplexity --model tiny --method dprope --results $(VERIFY)/results
-	@$(or $(VERIFY_BEYOND),true)
-	@$(PY) -m experiments.verify $(VERIFY)/results
+	@$(PY) -m experiments.verify
 rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   MODEL=tiny                  which base model
 ##   MODEL=PATH_OR_NAME FACTOR=2 your own model, without training, under build/own/
 ##   METHODS="pi yarn"           these methods alone
 ##   QUICK=1                     one seed and few samples
-##   FOR=13m                     what ends in this time, the best first; the same again goes on
 ##   REPLACE=1                   replace records that have other settings
-##   SERVE="vllm serve {model} --dtype {dtype}"  answers by your own server, started for each model
 ##   TEXTS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
-	$(PY) -m experiments.rerun $(GIVEN)
-	@$(RENDER)
+	$(PY) -m experiments.rerun $(RERUN)
+	@for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RECORDS)) || exit; done
 ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
-	$(PY) -m experiments.ablation_n_hat $(GIVEN)
-	$(PY) -m experiments.ablation_intervals $(GIVEN)
-	@$(RENDER)
+	$(PY) -m experiments.ablation_n_hat $(RERUN)
+	$(PY) -m experiments.ablation_intervals $(RERUN)
+	@for table in n_hat_longbench_e n_hat_open_llm intervals_longbench_e intervals_open_llm; do \
+	  $(PY) -m tables $$table --results $(call quote,$(RECORDS)) || exit; done
+
 ##@ Train
 pretrain: env ## Train the tiny base model from nothing, into build/tiny
 ##   CORPUS=DIR of books
-	$(PY) -m tools.tiny.pretrain $(call option,--corpus,$(CORPUS))
+	$(PY) -m tools.tiny.pretrain $(call option,--corpus,CORPUS)
 train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
-##   MODEL=tiny METHOD=dprope FACTOR=2
-	$(PY) -m experiments.finetune --model $(call quote,$(or $(MODEL),tiny)) --method $(call quote,$(METHOD)) $(call option,--factor,$(FACTOR))
+##   MODEL=tiny METHOD=dprope FACTOR=2 CORPUS=DIR of books
+	$(PY) -m experiments.finetune --model $(call quote,$(MEASURED)) --method $(call quote,$(value METHOD)) \
+	  $(call option,--factor,FACTOR) $(call option,--corpus,CORPUS)
 ##@ Other
-bench: env ## Speed and memory against a plain implementation (30 minutes)
-	@$(PY) -m tools.bench
-summary: env ## Print the main numbers and the verdicts
-	@$(PY) -m report.summary $(call option,--results,$(RESULTS))
 clean: ## Remove build/ and runs/; results/ and .venv stay
 	rm -rf build runs
 
