@@ -64,7 +64,9 @@ def test_a_file_system_without_locks_is_worked_on_all_the_same(tmp_path, monkeyp
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.txt", "whole")]
 
 
-@pytest.mark.parametrize("content", ["", "[1]", '{"a": NaN}', "\xff", "[" * 10**5, '{"a": 1e999}', f'{{"a": {10**400}}}'])
+@pytest.mark.parametrize(
+    "content", ["", "[1]", '{"a": NaN}', "\xff", "[" * 10**5, '{"a": 1e999}', f'{{"a": {10**400}}}']
+)
 def test_no_json_but_a_whole_object_of_finite_numbers_is_read(tmp_path, content):
     file = tmp_path / "a.json"
     file.write_bytes(content.encode("latin-1"))

@@ -24,8 +24,7 @@ def written_out(t, z, up, down, geometry):
     return down @ np.tanh(up @ (z + np.log(ntk(alpha)))) + change / ntk(alpha)
 
 
-@pytest.mark.parametrize("geometry", [GEOMETRY, RopeGeometry(64, 1e5, 8192), RopeGeometry(128, 1e4, 4096)])
-@pytest.mark.parametrize("t", [2, 4.3, 16])
+@pytest.mark.parametrize(("geometry", "t"), [(GEOMETRY, 16), (RopeGeometry(128, 1e4, 4096), 4.3)])
 def test_the_solution_is_scipys(geometry, t):
     up, down = matrices(geometry, size=0.1)
     start = np.log(geometry.inv_freq)
@@ -40,17 +39,13 @@ def scale_free(geometry, t):
     return -np.arange(0, d, 2) / d * np.log(geometry.base * (2 * t - 1) ** (d / (d - 2)))
 
 
-@pytest.mark.parametrize("t", [1.5, 2, 16])
+@pytest.mark.parametrize("t", [1.5, 16])
 def test_with_nothing_learnt_it_is_ntk_aware_scaling_by_alpha(t):
     up, down = matrices(GEOMETRY)
     solved = ode.solve(up, 0 * down, GEOMETRY, t).log().numpy()
     assert solved == pytest.approx(scale_free(GEOMETRY, t), abs=1e-12)
     fresh = clex.ClexRotaryEmbedding(torch.nn.Identity(), GEOMETRY)
     assert fresh.scaling(t).inv_freq == pytest.approx(np.exp(scale_free(GEOMETRY, np.ceil(t))))
-
-
-def test_at_one_it_is_the_pre_trained_model():
-    assert ode.solve(*matrices(GEOMETRY), GEOMETRY, 1).numpy() == pytest.approx(GEOMETRY.inv_freq, rel=1e-14)
 
 
 def test_gradients_are_autograds_through_the_plain_recurrence():
@@ -72,14 +67,15 @@ def test_gradients_are_autograds_through_the_plain_recurrence():
     weight = torch.linspace(-1, 2, 8).double()
     expected = torch.autograd.grad((z * weight).sum(), (up, down))
     solved = ode.solve(up, down, GEOMETRY, 4).log()
-    found = torch.autograd.grad((solved * weight).sum(), (up, down))
+    gradients = torch.autograd.grad((solved * weight).sum(), (up, down))
     assert torch.allclose(solved, z, atol=1e-8)
-    for one, other in zip(found, expected):
+    for one, other in zip(gradients, expected):
         assert torch.allclose(one, other, rtol=1e-5, atol=1e-7) and one.abs().max() > 1e-3
 
 
-def test_autocast_does_not_touch_the_solution():
+def test_at_one_it_is_the_pre_trained_model_and_autocast_does_not_touch_it():
     up, down = (x.float() for x in matrices(GEOMETRY))
+    assert ode.solve(up, down, GEOMETRY, 1).numpy() == pytest.approx(GEOMETRY.inv_freq, rel=1e-14)
     plain = ode.solve(up, down, GEOMETRY, 3)
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(ode.solve(up, down, GEOMETRY, 3), plain)
