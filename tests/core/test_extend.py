@@ -76,18 +76,6 @@ def test_the_name_of_a_model_extended_in_memory_loads_nothing_until_it_is_export
         export(model, tmp_path / "export")
 
 
-@pytest.mark.parametrize(
-    ("method", "factor", "options", "says"),
-    [(PROPOSED, 2, {"n_hat": 3}, "even"), (TIME_REFERENCE, 1, {}, "factor"), ("what", 2, {}, "unknown method")],
-)
-def test_bad_options_leave_the_model_alone(method, factor, options, says):
-    model = random_model()
-    before, config = model(TOKENS).logits, model.config.to_dict()
-    with pytest.raises(InputError, match=says):
-        extend(model, method, factor, **options)
-    assert torch.equal(model(TOKENS).logits, before) and model.config.to_dict() == config
-
-
 def test_models_that_are_not_as_pre_trained_are_refused():
     moved, shapeless = random_model(), random_model()
     rotaries(moved)[0].inv_freq.mul_(0.5)

@@ -26,13 +26,6 @@ def test_pi_and_yarn_are_transformers_own(geometry, factor):
         assert ours.attention_factor == pytest.approx(attention_factor)
 
 
-def test_yarn_ramp_of_llama2_runs_from_pair_20_to_46():
-    divisor = LLAMA2.inv_freq / scale(LLAMA2, BASELINE, 2).inv_freq
-    assert divisor[:21] == pytest.approx(np.ones(21))
-    assert divisor[46:] == pytest.approx(np.full(18, 2))
-    assert (np.diff(divisor[20:47]) > 0).all()
-
-
 def test_the_papers_printed_ramp_is_linear_in_rotations():
     ours = scale(LLAMA2, BASELINE, 2, ramp="rotations").inv_freq
     for i, theta in enumerate(LLAMA2.inv_freq):

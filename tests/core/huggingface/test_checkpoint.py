@@ -12,7 +12,6 @@ import torch
 import transformers
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoTokenizer
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from core import rope
 from core.errors import InputError
@@ -125,23 +124,8 @@ def test_links_share_weights_and_nothing_else_also_from_the_hubs_symbolic_links(
     assert sorted(os.listdir(tmp_path)) == ["linked", "snapshot", "source"]
 
 
-OLD = ("rope_scaling", "rope_theta", "rope_local_base_freq", "rotary_emb_base", "rotary_pct", "partial_rotary_factor")
-
-
-def by_new_keys(content):
-    """(inverse frequencies, attention factor) that transformers makes of ``rope_parameters`` alone."""
-    config = AutoConfig.for_model(**{key: value for key, value in content.items() if key not in OLD})
-    layers = "full_attention" if "full_attention" in config.rope_parameters else None
-    parameters = config.rope_parameters[layers] if layers else config.rope_parameters
-    if parameters["rope_type"] == "default":
-        dim = int(config.head_dim * parameters.get("partial_rotary_factor", 1)) if hasattr(config, "head_dim") else 4
-        return parameters["rope_theta"] ** -(np.arange(0, dim, 2) / dim), 1.0
-    inv_freq, factor = ROPE_INIT_FUNCTIONS[parameters["rope_type"]](config, device="cpu", layer_type=layers)
-    return inv_freq.double().numpy(), factor
-
-
 def by_old_keys(content):
-    """The same of the keys of transformers 4, by its formulas."""
+    """(inverse frequencies, attention factor) that transformers 4 makes of its keys, by its formulas."""
     base = content.get("rotary_emb_base", content.get("rope_theta"))
     share = content.get("rotary_pct", content.get("partial_rotary_factor", 1.0))
     d = int((content.get("head_dim") or content["hidden_size"] // content["num_attention_heads"]) * share)
@@ -172,7 +156,7 @@ def by_old_keys(content):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_either_generation_of_keys_says_the_scaling_also_of_a_checkpoint_extended_again(tmp_path, architecture):
+def test_the_keys_of_transformers_4_say_the_scaling_also_of_a_checkpoint_extended_again(tmp_path, architecture):
     source = configured(tmp_path / "source", architecture, **ARCHITECTURES[architecture])
     geometry = config_geometry(AutoConfig.from_pretrained(source))
     close = {"rtol": 1e-3} if architecture == "Phi3Config" else {"rtol": 1e-6}  # whose attention factor is recomputed
@@ -180,9 +164,9 @@ def test_either_generation_of_keys_says_the_scaling_also_of_a_checkpoint_extende
         expected = scale(geometry, method, 2)
         source = extend_checkpoint(source, tmp_path / method, method, 2)
         content = read(source)
-        for inv_freq, attention_factor in (by_new_keys(content), by_old_keys(content)):
-            np.testing.assert_allclose(inv_freq, expected.inv_freq, rtol=2e-6)
-            np.testing.assert_allclose(attention_factor, expected.attention_factor, **close)
+        inv_freq, attention_factor = by_old_keys(content)
+        np.testing.assert_allclose(inv_freq, expected.inv_freq, rtol=2e-6)
+        np.testing.assert_allclose(attention_factor, expected.attention_factor, **close)
         stated = {"method": method, "options": {}, "factor": 2.0}
         assert content["max_position_embeddings"] == 256 and stated.items() <= content["rope_extension"].items()
 
