@@ -33,21 +33,10 @@ This is {base} with a longer context. Its rotary position embedding (RoPE) was s
 | weights | {weights} |
 
 It was made by a reproduction of [Wu et al., EMNLP 2024](https://aclanthology.org/2024.emnlp-main.414), whose method
-is DPRoPE. Its licence is that of the base model.
+is DPRoPE. Its licence is that of the base model, whose own card is `README.base.md` if it came with one.
 
-## How to serve it
-
-```python
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-name = "."  # this directory, or this repository's name on the hub
-model = AutoModelForCausalLM.from_pretrained(name, dtype="auto")  # the dtype here, not by a cast afterwards
-tokenizer = AutoTokenizer.from_pretrained(name)
-```
-
-```sh
-vllm serve . --max-model-len {longer}
-```
+Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there, not by a cast
+afterwards. `vllm serve . --max-model-len {longer}` serves it.
 
 An engine that does not know the RoPE type serves the model as if it were not extended, and gives no warning.{caution}
 To check one, compare its loss on a text of L' tokens with that of transformers.

@@ -11,8 +11,8 @@ from ...angles import angle_distribution
 from ...disturbance import disturbance, strategy_disturbance
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
+from ...methods.per_pair import interpolate
 from ...methods.registry import BASELINE, METHODS, ORIGINAL, TIME_REFERENCE, get, register
-from ...methods.scaling import interpolate
 from ...methods.yarn import yarn_temperature
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
+from ...methods.per_pair import divide
 from ...methods.registry import register
-from ...methods.scaling import divide
 from ...methods.yarn import yarn, yarn_limits, yarn_temperature
 
 # Radians per position of a pair that stands still. Configurations state θ_i/θ̂_i, which must be finite, in float32 too;
