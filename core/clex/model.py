@@ -164,7 +164,7 @@ def narrow(model: nn.Module, dtype: torch.dtype) -> None:
             matrix.data = matrix.data.to(dtype)
 
 
-def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None) -> RopeScaling:
+def from_weights(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None) -> RopeScaling:
     """What the registry of methods returns for trained weights: θ̂ at t = ⌈factor⌉, and how to install them in a model.
 
     Raises:
