@@ -63,6 +63,6 @@ def _is_finite(value: object) -> bool:
         return False
 
 
-def in_one_line(error: Exception, width: int = 160) -> str:
-    """What an error of a library says, in one line that fits into a sentence."""
+def in_one_line(error: BaseException, width: int = 160) -> str:
+    """What an error of a library says, in one line that fits into a sentence; its type if it says nothing."""
     return textwrap.shorten(str(error), width, placeholder=" …") or type(error).__name__

@@ -13,18 +13,11 @@ from . import clex, files, rope
 from .errors import InputError, in_one_line
 from .huggingface import card, checkpoint, configuration
 from .huggingface.configuration import text_config
-from .huggingface.embedding import (
-    apply_scaling,
-    differences,
-    in_vain,
-    rope_geometry,
-    rotary_modules,
-    rotates_by,
-)
+from .huggingface.embedding import apply_scaling, differences, in_vain, rope_geometry, rotary_modules, rotates_by
 from .huggingface.rotation import skeleton
 from .rope import scale
 
-_IN_MEMORY = " (extended in memory: load its export instead)"
+_IN_MEMORY = " (extended in memory)"  # ends a name that loads nothing
 
 
 def extend(model: PreTrainedModel, method: str, factor: float, **options) -> PreTrainedModel:
@@ -37,7 +30,7 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     casts the inverse frequencies too.
 
     An adapter (LoRA) records ``name_or_path`` as its base model, which would be the model before extension. So this
-    call changes ``name_or_path`` to a name that loads nothing, and :func:`export` sets it to the export's directory.
+    call changes it to a name that loads nothing, and :func:`export` sets it to the export's directory.
 
     Args:
         model: a causal language model with a stock rotary embedding (Llama, Mistral, Qwen, GPT-NeoX, …).
@@ -63,34 +56,34 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     else:
         apply_scaling(model, geometry, scaling, factor)
         clex.remove(model)
-    stated = options | {name: path.name for name, path in rope.named_files(method, options).items()}
-    stated = json.loads(json.dumps(stated, default=lambda value: value.item()))  # NumPy's numbers
-    getattr(text_config(model.config), configuration.EXTENSION).update(method=method, options=stated)
+    options |= {name: path.name for name, path in rope.named_files(method, options).items()}
+    options = json.loads(json.dumps(options, default=lambda value: value.item()))  # NumPy's numbers
+    getattr(text_config(model.config), configuration.EXTENSION).update(method=method, options=options)
     model.name_or_path = f"{model.name_or_path.removesuffix(_IN_MEMORY)}{_IN_MEMORY}"
     return model
 
 
 def check_extension(model: PreTrainedModel) -> dict | None:
-    """What a model's configuration states of how this project extended it; None if it states nothing.
+    """What a model's configuration says of how this project extended it; None if it says nothing.
 
     Raises:
         InputError: the model does not rotate so. A method of another version, or one with a file, is taken at its word.
     """
     config = text_config(model.config)
-    stated = getattr(config, configuration.EXTENSION, None)
-    if stated is None:
+    extension = getattr(config, configuration.EXTENSION, None)
+    if extension is None:
         return None
-    geometry, method, options = rope_geometry(model), stated.get("method"), stated.get("options")
-    known = rope.METHODS.get(method) if isinstance(options, dict) else None
-    if known is None or known.start or rope.named_files(method, options):
-        return stated
-    scaling = scale(geometry, method, stated["factor"], **options)
+    geometry, method, options = rope_geometry(model), extension.get("method"), extension.get("options")
+    registered = rope.METHODS.get(method) if isinstance(options, dict) else None
+    if registered is None or registered.start or rope.named_files(method, options):
+        return extension
+    scaling = scale(geometry, method, extension["factor"], **options)
     if not all(rotates_by(rotary, config, scaling) for _, _, rotary in rotary_modules(model)):
         raise InputError(
             f"the configuration states that {type(model).__name__} was extended by {method} "
-            f"(s = {stated['factor']:g}), and it rotates otherwise; extend the original model again."
+            f"(s = {extension['factor']:g}), and it rotates otherwise; extend the original model again."
         )
-    return stated
+    return extension
 
 
 def extend_checkpoint(
@@ -101,7 +94,6 @@ def extend_checkpoint(
     *,
     link: bool = False,
     progress: bool = False,
-    notes: str = "",
     **options,
 ) -> Path:
     """Write the checkpoint `source`, scaled by `method` for a context `factor` times as long, to `directory`.
@@ -118,7 +110,6 @@ def extend_checkpoint(
         method, factor, options: see :func:`core.rope.scale`.
         link: hard-link the weights; takes no time and no space, and needs `directory` on the source's file system.
         progress: show a progress bar while copying.
-        notes: sections of Markdown for the model card.
 
     Returns:
         `directory`.
@@ -136,7 +127,7 @@ def extend_checkpoint(
     with files.new(directory) as partial:
         checkpoint.copy(source, partial, link, progress)
         _write(model, partial, before=config)
-        card.write(partial, model.config, base, "those of the base model, unchanged", notes)
+        card.write(partial, model.config, base, "those of the base model, unchanged")
     return directory
 
 
@@ -148,7 +139,7 @@ def check_checkpoint(source: Path, directory: Path) -> PreTrainedConfig:
     return checkpoint.read_config(source)
 
 
-def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None, notes: str = "") -> Path:
+def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None) -> Path:
     """Write a checkpoint that plain ``AutoModelForCausalLM.from_pretrained`` loads, with identical logits.
 
     It is for a model in memory; :func:`extend_checkpoint` extends one on disk without reading its weights. The export
@@ -159,15 +150,15 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None,
         model: a model, extended or not.
         directory: must not exist; an interruption leaves nothing there.
         tokenizer: saved alongside, its maximum length set to the model's.
-        notes: sections of Markdown for the model card, which an extended model gets.
 
     Raises:
         InputError: `directory` exists, or no configuration makes the model's class compute what it computes now.
     """
     directory = Path(directory)
     base = card.base(model.name_or_path.removesuffix(_IN_MEMORY))
-    if (stated := getattr(text_config(model.config), configuration.EXTENSION, {})).get("method") in rope.METHODS:
-        rope.check_fixed(stated["method"])
+    method = getattr(text_config(model.config), configuration.EXTENSION, {}).get("method")
+    if method in rope.METHODS:
+        rope.check_fixed(method)
     with files.new(directory) as partial:
         with clex.fixed(model):
             model.save_pretrained(partial)
@@ -175,7 +166,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None,
                 tokenizer.model_max_length = text_config(model.config).max_position_embeddings
                 tokenizer.save_pretrained(partial)
             _write(model, partial)
-            card.write(partial, model.config, base, "those of the model in memory", notes)
+            card.write(partial, model.config, base, "those of the model in memory")
         if clex.is_installed(model):
             clex.save(model, partial)
     model.name_or_path = str(directory)
@@ -188,9 +179,9 @@ def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | N
     Args:
         before: as for :func:`configuration.write`.
     """
-    stated = (directory / "config.json").read_bytes()
+    original = (directory / "config.json").read_bytes()
     for older in (True, False):
-        (directory / "config.json").write_bytes(stated)
+        (directory / "config.json").write_bytes(original)
         configuration.write(directory, model.config, before, older)
         if (wrong := _unlike(model, directory)) is None:
             return

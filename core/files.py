@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import hashlib
 import json
 import math
 import os
+import secrets
 import shutil
 import socket
 import sys
@@ -27,23 +27,18 @@ _NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}  # a file 
 
 
 def write(file: Path, content: str | bytes) -> Path:
-    """Write a file under a temporary name and rename it, so that a reader sees either the old or the whole new one."""
+    """Write a file under a temporary name and rename it, so that a reader sees either the old or the whole new one.
+
+    The temporary name is random, so processes on any machines may write the same file; the last one wins. A writer that
+    is killed may leave a hidden `.NAME.….partial`, which nothing reads.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
-    for stale in file.parent.glob(f".{glob.escape(file.name)}.*.partial"):  # left by writers that were killed
-        with contextlib.suppress(OSError), _lock_file(stale).acquire(blocking=False):
-            stale.unlink()
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
-    writing = _lock_file(partial)
+    partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}.partial")
     try:
-        with contextlib.suppress(OSError):
-            writing.acquire()
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
         os.replace(partial, file)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
     finally:
-        writing.release()
+        partial.unlink(missing_ok=True)
     return file
 
 
@@ -143,7 +138,7 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     file = target.with_name(f".{target.name}.lock")
-    process, work = os.getpid(), _lock_file(file)
+    process, work = os.getpid(), FileLock(file, thread_local=False, fallback_to_soft=False)
     try:
         work.acquire(timeout=_PATIENCE, poll_interval=0.02)
     except Timeout:
@@ -166,10 +161,6 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
             work.release()
 
 
-def _lock_file(file: Path) -> FileLock:
-    return FileLock(file, thread_local=False, fallback_to_soft=False)
-
-
 def component(name: str) -> str:
     """The name, if it can be a single component of a path.
 
@@ -190,9 +181,9 @@ def check_writable(directory: Path) -> None:
         InputError: it is a file, or its nearest existing parent is not writable.
     """
     path = Path(directory).absolute()
-    if any(len(part.encode()) > LONGEST for part in path.parts):
+    if any(len(name.encode()) > LONGEST for name in path.parts):
         raise InputError(f"a name in {str(path)[:40]!r}… has more than {LONGEST} bytes; give a shorter one.")
-    existing = next(part for part in (path, *path.parents) if os.path.lexists(part))
+    existing = next(parent for parent in (path, *path.parents) if os.path.lexists(parent))
     if not existing.is_dir():
         raise InputError(f"{existing} is not a directory; give another path.")
     try:

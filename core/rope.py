@@ -47,10 +47,10 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
     """
     if not isinstance(geometry, RopeGeometry):
         raise InputError(f"the geometry is {geometry!r}; give a RopeGeometry.")
-    known = method_options(method)
+    allowed = method_options(method)
     for option, value in options.items():
-        if option not in known:
-            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+        if option not in allowed:
+            takes = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
             raise InputError(f"the method {method!r} has no option {option!r}; {takes}.")
         _check_type(method, option, value)
     if missing := [option for option in METHODS[method].needs if option not in options]:

@@ -121,8 +121,8 @@ def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometr
         "rope.scaling.attn_factor": 1.0,
         "rope.scaling.original_context_length": length,
     }
-    stated = {key: _value(reader, f"{name}.{key}", unscaled) for key, unscaled in plain.items()}
-    reasons = [f"{name}.{key} is {value}" for key, value in stated.items() if value != plain[key]]
+    values = {key: _value(reader, f"{name}.{key}", unscaled) for key, unscaled in plain.items()}
+    reasons = [f"{name}.{key} is {value}" for key, value in values.items() if value != plain[key]]
     reasons += [f"it holds {t.name}" for t in reader.tensors if t.name.startswith(("rope_freqs.", "rope_factors_"))]
     if reasons:
         raise InputError(f"{source} is scaled already ({reasons[0]}); start from the file made without scaling.")
@@ -161,8 +161,8 @@ def _additions(
         keys["rope.scaling.attn_factor"] = scaling.attention_factor
     keys["context_length"] = round(geometry.context_length * factor)
     keys["rope.scaling.original_context_length"] = geometry.context_length
-    named = {f"{architecture}.{key}": value for key, value in keys.items()}
-    return named, {name: np.asarray(value, dtype="<f4") for name, value in tensors.items()}
+    of_architecture = {f"{architecture}.{key}": value for key, value in keys.items()}
+    return of_architecture, {name: np.asarray(value, dtype="<f4") for name, value in tensors.items()}
 
 
 def _write(
@@ -199,8 +199,8 @@ def _write(
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
     for tensor in reader.tensors:
-        same, kind = tensor.data, tensor.tensor_type
-        writer.write_tensor_data(gguf.dequantize(same, kind).astype(np.float32) if float32 else same)
+        data, kind = tensor.data, tensor.tensor_type
+        writer.write_tensor_data(gguf.dequantize(data, kind).astype(np.float32) if float32 else data)
     for values in tensors.values():
         writer.write_tensor_data(values)
     writer.close()

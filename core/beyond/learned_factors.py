@@ -92,12 +92,12 @@ class LearnedRotaryEmbedding(nn.Module):
         self._prefix = "" if layers is None else f"{layers}_"
         self._compute = inspect.unwrap(type(stock).forward)  # without its no_grad and its choice of frequencies
 
-    def forward(self, x: torch.Tensor, *arguments, **named):
+    def forward(self, x: torch.Tensor, *arguments, **keywords):
         """The stock embedding's result, computed from the learned values."""
         learned = copy.copy(self.stock)
         vars(learned)[f"{self._prefix}inv_freq"] = self.factors.inv_freq.to(x.device)  # found before the buffer
         vars(learned)[f"{self._prefix}attention_scaling"] = self.factors.attention_factor.to(x.device)
-        return self._compute(learned, x, *arguments, **named)
+        return self._compute(learned, x, *arguments, **keywords)
 
 
 @contextmanager
@@ -111,15 +111,15 @@ def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
     """
     clex.remove(model)
     model.requires_grad_(False)
-    places, layers = rotary_modules(model), layer_type(text_config(model.config))
-    learned = [(parent, name, LearnedRotaryEmbedding(stock, factors, layers)) for parent, name, stock in places]
+    modules, layers = rotary_modules(model), layer_type(text_config(model.config))
+    learned = [(parent, name, LearnedRotaryEmbedding(stock, factors, layers)) for parent, name, stock in modules]
     for parent, name, rotary in learned:
         _check(rotary, layers, next(rotary.stock.buffers()).device)
         setattr(parent, name, rotary)
     try:
         yield
     finally:
-        for parent, name, stock in places:
+        for parent, name, stock in modules:
             setattr(parent, name, stock)
 
 
@@ -129,8 +129,8 @@ def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.dev
     with torch.enable_grad():
         rotations = rotary(torch.zeros(1, device=device), positions, *([] if layers is None else [layers]))
         # cos and sin, or e^(imθ)
-        parts = rotations if isinstance(rotations, tuple) else (torch.view_as_real(rotations),)
-        outputs = [part.abs().sum() for part in parts]
+        both = rotations if isinstance(rotations, tuple) else (torch.view_as_real(rotations),)
+        outputs = [rotation.abs().sum() for rotation in both]
         reached = [output.requires_grad for output in outputs]
         gradient = torch.autograd.grad(sum(outputs), rotary.factors.moves)[0] if any(reached) else torch.zeros(1)
     stopped = torch.nn.functional.pad(rotary.factors.inv_freq < 1e-20, (0, 1))  # for good, as CoPE does

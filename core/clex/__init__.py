@@ -7,12 +7,12 @@ from .model import (
     drawing,
     factor_for,
     fixed,
+    from_weights,
     install,
     is_installed,
     narrow,
     remove,
     restore,
     save,
-    scaling,
 )
 from .rotary import ClexRotaryEmbedding, Draws

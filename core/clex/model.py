@@ -70,13 +70,13 @@ def install(
 
 def is_installed(model: nn.Module) -> bool:
     """Whether the model has a CLEX embedding."""
-    return _place(model) is not None
+    return _installed(model) is not None
 
 
 def remove(model: nn.Module) -> None:
     """Put the fixed embedding back. A model without CLEX stays as it is."""
-    if place := _place(model):
-        parent, name, rotary = place
+    if installed := _installed(model):
+        parent, name, rotary = installed
         rotary.hook.remove()
         setattr(parent, name, rotary.stock)
 
@@ -96,15 +96,15 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
 
     A model without CLEX stays as it is.
     """
-    place = _place(model)
-    if place is None:
+    installed = _installed(model)
+    if installed is None:
         yield
         return
-    parent, name, rotary = place
+    parent, name, rotary = installed
     config = text_config(model.config)
-    factor, known = config.max_position_embeddings / rotary.geometry.context_length, getattr(config, EXTENSION)
+    factor, extension = config.max_position_embeddings / rotary.geometry.context_length, getattr(config, EXTENSION)
     apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
-    setattr(config, EXTENSION, known)
+    setattr(config, EXTENSION, extension)
     setattr(parent, name, rotary.stock)
     try:
         yield
@@ -117,8 +117,8 @@ def factor_for(model: nn.Module, length: int) -> int | bytes:
 
     Inputs for which it is equal may share a batch or a cache.
     """
-    place = _place(model)
-    return place[2].factor_at(length) if place else dynamic.frequencies(model, length)
+    installed = _installed(model)
+    return installed[2].factor_at(length) if installed else dynamic.frequencies(model, length)
 
 
 def at_length(model: nn.Module, length: int) -> AbstractContextManager[None]:
@@ -142,10 +142,10 @@ def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> AbstractC
 @contextmanager
 def _setting(model: nn.Module, attribute: str, value: Callable[[ClexRotaryEmbedding], object]) -> Iterator[None]:
     """Inside the context, an attribute of the model's CLEX embedding has another value."""
-    if (place := _place(model)) is None:
+    if (installed := _installed(model)) is None:
         yield
         return
-    rotary = place[2]
+    rotary = installed[2]
     before = getattr(rotary, attribute)
     setattr(rotary, attribute, value(rotary))
     try:
@@ -159,12 +159,12 @@ def narrow(model: nn.Module, dtype: torch.dtype) -> None:
 
     A model without CLEX stays as it is.
     """
-    if place := _place(model):
-        for matrix in (place[2].up, place[2].down):
+    if installed := _installed(model):
+        for matrix in (installed[2].up, installed[2].down):
             matrix.data = matrix.data.to(dtype)
 
 
-def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None) -> RopeScaling:
+def from_weights(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None) -> RopeScaling:
     """What the registry of methods returns for trained weights: θ̂ at t = ⌈factor⌉, and how to install them in a model.
 
     Raises:
@@ -180,9 +180,9 @@ def scaling(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | 
 
 def save(model: nn.Module, directory: str | os.PathLike) -> Path:
     """Write the matrices and the geometry they were trained for to `directory`/clex.safetensors, atomically."""
-    place = _place(model)
-    assert place is not None  # see is_installed
-    rotary = place[2]
+    installed = _installed(model)
+    assert installed is not None  # see is_installed
+    rotary = installed[2]
     tensors = {name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")}
     # All metadata in one entry: safetensors writes several in arbitrary order, and equal weights should be equal files.
     trained_for = {"max_factor": rotary.max_factor, "geometry": asdict(rotary.geometry)}
@@ -219,7 +219,7 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
     return rotary
 
 
-def _place(model: nn.Module) -> tuple[nn.Module, str, ClexRotaryEmbedding] | None:
+def _installed(model: nn.Module) -> tuple[nn.Module, str, ClexRotaryEmbedding] | None:
     """(parent, attribute, embedding) of the model's CLEX embedding, or None."""
     for parent in model.modules():
         for name, child in parent.named_children():

@@ -28,16 +28,16 @@ def sdpa(module, query, key, value, attention_mask, **how) -> tuple[torch.Tensor
         [batch, queries, heads, head dimension], and no weights.
     """
     groups, count = query.shape[1] // key.shape[1], query.shape[2]
-    in_parts = attention_mask is not None and count > QUERIES and how.get("position_bias") is None
-    if groups > 1 and (in_parts or (attention_mask is None and _has_no_kernel(query))):
+    split = attention_mask is not None and count > QUERIES and how.get("position_bias") is None
+    if groups > 1 and (split or (attention_mask is None and _has_no_kernel(query))):
         key, value = repeat_kv(key, groups), repeat_kv(value, groups)
         module = SimpleNamespace(is_causal=getattr(module, "is_causal", True))  # that has no groups
-    if not in_parts:
+    if not split:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **how)
     masks = attention_mask.expand(-1, -1, count, -1).split(QUERIES, dim=2)
-    parts = zip(query.split(QUERIES, dim=2), masks, strict=True)
-    of_parts = [sdpa_attention_forward(module, part, key, value, mask, **how)[0] for part, mask in parts]
-    return torch.cat(of_parts, dim=1), None
+    chunks = zip(query.split(QUERIES, dim=2), masks, strict=True)
+    outputs = [sdpa_attention_forward(module, queries, key, value, mask, **how)[0] for queries, mask in chunks]
+    return torch.cat(outputs, dim=1), None
 
 
 def _has_no_kernel(query: torch.Tensor) -> bool:

@@ -7,7 +7,7 @@ import inspect
 import re
 from pathlib import Path
 
-from huggingface_hub import ModelCardData, metadata_load, try_to_load_from_cache
+from huggingface_hub import ModelCardData, metadata_load
 from transformers import PreTrainedConfig
 
 from ..methods.registry import METHODS
@@ -33,54 +33,38 @@ This is {base} with a longer context. Its rotary position embedding (RoPE) was s
 | weights | {weights} |
 
 It was made by a reproduction of [Wu et al., EMNLP 2024](https://aclanthology.org/2024.emnlp-main.414), whose method
-is DPRoPE.
+is DPRoPE. Its licence is that of the base model, whose own card is `README.base.md` if it came with one.
 
-## How to serve it
-
-```python
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-name = "."  # this directory, or this repository's name on the hub
-model = AutoModelForCausalLM.from_pretrained(name, dtype="auto")  # the dtype here, not by a cast afterwards
-tokenizer = AutoTokenizer.from_pretrained(name)
-```
-
-```sh
-vllm serve . --max-model-len {longer}
-```
+Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there, not by a cast
+afterwards. `vllm serve . --max-model-len {longer}` serves it.
 
 An engine that does not know the RoPE type serves the model as if it were not extended, and gives no warning.{caution}
 To check one, compare its loss on a text of L' tokens with that of transformers.
-
-{notes}## Licence
-
-{licence}
 """
 
 
 def base(source: str) -> tuple[str, ModelCardData]:
-    """The name of a model on the disk or on the hub, and what an export's card keeps of its card's metadata."""
-    path = Path(source)
-    if source and path.is_dir():
-        cached = re.search(r"models--([^/]+)--([^/]+)/snapshots/", f"{path.resolve()}/")
-        name, on_hub = "/".join(cached.groups()) if cached else path.resolve().name, bool(cached)
-        card = path / FILE
-    else:
-        name, on_hub = source or "a model", bool(re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", source))
-        card = Path(str(try_to_load_from_cache(source, FILE) if on_hub else ""))
+    """The name of a model, and what an export's card keeps of its card's metadata.
+
+    Args:
+        source: a checkpoint's directory, also one in the hub's cache, whose path holds the model's name; or a name on
+            the hub, whose card is not read.
+    """
+    path = Path(source).resolve()
+    cached = re.search(r"/models--([^/]+)--([^/]+)/snapshots/", f"{path}/")
+    on_disk = bool(source) and path.is_dir()
+    name = "/".join(cached.groups()) if cached else path.name if on_disk else source or "a model"
     kept = {}
-    if card.is_file():
+    if on_disk and (path / FILE).is_file():
         with contextlib.suppress(Exception):  # YAML that cannot be read says nothing, and stops no export
-            stated = metadata_load(card) or {}
-            kept = {key: stated[key] for key in _KEPT if key in stated}
-    if on_hub:
+            metadata = metadata_load(path / FILE) or {}
+            kept = {key: metadata[key] for key in _KEPT if key in metadata}
+    if cached or (not on_disk and re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name)):
         kept["base_model"] = name
     return name, ModelCardData(library_name="transformers", pipeline_tag="text-generation", **kept)
 
 
-def write(
-    directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardData], weights: str, notes: str = ""
-) -> None:
+def write(directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardData], weights: str) -> None:
     """Write the card of a model that was extended; the base model's, if it was copied, gets another name.
 
     Args:
@@ -88,27 +72,23 @@ def write(
         config: the extended model's.
         of: from :func:`base`.
         weights: what is to be said of them.
-        notes: sections of Markdown that the card also has.
     """
     name, data = of
     text, card = text_config(config), directory / FILE
-    stated = getattr(text, EXTENSION, {})
-    if (method := METHODS.get(stated.get("method", ""))) is None:  # not extended, or by another version
+    extension = getattr(text, EXTENSION, {})
+    if (method := METHODS.get(extension.get("method", ""))) is None:  # not extended, or by another version
         return
     if card.is_file():
         card.rename(directory / BASES)
-    legal = [file.name for file in directory.iterdir() if re.match("(?i)licen[cs]e|notice|use_policy", file.name)]
-    licence = [data.license_name or data.license, *(f"`{file}`" for file in sorted(legal))]
-    more = f" Its own card is `{BASES}`." if (directory / BASES).is_file() else ""
-    options = ", ".join(f"`{key} = {value}`" for key, value in stated["options"].items())
+    options = ", ".join(f"`{key} = {value}`" for key, value in extension["options"].items())
     rope_type = rope_parameters(text)["rope_type"]
     drops = " llama.cpp's converter and Ollama's drop this one; extend a GGUF file instead." * (rope_type == "longrope")
     content = _CARD.format(
         data=data,
         base=name,
         longer=text.max_position_embeddings,
-        context_length=stated["context_length"],
-        factor=stated["factor"],
+        context_length=extension["context_length"],
+        factor=extension["factor"],
         title=method.title,
         method=method.name,
         about=" ".join((inspect.getdoc(method.function) or "").partition("\n\n")[0].split()),
@@ -116,7 +96,5 @@ def write(
         rope_type=rope_type,
         weights=weights,
         caution=drops,
-        notes=notes and f"{notes}\n\n",
-        licence=f"That of {name}: {', '.join(map(str, filter(None, licence))) or 'see where it came from'}.{more}",
     )
     card.write_text(content, encoding="utf-8")

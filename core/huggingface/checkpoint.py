@@ -24,14 +24,14 @@ def read_config(source: Path) -> PreTrainedConfig:
     """
     if not (source / "config.json").is_file():
         raise InputError(f"{source} holds no config.json; give the directory of a Hugging Face checkpoint.")
-    stated = files.read_json(source / "config.json", "give the directory of a Hugging Face checkpoint")
+    content = files.read_json(source / "config.json", "give the directory of a Hugging Face checkpoint")
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     except Exception as error:  # libraries raise many kinds for a broken one
         raise InputError(f"cannot read {source}/config.json ({in_one_line(error)}); correct it.") from error
     # transformers would silently fill in a missing length with the class's default, so look at the file itself.
     length = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
-    if not (stated.get("text_config") or stated).get(length):
+    if not (content.get("text_config") or content).get(length):
         raise InputError(
             f"{source}/config.json does not state the context length the model was pre-trained with; "
             f"add {length!r} to it."
@@ -55,10 +55,10 @@ def copy(source: Path, target: Path, link: bool = False, progress: bool = False)
     """
     sizes = {}
     for file in sorted(source.rglob("*")):
-        place = file.relative_to(source)
-        hidden = any(part.startswith(".") for part in place.parts[:-1])
+        relative = file.relative_to(source)
+        hidden = any(folder.startswith(".") for folder in relative.parts[:-1])
         if file.is_file() and not hidden and file.name != clex.FILE:
-            sizes[place] = file.stat().st_size
+            sizes[relative] = file.stat().st_size
     with tqdm(total=sum(sizes.values()), unit="B", unit_scale=True, unit_divisor=1024, disable=not progress) as bar:
         for file, size in sizes.items():
             (target / file).parent.mkdir(parents=True, exist_ok=True)
@@ -69,9 +69,9 @@ def copy(source: Path, target: Path, link: bool = False, progress: bool = False)
             bar.update(size)
 
 
-def _link(file: Path, place: Path) -> None:
+def _link(file: Path, target: Path) -> None:
     try:
-        os.link(file.resolve(), place)  # resolve: files in the hub's cache are symbolic links
+        os.link(file.resolve(), target)  # resolve: files in the hub's cache are symbolic links
     except OSError as error:
         raise InputError(
             f"cannot link {file.name} ({error.strerror}); give a directory on the checkpoint's file system, "
@@ -84,8 +84,7 @@ def _missing_weights(source: Path) -> str | None:
     if not any(file.suffix in WEIGHTS and file.name != clex.FILE for file in source.iterdir()):
         return "weights"
     for index in sorted(source.glob("*.index.json"))[:1]:  # the sort puts safetensors before pickled weights
-        stated = files.read_json(index, "give a complete checkpoint")
-        shards = stated.get("weight_map")
+        shards = files.read_json(index, "give a complete checkpoint").get("weight_map")
         if not isinstance(shards, dict):
             raise InputError(f"{index} has no weight_map; give a complete checkpoint.")
         if absent := sorted(shard for shard in set(shards.values()) if not (source / shard).is_file()):

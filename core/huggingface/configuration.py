@@ -179,49 +179,49 @@ def write(
     """
     text = text_config(config)
     file = directory / "config.json"
-    stated = files.read_json(file, "write the checkpoint again")
-    part = _text_part(stated, config)
+    content = files.read_json(file, "write the checkpoint again")
+    section = _text_section(content, config)
     if before is not None:
         old, new = text_config(before).to_dict(), text.to_dict()
-        _update(part, {key: value for key, value in new.items() if key not in old or old[key] != value})
+        _update(section, {key: value for key, value in new.items() if key not in old or old[key] != value})
     longer = getattr(text, "max_position_embeddings", None)
     if getattr(text, "rope_parameters", None):
-        _update(part, {"rope_parameters": text.rope_parameters} | (older_keys(text) if older else {}))
-    known = getattr(text, EXTENSION, None)
-    pretrained = known["context_length"] if known else None  # a shorter length is a limit that somebody chose
+        _update(section, {"rope_parameters": text.rope_parameters} | (older_keys(text) if older else {}))
+    extension = getattr(text, EXTENSION, None)
+    pretrained = extension["context_length"] if extension else None  # a shorter length is a limit that somebody chose
     for key in _LENGTHS:
-        _raise(part, key, pretrained, longer)
-    files.write_json(file, stated)
+        _raise(section, key, pretrained, longer)
+    files.write_json(file, content)
 
     lengths = {"generation_config": ("max_length", pretrained), "tokenizer_config": ("model_max_length", 0)}
     for name, (key, least) in lengths.items():
         if (file := directory / f"{name}.json").is_file():
-            stated = files.read_json(file, "correct it, or remove it")
-            _raise(stated, key, least, longer)
-            _for_transformers_4(stated)
-            files.write_json(file, stated)
+            content = files.read_json(file, "correct it, or remove it")
+            _raise(content, key, least, longer)
+            _for_transformers_4(content)
+            files.write_json(file, content)
 
 
-def _text_part(stated: dict, config: PreTrainedConfig) -> dict:
+def _text_section(content: dict, config: PreTrainedConfig) -> dict:
     for name in config.sub_configs:
         if getattr(config, name, None) is text_config(config):
-            return stated.setdefault(name, {})
-    return stated
+            return content.setdefault(name, {})
+    return content
 
 
-def _update(stated: dict, changes: dict) -> None:
-    stated.update({key: value for key, value in changes.items() if key not in stated or stated[key] != value})
+def _update(content: dict, changes: dict) -> None:
+    content.update({key: value for key, value in changes.items() if key not in content or content[key] != value})
 
 
-def _raise(stated: dict, key: str, least: int | None, longer: int | None) -> None:
+def _raise(content: dict, key: str, least: int | None, longer: int | None) -> None:
     """Raise a length between `least` and `longer` to `longer`."""
-    if least is not None and longer and isinstance(stated.get(key), int) and least <= stated[key] < longer:
-        stated[key] = longer
+    if least is not None and longer and isinstance(content.get(key), int) and least <= content[key] < longer:
+        content[key] = longer
 
 
-def _for_transformers_4(stated: dict) -> None:
+def _for_transformers_4(content: dict) -> None:
     """Rename a tokenizer's class and its extra tokens to what transformers 4 and 5 both know."""
-    if stated.get("tokenizer_class") == "TokenizersBackend":
-        stated["tokenizer_class"] = "PreTrainedTokenizerFast"
-    if isinstance(stated.get("extra_special_tokens"), list) and "additional_special_tokens" not in stated:
-        stated["additional_special_tokens"] = stated.pop("extra_special_tokens")
+    if content.get("tokenizer_class") == "TokenizersBackend":
+        content["tokenizer_class"] = "PreTrainedTokenizerFast"
+    if isinstance(content.get("extra_special_tokens"), list) and "additional_special_tokens" not in content:
+        content["additional_special_tokens"] = content.pop("extra_special_tokens")

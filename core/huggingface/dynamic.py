@@ -38,8 +38,8 @@ def fixed(model: nn.Module, length: int) -> Iterator[None]:
                 setattr(rotary, name, value)
         yield
     finally:
-        for place in reversed(before):
-            setattr(*place)
+        for change in reversed(before):
+            setattr(*change)
 
 
 def state(rotary: nn.Module) -> dict:

@@ -46,13 +46,13 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
             "queries by position, which extending RoPE would change; give another model."
         )
     if extension:
-        _check_stated(extension, config)
-    stated = extension or {**parameters, "context_length": getattr(config, "max_position_embeddings", None)}
-    if not stated["context_length"]:
+        _check_agreement(extension, config)
+    pretrained = extension or {**parameters, "context_length": getattr(config, "max_position_embeddings", None)}
+    if not pretrained["context_length"]:
         raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
     buffers = [rotary.get_buffer(_buffer_name(layer_type(config))) for _, _, rotary in rotary_modules(model)]
     try:
-        geometry = RopeGeometry(2 * buffers[0].numel(), float(stated["rope_theta"]), stated["context_length"])
+        geometry = RopeGeometry(2 * buffers[0].numel(), float(pretrained["rope_theta"]), pretrained["context_length"])
     except InputError:
         raise
     except (TypeError, ValueError, KeyError) as error:
@@ -61,12 +61,12 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
         ) from error
     if extension:
         return geometry
-    bases = {getattr(getattr(config, part, None), "rope_theta", geometry.base) for part in config.sub_configs}
+    bases = {getattr(getattr(config, name, None), "rope_theta", geometry.base) for name in config.sub_configs}
     for inv_freq in buffers:
         # Buffers may have been cast to bfloat16 (8 bits of mantissa); a larger difference means another scaling.
         tolerance = 1e-5 if inv_freq.dtype == torch.float32 else 2**-7
-        found = inv_freq.double().cpu().numpy()
-        if bases - {geometry.base} or not np.allclose(found, geometry.inv_freq, rtol=tolerance, atol=0):
+        values = inv_freq.double().cpu().numpy()
+        if bases - {geometry.base} or not np.allclose(values, geometry.inv_freq, rtol=tolerance, atol=0):
             raise InputError(
                 f"{type(model).__name__} rotates by other inverse frequencies than base^(-2i/d) with the base "
                 f"{geometry.base:g}, or its configuration states several bases; only plain RoPE can be extended."
@@ -74,7 +74,7 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     return geometry
 
 
-def _check_stated(extension: dict, config: PreTrainedConfig) -> None:
+def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
     """Raise InputError unless what a configuration keeps of an extension is whole and agrees with its length."""
     try:
         length, factor, base = (float(extension[key]) for key in ("context_length", "factor", "rope_theta"))
@@ -116,13 +116,13 @@ def apply_scaling(
     Raises:
         InputError: the model's class cannot express the scaling; nothing is changed then.
     """
-    config, places = text_config(model.config), rotary_modules(model)
+    config, modules = text_config(model.config), rotary_modules(model)
     kind, before = layer_type(config), copy.deepcopy(vars(config))
     longer = round(geometry.context_length * factor)
     try:
         for form in forms(config, geometry, scaling, longer):
             scale_config(config, geometry, form, factor)
-            if rebuilt := _rebuilt(config, places, scaling, longer):
+            if rebuilt := _rebuilt(config, modules, scaling, longer):
                 break
         else:
             raise InputError(
@@ -133,21 +133,21 @@ def apply_scaling(
         vars(config).clear()
         vars(config).update(before)
         raise
-    for (parent, name, rotary), scaled in zip(places, rebuilt):
+    for (parent, name, rotary), scaled in zip(modules, rebuilt):
         # Declared plain, so that no pass chooses between two equal lists of factors and all run the same operators.
         scaled.rope_type = "default" if kind is None else {**scaled.rope_type, kind: "default"}
         setattr(parent, name, _kept(scaled).to(next(rotary.buffers()).device))
     return model
 
 
-def _rebuilt(config: PreTrainedConfig, places: list, scaling: RopeScaling, longer: int) -> list[nn.Module]:
+def _rebuilt(config: PreTrainedConfig, modules: list, scaling: RopeScaling, longer: int) -> list[nn.Module]:
     """What the embeddings' classes make of a configuration; empty unless all compute what the method decided."""
     try:
-        made = [_stock(rotary)(config) for _, _, rotary in places]
-        right = all(_computes(rotary, layer_type(config), scaling, longer) for rotary in made)
+        rotaries = [_stock(rotary)(config) for _, _, rotary in modules]
+        computed = all(_computes(rotary, layer_type(config), scaling, longer) for rotary in rotaries)
     except Exception:  # a class that does not know the form may raise anything
         return []
-    return made if right else []
+    return rotaries if computed else []
 
 
 def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer: int) -> bool:
@@ -173,15 +173,15 @@ def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer:
 def differences(model: PreTrainedModel, other: PreTrainedModel) -> list[str]:
     """The names of the attention factors and buffers in which the rotary embeddings that two models use differ, to the
     last bit."""
-    found = []
+    different = []
     for path in sorted({path for layer in layers(model) for path, _ in layer.rotations}):
         one, two = model.get_submodule(path), other.get_submodule(path)
         factors = [name for name in vars(one) if name.endswith("attention_scaling")]
         buffers = dict(one.named_buffers(recurse=False))
         same = {name: getattr(one, name) == getattr(two, name) for name in factors}
         same |= {name: torch.equal(buffers[name].cpu().float(), two.get_buffer(name).float()) for name in buffers}
-        found += [f"{path}.{name}" for name in same if not same[name]]
-    return found
+        different += [f"{path}.{name}" for name in same if not same[name]]
+    return different
 
 
 def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
@@ -190,13 +190,13 @@ def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
     Raises:
         InputError: there are none; the message says why.
     """
-    places = []
+    modules = []
     for path in sorted({path for path, _ in _to_extend(model)[0]}):
         parent, _, attribute = path.rpartition(".")
         holder, rotary = model.get_submodule(parent), model.get_submodule(path)
         # CLEX's embedding, and a learned one, hold the stock one that they replace
-        places.append((rotary, "stock", rotary.stock) if hasattr(rotary, "stock") else (holder, attribute, rotary))
-    return places
+        modules.append((rotary, "stock", rotary.stock) if hasattr(rotary, "stock") else (holder, attribute, rotary))
+    return modules
 
 
 def in_vain(model: nn.Module) -> str | None:
@@ -218,9 +218,9 @@ def _to_extend(model: nn.Module) -> tuple[set[tuple[str, str | None]], list[Laye
         InputError: nothing is to be extended; the message says why.
     """
     config, name = text_config(model.config), type(model).__name__
-    wanted, found = layer_type(config), layers(model)
+    wanted, every = layer_type(config), layers(model)
     length = getattr(config, EXTENSION, {}).get("context_length") or config.max_position_embeddings or 0
-    rotating = [layer for layer in found if layer.rotations]
+    rotating = [layer for layer in every if layer.rotations]
     near = [layer for layer in rotating if layer.window is not None and layer.window <= length]
     far = [layer for layer in rotating if layer not in near]
     if not rotating:
@@ -228,7 +228,7 @@ def _to_extend(model: nn.Module) -> tuple[set[tuple[str, str | None]], list[Laye
             f"{name} has no rotary embedding that can be extended: none of its layers rotates by one; "
             "the method needs a RoPE model such as Llama, Mistral or Qwen."
         )
-    if not far and any(layer.attends and layer.window is None for layer in found):
+    if not far and any(layer.attends and layer.window is None for layer in every):
         raise InputError(
             f"{name} rotates only in layers that see {max(layer.window or 0 for layer in near)} tokens, so no rotated "
             "pair gets beyond pre-training; leave its RoPE as it is and raise max_position_embeddings in config.json."

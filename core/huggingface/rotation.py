@@ -51,8 +51,9 @@ def skeleton(config: PreTrainedConfig, cls: type[PreTrainedModel] | None = None)
     Raises:
         InputError: no language model can be built from the configuration.
     """
-    named = getattr(transformers, next(iter(config.architectures or ()), ""), None)
-    cls = cls or (named if isinstance(named, type) and issubclass(named, PreTrainedModel) else None)
+    architecture = getattr(transformers, next(iter(config.architectures or ()), ""), None)
+    is_model = isinstance(architecture, type) and issubclass(architecture, PreTrainedModel)
+    cls = cls or (architecture if is_model else None)
     try:
         model = _weightless(cls or AutoModelForCausalLM._model_mapping[type(config)], config)
         for name in {name for layer in layers(model) for name, _ in layer.rotations}:
@@ -76,7 +77,7 @@ def _weightless(cls: type[PreTrainedModel], config: PreTrainedConfig) -> PreTrai
         return cls(config).eval()
 
 
-_KNOWN: weakref.WeakKeyDictionary[PreTrainedModel, list[Layer]] = weakref.WeakKeyDictionary()
+_LAYERS: weakref.WeakKeyDictionary[PreTrainedModel, list[Layer]] = weakref.WeakKeyDictionary()
 
 
 def layers(model: PreTrainedModel) -> list[Layer]:
@@ -85,12 +86,12 @@ def layers(model: PreTrainedModel) -> list[Layer]:
     Raises:
         InputError: the model cannot be run on tokens alone.
     """
-    if model not in _KNOWN:
-        _KNOWN[model] = _found(model)
-    return _KNOWN[model]
+    if model not in _LAYERS:
+        _LAYERS[model] = _observed(model)
+    return _LAYERS[model]
 
 
-def _found(model: PreTrainedModel) -> list[Layer]:
+def _observed(model: PreTrainedModel) -> list[Layer]:
     twin = _weightless(type(model), model.config).bfloat16()  # the dtype that most operators know
     embeddings = {
         name: module
@@ -99,37 +100,37 @@ def _found(model: PreTrainedModel) -> list[Layer]:
     }
     if not embeddings:
         return []
-    uses, found = _Uses(), []
+    uses, every = _Uses(), []
     for name, module in embeddings.items():
         module.register_forward_hook(uses.notes(name), with_kwargs=True)
     for index, module in _decoder_layers(twin):
-        found.append(_layer(text_config(twin.config), index))
-        module.forward = uses.within(found[-1], module.forward)
+        every.append(_layer(text_config(twin.config), index))
+        module.forward = uses.within(every[-1], module.forward)
     try:
         with torch.no_grad(), uses:
             twin(input_ids=torch.zeros(1, 4, dtype=torch.long, device="meta"), use_cache=False)
     except Exception as error:
-        if not uses.made:
+        if not uses.rotations:
             raise InputError(
                 f"how {type(model).__name__} rotates cannot be found out ({in_one_line(error)}); "
                 "give a language model that reads tokens."
             ) from error
-    seen = [layer for layer in found if layer.ran]
+    seen = [layer for layer in every if layer.ran]
     if not any(layer.rotations for layer in seen):  # each failed before it rotated
         for layer in seen:
-            layer.rotations |= set(uses.made.values()) if layer.failed else set()
+            layer.rotations |= set(uses.rotations.values()) if layer.failed else set()
     return seen
 
 
 def _decoder_layers(model: nn.Module) -> list[tuple[int, nn.Module]]:
     """(index, layer) of every member of the model's outermost lists of layers that know their index."""
-    found, inner = [], set()
+    indexed, inner = [], set()
     for module in model.modules():
         if isinstance(module, nn.ModuleList) and module not in inner:
             inner |= set(module.modules())
             members = list(enumerate(module))
-            found += [(i, layer) for i, layer in members if any(hasattr(part, "layer_idx") for part in layer.modules())]
-    return found
+            indexed += [(i, layer) for i, layer in members if any(hasattr(m, "layer_idx") for m in layer.modules())]
+    return indexed
 
 
 def _layer(config: PreTrainedConfig, index: int) -> Layer:
@@ -152,17 +153,17 @@ class _Uses(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.made: dict[int, tuple[str, str | None]] = {}
+        self.rotations: dict[int, tuple[str, str | None]] = {}
         self.kept: list[torch.Tensor] = []  # so that no other tensor gets the same id
         self.layer: Layer | None = None
 
     def notes(self, name: str):
         """A hook for a rotary embedding of this name."""
 
-        def hook(module, arguments, named, output) -> None:
-            layer_type = named.get("layer_type") or next((each for each in arguments if isinstance(each, str)), None)
+        def hook(module, arguments, keywords, output) -> None:
+            layer_type = keywords.get("layer_type") or next((each for each in arguments if isinstance(each, str)), None)
             for tensor in output if isinstance(output, tuple | list) else (output,):
-                self.made[id(tensor)] = name, layer_type
+                self.rotations[id(tensor)] = name, layer_type
                 self.kept.append(tensor)
 
         return hook
@@ -170,10 +171,10 @@ class _Uses(TorchFunctionMode):
     def within(self, layer: Layer, forward):
         """The forward pass of a layer, which returns its input if it fails."""
 
-        def run(hidden_states, *arguments, **named):
+        def run(hidden_states, *arguments, **keywords):
             self.layer, layer.ran = layer, True
             try:
-                return forward(hidden_states, *arguments, **named)
+                return forward(hidden_states, *arguments, **keywords)
             except Exception:
                 layer.failed = True
                 return hidden_states
@@ -187,7 +188,7 @@ class _Uses(TorchFunctionMode):
             return False
         if self.layer is not None:
             for argument in (*args, *(kwargs or {}).values()):
-                for part in argument if isinstance(argument, tuple | list) else (argument,):
-                    if id(part) in self.made:
-                        self.layer.rotations.add(self.made[id(part)])
+                for tensor in argument if isinstance(argument, tuple | list) else (argument,):
+                    if id(tensor) in self.rotations:
+                        self.layer.rotations.add(self.rotations[id(tensor)])
         return func(*args, **(kwargs or {}))

@@ -21,6 +21,6 @@ def clex(geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | 
     Args:
         weights: the trained neural ODE: a file clex.safetensors, or a directory that holds one.
     """
-    from ..clex import scaling  # imports torch, which tables and figures do not need
+    from ..clex import from_weights  # imports torch, which tables and figures do not need
 
-    return scaling(geometry, factor, weights)
+    return from_weights(geometry, factor, weights)

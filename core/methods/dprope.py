@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..disturbance import select_interpolated, strategy_disturbance
 from ..geometry import RopeGeometry, RopeScaling
+from .per_pair import interpolate
 from .registry import PROPOSED, register
-from .scaling import interpolate
 
 
 @register(
@@ -38,7 +38,7 @@ def dprope(
         n_hat: n̂, the number of dimensions to interpolate; cannot be combined with a threshold.
         intervals: b, the number of intervals of the histogram.
         convention: "released" or "equation", the direction of the divergence; see :mod:`core.disturbance`.
-        attention_factor: YaRN's attention temperature √(1/t); the paper's method has none, which is 1.
+        attention_factor: YaRN's √(1/t); the paper's method has none, which is 1.
     """
     interpolation, extrapolation = strategy_disturbance(
         geometry.inv_freq, geometry.context_length, factor, intervals, convention

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..geometry import RopeGeometry, RopeScaling
+from .per_pair import interpolate
 from .registry import ORIGINAL, TIME_REFERENCE, register
-from .scaling import interpolate
 
 
 @register(ORIGINAL, "original", styles=(("#000000", (0, (1, 1))),))

@@ -28,8 +28,7 @@ def yarn(
         beta_slow: α; pairs with fewer than α rotations within L are interpolated.
         ramp: "index" blends linearly in the pair index between whole-number limits, as the official code does;
             "rotations" blends linearly in r_i, the number of rotations, as the reproduced paper prints it (equation 4).
-        attention_factor: √(1/t), which multiplies both queries and keys; each method has its own default, YaRN's is
-            0.1·ln s + 1.
+        attention_factor: √(1/t), which multiplies both queries and keys; without it YaRN takes 0.1·ln s + 1.
     """
     if not 0 < beta_slow < beta_fast:
         raise InputError(f"YaRN needs 0 < beta_slow < beta_fast, but they are {beta_slow} and {beta_fast}.")

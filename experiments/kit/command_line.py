@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core import files, rope
-from core.errors import InputError, NonFiniteError
+from core.errors import InputError, NonFiniteError, in_one_line
 
 SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
 SEEDS = 2**32  # the number of seeds that NumPy takes
@@ -240,7 +240,7 @@ def explained(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, NonFiniteError):
         return f"{error}; the run stopped there and keeps what was done before."
-    text = reason(error)
+    text = in_one_line(error, width=400)  # which has room for a path
     # torch and safetensors have writers of their own, which report a full disk only in the message.
     full = "No space left on device", "PytorchStreamWriter failed writing", "unexpected pos"
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(words in str(error) for words in full):
@@ -254,8 +254,3 @@ def explained(error: Exception) -> str | None:
     if isinstance(error, OSError):
         return f"{text}; check that path, its permissions and its disk, and run the same command again."
     return None
-
-
-def reason(error: BaseException) -> str:
-    """The first line of an error's message, or its type if it has none."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

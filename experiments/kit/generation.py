@@ -6,11 +6,11 @@ import argparse
 import functools
 from collections.abc import Iterator
 
-from core.errors import DoesNotFit, InputError
+from core.errors import DoesNotFit, InputError, in_one_line
 from core.huggingface.configuration import text_config
 from eval import special_tokens
 from eval.generation import Request, generate
-from experiments.kit import command_line, load_model, processes, records, serving
+from experiments.kit import load_model, processes, records, serving
 from experiments.kit.command_line import SKIPPED
 from experiments.kit.experiment import Experiment
 
@@ -97,7 +97,7 @@ class Generation(Experiment):
         try:
             return self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
         except Exception as error:  # a template is a program and raises anything
-            reason = command_line.reason(error)
+            reason = in_one_line(error)
             raise InputError(f"the chat template of {self.model.name} fails ({reason}); leave --chat out.") from error
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:

@@ -27,7 +27,7 @@ from transformers import (
 )
 
 from core import clex, files
-from core.errors import InputError
+from core.errors import InputError, in_one_line
 from core.extend import check_extension
 from core.huggingface import attention as less_memory
 from core.huggingface.configuration import EXTENSION, text_config
@@ -37,7 +37,7 @@ from core.rope import RopeGeometry
 from eval import hub, special_tokens
 from experiments.base_models import MODELS
 from experiments.base_models.model import Model
-from experiments.kit import command_line, records
+from experiments.kit import records
 from experiments.kit.processes import device
 from experiments.kit.records import ROOT
 
@@ -114,7 +114,7 @@ def load(name: str, dtype: str = "float32") -> Loaded:
     except (MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # a broken checkpoint makes the libraries raise anything
-        raise InputError(f"cannot load the weights of {name}: {command_line.reason(error)}") from error
+        raise InputError(f"cannot load the weights of {name}: {in_one_line(error)}") from error
     # transformers fills missing weights with random numbers and only prints a table.
     for what in ("missing", "unexpected", "mismatched"):
         # A mismatched key comes as a tuple with its shapes.
@@ -144,7 +144,7 @@ def stock_tokenizer(name: str) -> PreTrainedTokenizerBase:
         kind = PreTrainedTokenizerFast if arguments else AutoTokenizer
         return kind.from_pretrained(source, trust_remote_code=False, **arguments, **pin(source))
     except Exception as error:  # a broken checkpoint makes the libraries raise anything
-        raise InputError(f"cannot load the tokenizer of {name}: {command_line.reason(error)}") from error
+        raise InputError(f"cannot load the tokenizer of {name}: {in_one_line(error)}") from error
 
 
 def provenance(name: str) -> dict:
@@ -239,7 +239,7 @@ def check_config(name: str) -> transformers.PreTrainedConfig:
     except Exception as error:  # a broken checkpoint makes the libraries raise anything
         raise InputError(
             f"no checkpoint at {name!r}: give a directory with config.json and weights, a name on the Hugging Face "
-            f"hub, or one of {', '.join(MODELS)} ({command_line.reason(error)})"
+            f"hub, or one of {', '.join(MODELS)} ({in_one_line(error)})"
         ) from error
     # transformers would silently fill in a missing length with the class's default, so look at the file itself.
     length_key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from core import files
-from core.errors import InputError
+from core.errors import InputError, in_one_line
 from eval import hub
-from experiments.kit import command_line, texts
+from experiments.kit import texts
 from experiments.kit.texts import Book
 
 HUB = "emozilla/pg19"  # PG19 as parquet; the original is a loading script, which is no longer supported
@@ -128,7 +128,7 @@ def _groups(file: Path) -> list[list]:
         try:
             yield
         except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
-            reason = command_line.reason(error)
+            reason = in_one_line(error)
             raise InputError(f"{file} cannot be read as parquet ({reason}); write it again, or take it out.") from error
 
     with reading():

@@ -26,8 +26,8 @@ near_boundaries = st.builds(lambda j, b: 2 * math.pi * j / b, st.integers(1, 40)
 frequencies = st.one_of(st.floats(0, 7), st.floats(-9, 0).map(lambda x: 10**x), near_boundaries)
 
 
-@settings(max_examples=150, deadline=None)
-@given(frequencies, st.integers(1, 400), st.sampled_from([2, 3, 7, 90, 360, 720]))
+@settings(max_examples=100, deadline=None)
+@given(frequencies, st.integers(1, 300), st.sampled_from([2, 3, 7, 90, 360, 720]))
 @example(0.0, 5, 360)
 @example(1.0, 1, 2)
 @example(2 * math.pi, 50, 360)  # the float just below 2π: every position sits at a boundary
@@ -36,7 +36,7 @@ def test_counts_are_those_of_a_brute_force(theta, length, intervals):
     assert angle_counts([theta], length, intervals)[0].tolist() == brute_force(theta, length, intervals)
 
 
-@pytest.mark.parametrize("length", [10_000_000, 2**40, 2**60])
+@pytest.mark.parametrize("length", [10_000_000, 2**60])
 def test_long_contexts_add_up_contain_their_halves_and_spread_evenly(length):
     inv_freq = np.array([1.0, 0.1234567, 3e-4])
     counts = angle_counts(inv_freq, length, 360)
@@ -48,26 +48,20 @@ def test_long_contexts_add_up_contain_their_halves_and_spread_evenly(length):
     assert np.abs(counts[0] / length - 1 / 360).max() < 1e-6
 
 
-def test_two_million_positions_exact_to_the_count():
-    """Against a chunked count in extended precision, with a margin that shows no position is ambiguous."""
-    theta, length, intervals = np.longdouble(0.9), 2_000_000, 360
-    two_pi = 2 * np.longdouble("3.14159265358979323846264338327950288")
-    expected = np.zeros(intervals, dtype=np.int64)
-    closest = 1.0
-    for start in range(0, length, 500_000):
-        m = np.arange(start, start + 500_000, dtype=np.longdouble)
-        turns = np.mod(m * theta, two_pi) * (intervals / two_pi)
-        fraction = turns - np.floor(turns)
-        closest = min(closest, float(np.minimum(fraction, 1 - fraction)[m > 0].min()))
-        expected += np.bincount(np.floor(turns).astype(np.int64) % intervals, minlength=intervals)
-    assert closest > 1e-9  # extended precision errs by about 1e-12 here
-    assert angle_counts([0.9], length, intervals)[0].tolist() == expected.tolist()
-
-
 def test_memory_does_not_grow_with_length():
-    inv_freq = 10000.0 ** -(np.arange(0, 128, 2) / 128)
     tracemalloc.start()
-    angle_counts(inv_freq, 10_000_000)
+    angle_counts([1.0, 0.1234567, 3e-4], 10_000_000, 360)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 200e6
+    assert peak < 10e6
+
+
+def test_half_a_million_positions_exact_to_the_count():
+    """Against a count in extended precision, with a margin that shows no position is ambiguous."""
+    length, intervals = 500_000, 360
+    two_pi = 2 * np.longdouble("3.14159265358979323846264338327950288")
+    turns = np.mod(np.arange(length, dtype=np.longdouble) * np.longdouble(0.9), two_pi) * (intervals / two_pi)
+    fraction = turns - np.floor(turns)
+    assert np.minimum(fraction, 1 - fraction)[1:].min() > 1e-9  # extended precision errs by about 1e-12 here
+    expected = np.bincount(np.floor(turns).astype(np.int64) % intervals, minlength=intervals)
+    assert angle_counts([0.9], length, intervals)[0].tolist() == expected.tolist()

@@ -62,11 +62,11 @@ def test_an_option_of_a_wrong_type_is_refused_or_makes_a_sound_scaling(method):
     for option in rope.method_options(method):
         for value in (*NO_NUMBERS, -1, 0, 10**30, 1e300, -1e300, 3, 0.5):
             try:
-                found = rope.scale(GEOMETRY, method, 2, **{option: value})
+                scaling = rope.scale(GEOMETRY, method, 2, **{option: value})
             except InputError:
                 continue
-            assert found.inv_freq.shape == found.interpolated.shape == (4,), (option, value)
-            assert np.isfinite(found.inv_freq).all() and np.isfinite(found.attention_factor), (option, value)
+            assert scaling.inv_freq.shape == scaling.interpolated.shape == (4,), (option, value)
+            assert np.isfinite(scaling.inv_freq).all() and np.isfinite(scaling.attention_factor), (option, value)
 
 
 def test_numpys_numbers_and_whole_floats_are_numbers():

@@ -22,66 +22,22 @@ def test_what_is_written_is_whole_and_a_failure_leaves_what_was_there(tmp_path, 
     assert file.read_text() == "before" and list(file.parent.iterdir()) == [file]
 
 
-def killed_at(point, work):
-    """Run `work` in a process that kills itself where it calls os.`point`."""
-
-    def dying():
-        setattr(os, point, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-        work()
-
-    assert processes.barrier(processes.fork(dying)) == -signal.SIGKILL
-
-
-def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path):
-    file = tmp_path / "a.txt"
-    killed_at("replace", lambda: files.write(file, "half"))
-    assert len(list(tmp_path.iterdir())) == 1 and not file.exists()
-    files.write(file, "whole")
-    assert list(tmp_path.iterdir()) == [file]
-
-
-def test_a_writer_leaves_alone_what_another_is_writing(tmp_path):
-    file = tmp_path / "a.txt"
-    read, write = os.pipe()
-
-    def slow():
-        os.replace = lambda *_: (os.write(write, b"x"), signal.pause())
-        files.write(file, "slow")
-
-    child = processes.fork(slow)
-    os.read(read, 1)
-    (partial,) = tmp_path.iterdir()
-    files.write(file, "fast")
-    assert partial.exists() and file.read_text() == "fast"
-    os.kill(child, signal.SIGKILL)
-    processes.barrier(child)
-
-
 def test_a_new_directory_appears_whole_or_not_at_all(tmp_path):
     target = tmp_path / "out"
-
-    def make(partial):
-        partial.mkdir()
-        (partial / "a").write_text("1")
-
     with pytest.raises(RuntimeError), files.new(target) as partial:
-        make(partial)
+        partial.mkdir()
         raise RuntimeError
     assert not list(tmp_path.iterdir())
-
-    def work():
-        with files.new(target) as partial:
-            make(partial)
-
-    killed_at("rename", work)
-    assert not target.exists()
-    work()
+    (tmp_path / ".out.partial").mkdir()  # left by a call that was killed
+    with files.new(target) as partial:
+        partial.mkdir()
+        (partial / "a").write_text("1")
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "a"]
-    with pytest.raises(InputError), files.new(target):
+    with pytest.raises(InputError, match="exists already"), files.new(target):
         pass
 
 
-def test_the_second_to_lock_is_told_who_holds_it_and_a_killed_one_holds_nothing(tmp_path):
+def test_the_second_to_lock_learns_who_holds_it_and_a_killed_one_holds_nothing(tmp_path):
     target = tmp_path / "journal"
     read, write = os.pipe()
 
@@ -95,19 +51,10 @@ def test_the_second_to_lock_is_told_who_holds_it_and_a_killed_one_holds_nothing(
     with pytest.raises(InputError, match=str(child)), files.lock(target):
         pass
     os.kill(child, signal.SIGKILL)
-    processes.barrier(child)
+    os.waitpid(child, 0)
     with files.lock(target):
         pass
     assert not list(tmp_path.iterdir())
-
-
-def test_what_a_process_starts_holds_none_of_its_locks(tmp_path):
-    with files.lock(tmp_path / "journal"):
-        child = processes.fork(signal.pause)
-    with files.lock(tmp_path / "journal"):
-        pass
-    os.kill(child, signal.SIGKILL)
-    processes.barrier(child)
 
 
 def test_a_file_system_without_locks_is_worked_on_all_the_same(tmp_path, monkeypatch):
@@ -117,27 +64,8 @@ def test_a_file_system_without_locks_is_worked_on_all_the_same(tmp_path, monkeyp
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.txt", "whole")]
 
 
-def test_many_that_want_one_lock_hold_it_one_at_a_time(tmp_path):
-    counter = tmp_path / "counter"
-    counter.write_text("0")
-
-    def add():
-        done = 0
-        while done < 25:
-            try:
-                with files.lock(counter):
-                    counter.write_text(str(int(counter.read_text()) + 1))
-                    done += 1
-            except InputError:
-                pass
-
-    for child in [processes.fork(add) for _ in range(4)]:
-        assert processes.barrier(child) == 0
-    assert counter.read_text() == "100"
-
-
 @pytest.mark.parametrize(
-    "content", ["", "[1]", '{"a": NaN}', "\xff", "[" * 10**5, '{"a": 1e999}', '{"a": 1' + "0" * 400 + "}"]
+    "content", ["", "[1]", '{"a": NaN}', "\xff", "[" * 10**5, '{"a": 1e999}', f'{{"a": {10**400}}}']
 )
 def test_no_json_but_a_whole_object_of_finite_numbers_is_read(tmp_path, content):
     file = tmp_path / "a.json"
@@ -146,15 +74,14 @@ def test_no_json_but_a_whole_object_of_finite_numbers_is_read(tmp_path, content)
         files.read_json(file, "mend it")
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_no_number_that_is_none_is_written(tmp_path, value):
+def test_no_number_that_is_not_finite_is_written(tmp_path):
     with pytest.raises(NonFiniteError):
-        files.write_json(tmp_path / "a.json", {"scores": [1.0, value]})
+        files.write_json(tmp_path / "a.json", {"scores": [1.0, float("nan")]})
     assert not list(tmp_path.iterdir())
     assert json.loads(files.write_json(tmp_path / "a.json", {"n̂": 80}).read_text(encoding="utf-8")) == {"n̂": 80}
 
 
-def test_a_directory_that_takes_no_files_is_refused(tmp_path, monkeypatch):
+def test_a_directory_that_takes_no_files_is_refused(tmp_path):
     files.check_writable(tmp_path / "not" / "yet")
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("")
@@ -163,7 +90,3 @@ def test_a_directory_that_takes_no_files_is_refused(tmp_path, monkeypatch):
     for name in ("file", "link", "loop", "file/below"):
         with pytest.raises(InputError):
             files.check_writable(tmp_path / name)
-    if os.geteuid():  # else nothing is forbidden
-        tmp_path.chmod(0o500)
-        with pytest.raises(InputError):
-            files.check_writable(tmp_path / "not" / "yet")

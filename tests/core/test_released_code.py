@@ -7,16 +7,13 @@ import torch
 
 from core.disturbance import disturbance, select_interpolated
 from core.released_code import COUNT_OFFSET, angle_distribution_float32, inv_freq_float32
-from core.rope import RopeGeometry, scale
-from experiments import base_models
-from experiments.kit import records
+from core.rope import BASELINE, PROPOSED, TIME_REFERENCE, RopeGeometry, scale
 from experiments.kit.records import RESULTS
-
-LLAMA2 = RopeGeometry(128, 10000.0, 4096)
+from tests.core.geometries import LLAMA2, SMOLLM2
 
 
 def test_histogram_is_that_of_a_loop_over_tensors():
-    pairs, length, intervals = (0, 6, 22, 63), 600, 360
+    pairs, length, intervals = (0, 22, 63), 300, 360
     inv_freq = 1 / (10000 ** (torch.arange(0, 128, 2).float() / 128))
     expected = torch.full((len(pairs), intervals), torch.finfo(torch.float16).tiny)
     for row, pair in enumerate(pairs):
@@ -35,35 +32,28 @@ def test_frequencies_do_not_depend_on_the_processor(head_dim, base):
     assert inv_freq_float32(RopeGeometry(head_dim, base, 1024)).tolist() == [float(value) for value in expected]
 
 
-@pytest.mark.parametrize("own_name", ["llama2-7b", "smollm2"])
-@pytest.mark.parametrize("factor", [2, 4])
-def test_the_recorded_selection_comes_out_here(own_name, factor):
-    """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds of processor."""
-    geometry = base_models.get(own_name).geometry
+def by_released_code(geometry, divisor, factor):
+    """D of each pair whose frequencies are divided, at factor·L."""
     inv_freq = inv_freq_float32(geometry)
     before = angle_distribution_float32(inv_freq, geometry.context_length)
-    longer = round(factor * geometry.context_length)
-    strategies = [
-        disturbance(angle_distribution_float32(frequencies, longer), before, "released", epsilon=0)
-        for frequencies in (inv_freq / np.float32(factor), inv_freq)
-    ]
-    record = records.read(records.path(RESULTS, own_name, "disturbance", f"dprope_s={factor:g}"))
-    (row,) = [row for row in record["scores"] if row["precision"] == "float32"]
-    assert 2 * int(select_interpolated(*strategies).sum()) == row["interpolated_dimensions"]
+    after = angle_distribution_float32(inv_freq / np.float32(divisor), factor * geometry.context_length)
+    return disturbance(after, before, "released", epsilon=0)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "factor", "n_hat"), [(LLAMA2, 2, 94), (LLAMA2, 4, 84), (SMOLLM2, 2, 48), (SMOLLM2, 4, 48)]
+)
+def test_the_selection_is_the_same_on_every_processor(geometry, factor, n_hat):
+    """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds of processor."""
+    interpolation, extrapolation = (by_released_code(geometry, divisor, factor) for divisor in (factor, 1))
+    assert 2 * select_interpolated(interpolation, extrapolation).sum() == n_hat
 
 
 @pytest.mark.parametrize("factor", [2, 4])
 def test_the_published_table_within_0_4_percent(factor):
     published = pd.read_csv(RESULTS / "paper" / "disturbance.csv").set_index(["method", "factor"])["disturbance_e3"]
-    inv_freq = inv_freq_float32(LLAMA2)
-    before = angle_distribution_float32(inv_freq, 4096)
-
-    def moved(divisor):
-        after = angle_distribution_float32(inv_freq / divisor.astype(np.float32), 4096 * factor)
-        return disturbance(after, before, "released", epsilon=0)
-
-    interpolation, extrapolation = moved(np.full(64, factor)), moved(np.ones(64))
+    interpolation, extrapolation = (by_released_code(LLAMA2, divisor, factor) for divisor in (factor, 1))
     ours = np.where(select_interpolated(interpolation, extrapolation), interpolation, extrapolation)
-    yarn = moved(LLAMA2.inv_freq / scale(LLAMA2, "yarn", factor).inv_freq)
-    for method, values in (("pi", interpolation), ("yarn", yarn), ("dprope", ours)):
+    yarn = by_released_code(LLAMA2, LLAMA2.inv_freq / scale(LLAMA2, BASELINE, factor).inv_freq, factor)
+    for method, values in ((TIME_REFERENCE, interpolation), (BASELINE, yarn), (PROPOSED, ours)):
         assert 1e3 * values.mean() == pytest.approx(published[method, factor], rel=0.004), method

@@ -34,12 +34,12 @@ def _install(model, geometry: RopeGeometry, factor: float, of: str) -> None:
     from ... import clex  # imports torch, which tables and figures do not need
     from ...huggingface import dynamic, embedding
 
-    factor, found = float(factor), {}
+    factor, by_scale = float(factor), {}
     # The model's own scale is first, so that a model that cannot be scaled stays as it is, and last, because it stays.
     for scale in (factor, *map(float, range(1, math.ceil(factor))), factor):
         scaling = get(ORIGINAL if scale == 1 else of).function(geometry, scale)
         embedding.apply_scaling(model, geometry, scaling, scale)
         clex.remove(model)
-        found[scale] = [dynamic.state(rotary) for _, _, rotary in embedding.rotary_modules(model)]
-    for place, (_, _, rotary) in enumerate(embedding.rotary_modules(model)):
-        rotary.by_length = geometry.context_length, {scale: states[place] for scale, states in found.items()}
+        by_scale[scale] = [dynamic.state(rotary) for _, _, rotary in embedding.rotary_modules(model)]
+    for index, (_, _, rotary) in enumerate(embedding.rotary_modules(model)):
+        rotary.by_length = geometry.context_length, {scale: states[index] for scale, states in by_scale.items()}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from ...angles import angle_distribution
 from ...disturbance import disturbance, strategy_disturbance
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
+from ...methods.per_pair import interpolate
 from ...methods.registry import BASELINE, METHODS, ORIGINAL, TIME_REFERENCE, get, register
-from ...methods.scaling import interpolate
 from ...methods.yarn import yarn_temperature
 
 
@@ -73,7 +74,7 @@ def dprope_significant(
     )
     occupied = np.count_nonzero(angle_distribution(geometry.inv_freq, geometry.context_length, intervals), axis=1)
     noise = margin_noise(geometry.context_length, round(geometry.context_length * factor), occupied)
-    critical = -ndtri(level / geometry.pairs)
+    critical = -NormalDist().inv_cdf(level / geometry.pairs)
     return interpolate(geometry, factor, extrapolation - interpolation > critical * noise, attention_factor)
 
 

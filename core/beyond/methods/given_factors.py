@@ -1,4 +1,4 @@
-"""Factors from a file: published, searched, or learned (experiments/beyond/)."""
+"""Factors from a file: published, searched, or learned (experiments/beyond/learned.py)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ... import files
 from ...angles import real_array
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
+from ...methods.per_pair import divide
 from ...methods.registry import METHODS, ORIGINAL, register
-from ...methods.scaling import divide
 from .published_rules import longrope_temperature
 
 LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
 SEARCHED = "searched"
-# The name of a record of experiments.beyond.learned, and of experiments.beyond.searched.
+# The name of a record of factors that were learned, or searched.
 _LEARNED = re.compile(rf"(?:from=(.+)|{SEARCHED})_s=[^_]+_seed=(\d+)")
 
 
@@ -53,9 +53,9 @@ def given_factors(
         attention_factor: √(1/t), which multiplies both queries and keys; by default the file's, or if the file states
             none, LongRoPE's √(1 + ln s/ln L).
     """
-    by, stated = _read(Path(file), geometry)
+    by, of_file = _read(Path(file), geometry)
     if attention_factor is None:
-        attention_factor = longrope_temperature(geometry, factor) if stated is None else stated
+        attention_factor = longrope_temperature(geometry, factor) if of_file is None else of_file
     return divide(geometry, factor, by, attention_factor)
 
 
@@ -65,9 +65,9 @@ def _read(file: Path, geometry: RopeGeometry) -> tuple[np.ndarray, float | None]
     if not file.is_file():
         raise InputError(f"there is no file {file}; {remedy}.")
     content = files.read_json(file, remedy, kind=(list, dict))
-    stated = content.get("attention_factor") if isinstance(content, dict) else None
+    attention_factor = content.get("attention_factor") if isinstance(content, dict) else None
     values = content.get("factors", content.get("long_factor")) if isinstance(content, dict) else content
     by = real_array(values if isinstance(values, list) else [], f"the factors of {file}")
     if by.shape != (geometry.pairs,) or (by < LEAST).any() or (by > MOST).any():
         raise InputError(f"{file} holds no list of {geometry.pairs} factors from {LEAST} to {MOST:,}; {remedy}.")
-    return by, stated
+    return by, attention_factor

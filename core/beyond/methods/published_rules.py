@@ -8,8 +8,8 @@ import numpy as np
 
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
+from ...methods.per_pair import divide
 from ...methods.registry import register
-from ...methods.scaling import divide
 from ...methods.yarn import yarn, yarn_limits, yarn_temperature
 
 # Radians per position of a pair that stands still. Configurations state θ_i/θ̂_i, which must be finite, in float32 too;
@@ -69,8 +69,8 @@ def llama3(
         high_freq_factor: pairs with more rotations within L, L/λ_i, are kept.
     """
     if not 0 < low_freq_factor < high_freq_factor:
-        given = f"{low_freq_factor} and {high_freq_factor}"
-        raise InputError(f"Llama 3's scaling needs 0 < low_freq_factor < high_freq_factor, but they are {given}.")
+        values = f"{low_freq_factor} and {high_freq_factor}"
+        raise InputError(f"Llama 3's scaling needs 0 < low_freq_factor < high_freq_factor, but they are {values}.")
     rotations = geometry.context_length / geometry.wavelength
     kept = np.clip((rotations - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1)
     inv_freq = geometry.inv_freq * kept + geometry.inv_freq / factor * (1 - kept)
@@ -124,24 +124,19 @@ def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | Non
     """LongRoPE2's critical dimension without its search: λ_i = s from the critical pair c on, s^(i/c) below it.
 
     The theoretical c = ⌈(d/2)·log_base(L/2π)⌉ is the first pair that does not turn once within L. LongRoPE2 (arXiv
-    2502.20082) finds a lower c, and searches the factors from c on (core/beyond/factor_search.py). Here they are the
-    smallest that its constraint λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln s/ln L).
+    2502.20082) finds a lower c, and searches the factors from c on. Here they are the smallest that its constraint
+    λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln s/ln L).
 
     Args:
         critical_pair: c, the first pair that is divided by s; by default the theoretical one.
     """
-    by = factor ** np.minimum(np.arange(geometry.pairs) / critical(geometry, critical_pair), 1)
-    return divide(geometry, factor, by, longrope_temperature(geometry, factor))
-
-
-def critical(geometry: RopeGeometry, pair: int | None = None) -> int:
-    """LongRoPE2's critical pair, by default the theoretical one; InputError if it is below 1."""
-    if pair is None:
+    if critical_pair is None:
         turns = np.log(max(geometry.context_length / (2 * np.pi), 1)) / np.log(geometry.base)
-        pair = int(np.ceil(geometry.pairs * turns))
-    if pair < 1:
-        raise InputError(f"the critical pair is {pair}; give a whole number from 1 to {geometry.pairs}.")
-    return pair
+        critical_pair = int(np.ceil(geometry.pairs * turns))
+    if critical_pair < 1:
+        raise InputError(f"the critical pair is {critical_pair}; give a whole number from 1 to {geometry.pairs}.")
+    by = factor ** np.minimum(np.arange(geometry.pairs) / critical_pair, 1)
+    return divide(geometry, factor, by, longrope_temperature(geometry, factor))
 
 
 @register("cope", "CoPE")

@@ -12,11 +12,10 @@ from core.errors import InputError
 from core.extend import extend
 from core.geometry import RopeGeometry
 from core.huggingface.embedding import rope_geometry, rotary_modules
-from core.rope import BASELINE, METHODS, scale
+from core.rope import BASELINE, ORIGINAL, scale
 from tests.models import random_model
 
 ARCHITECTURES = {
-    "LlamaConfig": {},
     "GPTNeoXConfig": {},  # rotates a part of each head
     "CohereConfig": {},  # interleaves the pairs
     "Gemma3TextConfig": {"layer_types": ["sliding_attention", "full_attention"]},
@@ -54,15 +53,6 @@ def test_what_is_learned_is_what_a_file_of_factors_computes(architecture, tmp_pa
     assert [float(np.float32(value)) for value in values] == values
 
 
-@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.ready])
-def test_it_starts_at_a_method(method):
-    model = random_model()
-    geometry = rope_geometry(model)
-    expected = logits(extend(model, method, 2))
-    with learning(model, Factors(geometry, scale(geometry, method, 2))):
-        assert torch.allclose(logits(model), expected, atol=5e-4)
-
-
 def test_gradients_are_those_of_finite_differences():
     model = random_model().double()
     factors = moved(rope_geometry(model))
@@ -71,10 +61,9 @@ def test_gradients_are_those_of_finite_differences():
         ids = tokens(60)
         return torch.nn.functional.cross_entropy(model(ids, use_cache=False).logits[0, :-1], ids[0, 1:])
 
-    step = 1e-2
+    step, slopes = 1e-2, []
     with learning(model, factors):
         loss().backward()
-        found = []
         with torch.no_grad():
             for index in range(len(factors.moves)):
                 ends = []
@@ -82,13 +71,13 @@ def test_gradients_are_those_of_finite_differences():
                     factors.moves[index] += sign * step
                     ends.append(loss().item())
                     factors.moves[index] -= sign * step
-                found.append((ends[0] - ends[1]) / (2 * step))
-    assert factors.moves.grad.tolist() == pytest.approx(found, rel=2e-2, abs=2e-4)
+                slopes.append((ends[0] - ends[1]) / (2 * step))
+    assert factors.moves.grad.tolist() == pytest.approx(slopes, rel=2e-2, abs=2e-4)
 
 
 def test_a_move_turns_a_pair_by_a_radian_at_distance_l():
     geometry = RopeGeometry(8, 10000.0, 128)
-    factors = Factors(geometry, scale(geometry, next(name for name in METHODS), 2))
+    factors = Factors(geometry, scale(geometry, ORIGINAL, 2))
     before = factors.inv_freq.detach().double().numpy()
     with torch.no_grad():
         factors.moves += 0.01
@@ -96,24 +85,18 @@ def test_a_move_turns_a_pair_by_a_radian_at_distance_l():
     assert turns == pytest.approx(0.01 * np.minimum(1, 0.3 * 128 * geometry.inv_freq), rel=1e-2)
 
 
-def test_afterwards_the_model_is_stock_and_frozen():
-    model = clex.install(random_model(max_position_embeddings=16), RopeGeometry(16, 10000.0, 16), 2)
-    with learning(model, moved(RopeGeometry(16, 10000.0, 16))):
-        assert not clex.is_installed(model)
-        assert rotary_modules(model)[0][0] is not model.model
+def test_afterwards_the_model_is_stock_and_frozen_and_one_without_such_an_embedding_is_refused(monkeypatch):
+    geometry = RopeGeometry(16, 10000.0, 16)
+    model = clex.install(random_model(max_position_embeddings=16), geometry, 2)
+    with learning(model, moved(geometry)):
+        assert not clex.is_installed(model) and rotary_modules(model)[0][0] is not model.model
     ((parent, _, rotary),) = rotary_modules(model)
     assert parent is model.model and not isinstance(rotary, LearnedRotaryEmbedding)
     assert not any(parameter.requires_grad for parameter in model.parameters())
-
-
-def test_models_without_such_an_embedding_are_refused(monkeypatch):
-    plain = random_model("GPT2Config", n_embd=32, n_layer=1, n_head=2)
-    with pytest.raises(InputError), learning(plain, moved(RopeGeometry(16, 10000.0, 128))):
-        pass
-    model = random_model()
-    factors = moved(rope_geometry(model))
-    ((_, _, stock),) = rotary_modules(model)
     table = torch.randn(1, 3, 16)
-    monkeypatch.setattr(type(stock), "forward", lambda self, x, position_ids: (table, table))
-    with pytest.raises(InputError), learning(model, factors):
+    monkeypatch.setattr(type(rotary), "forward", lambda self, x, position_ids: (table, table))
+    with (
+        pytest.raises(InputError, match="does not compute from its inverse frequencies"),
+        learning(model, moved(geometry)),
+    ):
         pass

@@ -22,9 +22,9 @@ def clex_model(architecture="LlamaConfig", factor=4, **overrides):
     """A random model whose ODE is far from NTK-aware scaling, so that every t rotates differently."""
     model = random_model(architecture, **{**SHORT, **overrides})
     clex.install(model, rope_geometry(model), factor)
-    place = rotary(model)
+    down = rotary(model).down
     with torch.no_grad():
-        place.down.copy_(0.05 * torch.randn(place.down.shape, generator=torch.Generator().manual_seed(1)))
+        down.copy_(0.05 * torch.randn(down.shape, generator=torch.Generator().manual_seed(1)))
     return model
 
 

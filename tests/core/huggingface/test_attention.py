@@ -35,25 +35,8 @@ def test_it_is_the_attention_of_plain_products(monkeypatch, count, tokens, maske
     seen = mask if masked else window(count, tokens, tokens)
     scores = query @ key.repeat_interleave(4, 1).mT / 4
     expected = scores.masked_fill(~seen, -torch.inf).softmax(-1) @ value.repeat_interleave(4, 1)
-    found, _ = attention.sdpa(MODULE, query, key, value, mask)
-    torch.testing.assert_close(found, expected.transpose(1, 2), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(found, sdpa_attention_forward(MODULE, query, key, value, mask)[0], rtol=1e-4, atol=1e-5)
-
-
-def test_where_no_kernel_takes_grouped_queries_they_are_given_none(monkeypatch):
-    """Float32 on a GPU, which is made up."""
-    called = []
-    real = torch.nn.functional.scaled_dot_product_attention
-
-    def noted(query, key, value, **how):
-        called.append((query.shape[1], key.shape[1], how.get("enable_gqa", False), how["is_causal"]))
-        return real(query, key, value, **how)
-
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", noted)
-    for missing in (False, True):
-        monkeypatch.setattr(attention, "_has_no_kernel", lambda query, missing=missing: missing)
-        attention.sdpa(MODULE, *drawn(20), None)
-    assert called == [(8, 2, True, True), (8, 8, False, True)]
+    output, _ = attention.sdpa(MODULE, query, key, value, mask)
+    torch.testing.assert_close(output, expected.transpose(1, 2), rtol=1e-4, atol=1e-5)
 
 
 def test_a_mask_of_many_queries_is_not_copied(monkeypatch):

@@ -1,100 +1,151 @@
-"""Model families: what is extended rightly, what is refused, and what an extended model survives."""
+"""Model families: the best-known compute by the scaled frequencies, others are refused and stay as they were."""
 
 import copy
-import csv
-import io
 import warnings
 
 import pytest
 import torch
 import transformers
-from transformers import AutoModelForCausalLM
 
 from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
 from core.geometry import RopeGeometry
-from core.rope import ORIGINAL, PROPOSED, TIME_REFERENCE, scale
-from tests.models import random_model
-from tools import families
+from core.rope import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
+from tests.models import SIZES, random_model
 
-COMMITTED = {row["type"]: row["outcome"] for row in csv.DictReader(io.StringIO(families.TABLE.read_text()))}
-TOKENS = families.TOKENS
+L = SIZES["max_position_embeddings"]
+TOKENS = torch.arange(300)[None].remainder(293) + 3  # past L' = 256, so that every length regime is met
+MIXED = {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
+PLAIN = {"rope_type": "default", "rope_theta": 1e4}  # where a class's default is scaled already
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+FAMILIES = {
+    "ApertusConfig": {"rope_parameters": PLAIN},
+    "CohereConfig": {},  # interleaves the pairs
+    "DeepseekV3Config": {  # latent attention, which has no groups
+        **dict.fromkeys(("q_lora_rank", "kv_lora_rank", "v_head_dim"), 16),
+        **dict.fromkeys(("qk_rope_head_dim", "qk_nope_head_dim"), 8),
+        **dict.fromkeys(("n_group", "topk_group", "n_shared_experts", "first_k_dense_replace"), 1),
+        "num_key_value_heads": 4, "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+    },
+    "FalconConfig": {"alibi": False},
+    "GPTNeoXConfig": {},  # rotates a quarter of each head
+    "Gemma2Config": MIXED,
+    "Gemma3TextConfig": MIXED,  # has RoPE of its own in each type of layer
+    "Glm4Config": {"head_dim": 16},
+    "GptOssConfig": {**MIXED, "num_local_experts": 4, "num_experts_per_tok": 2, "rope_parameters": PLAIN},
+    "GraniteConfig": {},
+    "LlamaConfig": {},
+    "MistralConfig": {"sliding_window": None},
+    "MixtralConfig": {"num_local_experts": 2},  # its head_dim defaults to None
+    "NemotronConfig": {},
+    "Olmo2Config": {},
+    "Olmo3Config": MIXED,
+    "OlmoConfig": {},
+    "OlmoeConfig": {"num_experts": 4, "num_experts_per_tok": 2},
+    "Phi3Config": {"partial_rotary_factor": 0.5, "sliding_window": None},
+    "PhiConfig": {},
+    "PhimoeConfig": {"num_local_experts": 4, "sliding_window": None},  # computes its frequencies in each pass
+    "Qwen2Config": {},
+    "Qwen2MoeConfig": {**EXPERTS, "shared_expert_intermediate_size": 32},
+    "Qwen3Config": {"head_dim": 32},
+    "Qwen3MoeConfig": {**EXPERTS, "head_dim": 16},
+    "Qwen3NextConfig": {  # rotates only where it has full attention
+        **EXPERTS, "head_dim": 16, "shared_expert_intermediate_size": 32, "linear_num_value_heads": 2,
+        "linear_num_key_heads": 2, "linear_key_head_dim": 16, "linear_value_head_dim": 16,
+        "layer_types": ["linear_attention", "full_attention"],
+    },
+    "SeedOssConfig": {"head_dim": 16},
+    "SmolLM3Config": {"no_rope_layers": [1, 0]},
+    "StableLmConfig": {},
+    "Starcoder2Config": {},
+}  # fmt: skip
 
 
-BUILT = [each for each in COMMITTED if not COMMITTED[each].startswith((families.NO_ROPE, families.NOT_BUILT))]
+def logits(model, tokens=TOKENS):
+    with torch.inference_mode():
+        return model(tokens, use_cache=False).logits.float()
+
+
+def loaded(model, directory):
+    """What transformers alone makes of a checkpoint."""
+    return type(model).from_pretrained(directory, dtype=model.dtype).eval()
+
+
+def by_hand(model, method):
+    """The model with the inverse frequencies of its global layers replaced in their buffers, in place."""
+    parameters = model.config.rope_parameters
+    kind = "full_attention_" if "full_attention" in parameters else ""
+    base = (parameters["full_attention"] if kind else parameters)["rope_theta"]
+    for module in model.modules():
+        if (buffer := getattr(module, f"{kind}inv_freq", None)) is not None:
+            scaling = scale(RopeGeometry(2 * buffer.numel(), base, L), method, 2)
+            buffer.copy_(torch.from_numpy(scaling.inv_freq))
+            setattr(module, f"{kind}attention_scaling", scaling.attention_factor)
+            module.rope_init_fn = lambda *_, same=(buffer, scaling.attention_factor): same  # which Phimoe calls
+    return model
 
 
 @pytest.mark.filterwarnings("ignore:.* are scaled though they need not be")
-@pytest.mark.parametrize("model_type", BUILT)
-def test_every_type_is_right_or_refused_as_the_table_says(model_type):
-    """All methods by `python -m tools.families`, which writes the table; one of them here."""
-    assert families.outcome(model_type, [PROPOSED]) == COMMITTED[model_type]
+@pytest.mark.parametrize("architecture", FAMILIES)
+def test_a_family_rotates_by_the_scaled_frequencies_in_memory_and_from_disk(tmp_path, architecture):
+    model = random_model(architecture, **FAMILIES[architecture])
+    unextended, plain, extended = copy.deepcopy(model), logits(model), {}
+    close = {"rtol": 1e-3, "atol": 1e-3 * plain.abs().max().item()}
+    for method in (TIME_REFERENCE, BASELINE, PROPOSED):
+        extended[method] = logits(extend(model, method, 2))
+        assert torch.isfinite(extended[method]).all() and not torch.equal(extended[method], plain)
+        torch.testing.assert_close(extended[method], logits(by_hand(copy.deepcopy(unextended), method)), **close)
+    exported = export(model, tmp_path / "exported")
+    assert torch.equal(logits(loaded(model, exported)), extended[PROPOSED])
+    on_disk = extend_checkpoint(exported, tmp_path / "on disk", BASELINE, 2)
+    assert torch.equal(logits(loaded(model, on_disk)), extended[BASELINE])
 
 
-def test_the_table_knows_every_type_and_no_refusal_is_long():
-    assert list(COMMITTED) == families.TYPES
-    assert not [outcome for outcome in COMMITTED.values() if outcome.startswith("wrong") or len(outcome) > 300]
+WINDOWED = {"layer_types": MIXED["layer_types"], "sliding_window": 32}
+BY_POSITION = PLAIN | {"llama_4_scaling_beta": 0.1, "original_max_position_embeddings": L}
+REFUSED = {
+    "Cohere2Config": (WINDOWED, "rotates only in"),  # no rotated pair of tokens is further apart than the window
+    "Exaone4Config": (WINDOWED, "rotates only in"),
+    "FalconConfig": ({"alibi": True}, "none of its layers rotates"),
+    "GPT2Config": ({"n_embd": 64, "n_layer": 2, "n_head": 4}, "no RoPE parameters"),
+    "Gemma4TextConfig": ({**MIXED, "hidden_size_per_layer_input": 8}, "type 'proportional'"),
+    "GraniteSWAConfig": ({"layer_rope_theta": [1e6, 0.0]}, "base"),
+    "Ministral3Config": ({"rope_parameters": BY_POSITION}, "scales its queries by position"),
+}
 
 
-@pytest.mark.parametrize("model_type", ["exaone4", "exaone_moe", "afmoe", "llama4_text", "flint", "cohere2", "beam"])
-def test_rope_in_windowed_layers_alone_is_left_alone(model_type):
-    """No rotated pair of tokens is ever further apart than the window, as a change of far tokens shows."""
-    model = families.random_model(model_type)
-    before = families.logits(model)
-    with pytest.raises(InputError, match=r"rotates only in|not for those of type full_attention"):
+@pytest.mark.parametrize("architecture", REFUSED)
+def test_what_is_no_plain_rope_of_all_tokens_is_refused(architecture):
+    options, says = REFUSED[architecture]
+    model = random_model(architecture, **options)
+    config, before = model.config.to_dict(), logits(model, TOKENS[:, :100])
+    with pytest.raises(InputError, match=says) as error:
         extend(model, TIME_REFERENCE, 2)
-    assert torch.equal(families.logits(model), before)
-    assert model.config.get_text_config().max_position_embeddings == families.LENGTH
+    assert model.config.to_dict() == config and torch.equal(logits(model, TOKENS[:, :100]), before)
+    assert "already" not in str(error.value)
 
 
 def test_windows_that_are_never_left_are_warned_of():
-    model = random_model("Phi3Config", sliding_window=64)  # of L = 128
     with pytest.warns(UserWarning, match="all layers of Phi3ForCausalLM see 64 tokens"):
-        extend(model, TIME_REFERENCE, 2)
+        extend(random_model("Phi3Config", sliding_window=64), TIME_REFERENCE, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         extend(random_model("Phi3Config", sliding_window=None), TIME_REFERENCE, 2)
 
 
-def granite(layer_rope_theta, **rope):
-    config = families.config("granite_swa")
-    config.layer_rope_theta = layer_rope_theta
-    config.rope_parameters = {"rope_type": "default", "rope_theta": 10000.0, **rope}
-    torch.manual_seed(0)
-    return AutoModelForCausalLM.from_config(config).eval()
-
-
-def test_a_base_that_differs_from_the_configurations_is_refused():
-    model = granite([1e6, 0.0, 1e6, 0.0])
-    with pytest.raises(InputError, match="base"):
-        extend(model, PROPOSED, 2)
-    assert model.config.max_position_embeddings == families.LENGTH
-
-
 def test_what_a_checkpoint_cannot_say_is_not_exported(tmp_path):
     """The windowed layers' other base would be scaled when the export is loaded."""
-    model = extend(granite([1e4, 1e6, 1e4, 1e6]), PROPOSED, 2)
-    assert torch.equal(model.model.rotary_embs[1].inv_freq, granite([1e6]).model.rotary_embs[0].inv_freq)
+    bases = {"layer_rope_theta": [1e4, 1e6], "sliding_window": 32, "rope_parameters": PLAIN}
+    model = extend(random_model("GraniteSWAConfig", **bases), PROPOSED, 2)
     with pytest.raises(InputError, match="a checkpoint cannot say"):
-        export(model, tmp_path / "made")
+        export(model, tmp_path / "export")
     assert not any(tmp_path.iterdir())
-
-
-def test_one_base_for_some_layers_is_extended_from_that_base(tmp_path):
-    model = granite([1e6, 0.0, 1e6, 0.0], rope_theta=1e6)
-    model.save_pretrained(tmp_path / "source")
-    extend(model, PROPOSED, 2)
-    theta = scale(RopeGeometry(16, 1e6, families.LENGTH), PROPOSED, 2).inv_freq
-    assert torch.allclose(model.model.rotary_embs[0].inv_freq.double(), torch.from_numpy(theta))
-    made = extend_checkpoint(tmp_path / "source", tmp_path / "made", PROPOSED, 2)
-    loaded = AutoModelForCausalLM.from_pretrained(made).eval()
-    assert torch.equal(families.logits(loaded), families.logits(model))
 
 
 def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
-    text = {**sizes, "intermediate_size": 48, "vocab_size": 99, "max_position_embeddings": families.LENGTH}
-    text["rope_parameters"] = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}
+    text = {**sizes, "intermediate_size": 48, "vocab_size": 300, "max_position_embeddings": L}
+    text["rope_parameters"] = {**PLAIN, "mrope_section": [2, 3, 3]}
     vision = {"depth": 1, "embed_dim": 16, "num_heads": 2, "hidden_size": 32}
     config = transformers.Qwen2VLConfig(text_config=text, vision_config=vision)
     torch.manual_seed(0)
@@ -104,23 +155,10 @@ def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
     model.save_pretrained(tmp_path / "source")
     extend(model, TIME_REFERENCE, 2)
     assert torch.equal(tower.inv_freq, seen)
-    made = extend_checkpoint(tmp_path / "source", tmp_path / "made", TIME_REFERENCE, 2)
-    loaded = transformers.Qwen2VLForConditionalGeneration.from_pretrained(made).eval()
-    assert torch.equal(families.logits(loaded), families.logits(model))
+    extended = loaded(model, extend_checkpoint(tmp_path / "source", tmp_path / "extended", TIME_REFERENCE, 2))
+    assert torch.equal(logits(extended), logits(model))
     scaled = 1e4 ** -(torch.arange(0, 16, 2) / 16) / 2
-    assert torch.allclose(loaded.model.language_model.rotary_emb.inv_freq, scaled)
-
-
-def test_alibi_is_no_rotation():
-    with pytest.raises(InputError, match="none of its layers rotates"):
-        extend(random_model("FalconConfig", alibi=True), TIME_REFERENCE, 2)
-
-
-@pytest.mark.parametrize("model_type", ["gemma4_text", "lfm3"])
-def test_rope_of_another_kind_is_not_called_scaled(model_type):
-    with pytest.raises(InputError, match="'proportional'") as error:
-        extend(families.random_model(model_type), TIME_REFERENCE, 2)
-    assert "already" not in str(error.value)
+    assert torch.allclose(extended.model.language_model.rotary_emb.inv_freq, scaled)
 
 
 def saved_and_loaded(model, folder):
@@ -137,30 +175,16 @@ def initialised(model, folder):
     return model
 
 
-def enlarged(model, folder):
-    model.resize_token_embeddings(400)
-    return model
+CHANGES = {
+    "init_weights": initialised,
+    "deepcopy": lambda model, _: copy.deepcopy(model),
+    "torch.save": saved_and_loaded,
+}
 
 
-def recomputing(model, folder):
-    model.activation_checkpointing_enable()
-    model.train()(TOKENS).logits.sum().backward()
-    return model.eval()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [saved_and_loaded, initialised, enlarged, recomputing, lambda m, _: copy.deepcopy(m), lambda m, _: m.to("cpu")],
-    ids=["torch.save", "init_weights", "resize_token_embeddings", "gradient checkpointing", "deepcopy", "device"],
-)
-@pytest.mark.parametrize("architecture", ["LlamaConfig", "Gemma3TextConfig"])
-def test_an_extended_model_stays_extended(tmp_path, change, architecture):
-    mixed = {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
-    model = random_model(architecture, **(mixed if architecture.startswith("Gemma") else {}))
-    plain = families.logits(model)
-    expected = families.logits(extend(model, PROPOSED, 2))
-    assert not torch.equal(plain, expected)
-    changed = families.logits(change(model, tmp_path))[:, : expected.shape[-1]]
-    assert torch.allclose(changed, expected, atol=1e-6)
-    again = families.logits(extend(model, ORIGINAL, 2))[:, : expected.shape[-1]]
-    assert torch.allclose(again, plain, atol=1e-6)
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_extended_model_stays_extended(tmp_path, change):
+    model = random_model("Gemma3TextConfig", **MIXED)
+    plain, expected = logits(model), logits(extend(model, PROPOSED, 2))
+    assert torch.allclose(logits(CHANGES[change](model, tmp_path)), expected, atol=1e-6)
+    assert torch.allclose(logits(extend(model, ORIGINAL, 2)), plain, atol=1e-6) and not torch.equal(plain, expected)

@@ -6,9 +6,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from transformers import AutoModelForCausalLM, LlamaConfig
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from hypothesis import given, settings
+from transformers import AutoModelForCausalLM
 
 from core.errors import InputError
 from core.extend import export, extend
@@ -19,29 +18,17 @@ from tests.models import random_model
 ANY = pytest.mark.parametrize("geometry", [LLAMA2, SMOLLM2])
 
 
+@settings(max_examples=20)
 @given(geometries, factors)
-def test_ntk_is_transformers_dynamic_ntk_at_the_final_length(geometry, factor):
+def test_ntk_and_llama3_are_transformers_own(geometry, factor):
+    """NTK-aware scaling is dynamic NTK at the final length."""
     longer = int(geometry.context_length * factor)
     inv_freq, _ = official(geometry, "dynamic", seq_len=longer, factor=1.0)
     assert scale(geometry, "ntk", factor).inv_freq == pytest.approx(inv_freq, rel=1e-5)
-
-
-def test_ntk_keeps_the_first_pair_and_interpolates_the_last():
-    scaling = scale(LLAMA2, "ntk", 4)
-    assert scaling.inv_freq[0] == 1
-    assert scaling.inv_freq[-1] == pytest.approx(LLAMA2.inv_freq[-1] / 4)
-
-
-def test_llama3_is_transformers_own():
-    config = LlamaConfig(
-        hidden_size=4096,
-        num_attention_heads=32,
-        max_position_embeddings=8192,
-        rope_parameters=scale(LLAMA2, "llama3", 2).stock | {"rope_theta": 10000.0},
-    )
-    theirs, attention_factor = ROPE_INIT_FUNCTIONS["llama3"](config, torch.device("cpu"))
-    np.testing.assert_allclose(scale(LLAMA2, "llama3", 2).inv_freq, theirs.double().numpy(), rtol=1e-6)
-    assert attention_factor == scale(LLAMA2, "llama3", 2).attention_factor == 1.0
+    llama3 = scale(geometry, "llama3", factor)
+    inv_freq, attention_factor = official(geometry, **llama3.stock)
+    assert llama3.inv_freq == pytest.approx(inv_freq, rel=1e-5)
+    assert llama3.attention_factor == attention_factor == 1
 
 
 @ANY
@@ -58,10 +45,10 @@ def test_mrrope_divides_step_by_step(geometry, factor):
         uniform[pair] = uniform[pair - 1] + (1 / (high - low) if step else 0)
         progressive[pair] = progressive[pair - 1] + step / total
     for name, exponents in (("mrrope-uni", uniform), ("mrrope-pro", progressive)):
-        found = scale(geometry, name, factor)
-        np.testing.assert_allclose(geometry.inv_freq / found.inv_freq, factor ** np.array(exponents), rtol=1e-12)
-        assert found.attention_factor == yarn.attention_factor
-        assert (found.interpolated == yarn.interpolated).all()
+        scaling = scale(geometry, name, factor)
+        np.testing.assert_allclose(geometry.inv_freq / scaling.inv_freq, factor ** np.array(exponents), rtol=1e-12)
+        assert scaling.attention_factor == yarn.attention_factor
+        assert (scaling.interpolated == yarn.interpolated).all()
 
 
 @ANY
@@ -85,11 +72,26 @@ def test_longrope2_divides_by_s_from_the_critical_pair_on():
 
 @ANY
 def test_under_resonance_angles_repeat(geometry):
-    found = scale(geometry, "yarn-resonance", 2)
-    periods = np.round(2 * np.pi / found.inv_freq)
-    np.testing.assert_allclose(np.cos(periods * found.inv_freq), 1)
-    np.testing.assert_allclose(2 * np.pi / found.inv_freq, 2 * np.pi / scale(geometry, "yarn", 2).inv_freq, atol=0.5)
-    assert found.stock is None and found.attention_factor == scale(geometry, "yarn", 2).attention_factor
+    scaling, yarn = scale(geometry, "yarn-resonance", 2), scale(geometry, "yarn", 2)
+    periods = np.round(2 * np.pi / scaling.inv_freq)
+    np.testing.assert_allclose(np.cos(periods * scaling.inv_freq), 1)
+    np.testing.assert_allclose(2 * np.pi / scaling.inv_freq, 2 * np.pi / yarn.inv_freq, atol=0.5)
+    assert scaling.attention_factor == yarn.attention_factor
+
+
+@ANY
+@pytest.mark.parametrize(("name", "clipped"), [("cope", None), ("cope", 1), ("cope", 7), ("hardclip", 3)])
+def test_the_slowest_pairs_are_clipped_as_the_authors_do(geometry, name, clipped):
+    """Their constant is 20 of the 64 pairs of Llama 3 8B; the rest of their formula is a sum over single pairs here."""
+    options = {} if clipped is None else {"clipped": clipped}
+    scaling, count = scale(geometry, name, 2, **options), clipped or round(20 / 64 * geometry.pairs)
+    expected = list(geometry.inv_freq)
+    for index in range(count):
+        share = math.cos(math.pi / 2 * index / (count - 1 or 1)) ** 2 if name == "cope" else 0  # (1 + cos x)/2
+        expected[geometry.pairs - count + index] *= share
+    np.testing.assert_allclose(scaling.inv_freq, expected, rtol=1e-9, atol=1e-18)
+    assert scaling.attention_factor == 1 and not scaling.interpolated.any()
+    assert (scaling.inv_freq == scale(geometry, name, 4, **options).inv_freq).all()
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,8 @@ def test_under_resonance_angles_repeat(geometry):
         ("longrope2", {"critical_pair": 0}, "critical pair"),
         ("llama3", {"low_freq_factor": 4.0}, "low_freq_factor < high_freq_factor"),
         ("mrrope-pro", {"beta_slow": 32.0}, "beta_slow < beta_fast"),
+        ("cope", {"clipped": 0}, "clipped"),
+        ("hardclip", {"clipped": 65}, "clipped"),
     ],
 )
 def test_bad_options_are_refused(method, options, says):
@@ -105,46 +109,16 @@ def test_bad_options_are_refused(method, options, says):
         scale(LLAMA2, method, 2, **options)
 
 
-def test_the_stock_type_of_transformers_says_it_all_where_there_is_one():
-    types = {"ntk": "default", "ntk-critical": "default", "llama3": "llama3", "yarn-resonance": "longrope"}
-    for method, kind in types.items():
-        model = extend(random_model(), method, 2)
-        assert model.config.rope_parameters["rope_type"] == kind
-
-
-@ANY
-@pytest.mark.parametrize(
-    ("name", "given"), [("cope", None), ("cope", 1), ("cope", 7), ("hardclip", None), ("hardclip", 3)]
-)
-def test_the_slowest_pairs_are_clipped_as_the_authors_do(geometry, name, given):
-    """Their constant is 20 of the 64 pairs of Llama 3 8B; the rest of their formula is a sum over single pairs here."""
-    options = {} if given is None else {"clipped": given}
-    found, count = scale(geometry, name, 2, **options), given or round(20 / 64 * geometry.pairs)
-    expected = list(geometry.inv_freq)
-    for place in range(count):
-        pair = geometry.pairs - count + place
-        share = math.cos(math.pi / 2 * place / (count - 1 or 1)) ** 2 if name == "cope" else 0  # (1 + cos x)/2
-        expected[pair] *= share
-    np.testing.assert_allclose(found.inv_freq, expected, rtol=1e-9, atol=1e-18)
-    assert found.attention_factor == 1 and not found.interpolated.any()
-    assert (found.inv_freq == scale(geometry, name, 4, **options).inv_freq).all()
-    for wrong in (0, geometry.pairs + 1):
-        with pytest.raises(InputError, match="clipped"):
-            scale(geometry, name, 2, clipped=wrong)
-
-
 def test_a_pair_that_stands_still_survives_an_export(tmp_path):
     """The reloaded model computes what a model with frequencies of exactly zero does, at far positions too."""
     model = extend(random_model(), "hardclip", 4, clipped=3)
-    stated = export(model, tmp_path / "export") / "config.json"
-    assert math.inf not in json.loads(stated.read_text(), parse_constant=float)["rope_parameters"]["long_factor"]
-    loaded, zero = AutoModelForCausalLM.from_pretrained(stated.parent), random_model()
+    config = export(model, tmp_path / "export") / "config.json"
+    assert math.inf not in json.loads(config.read_text(), parse_constant=float)["rope_parameters"]["long_factor"]
+    loaded, zero = AutoModelForCausalLM.from_pretrained(config.parent), random_model()
     zero.model.rotary_emb.inv_freq[-3:] = 0
     zero.model.rotary_emb.original_inv_freq = zero.model.rotary_emb.inv_freq
     far = {"position_ids": torch.tensor([[0, 3, 500, 200_000]])}
     tokens = torch.tensor([[5, 6, 7, 8]])
     with torch.no_grad():
-        expected = zero(tokens, **far).logits
-        torch.testing.assert_close(loaded(tokens, **far).logits, expected)
-        assert (loaded(tokens, **far).logits == model(tokens, **far).logits).all()
-        assert not torch.allclose(random_model()(tokens, **far).logits, expected)
+        torch.testing.assert_close(loaded(tokens, **far).logits, zero(tokens, **far).logits)
+        assert not torch.allclose(random_model()(tokens, **far).logits, zero(tokens, **far).logits)

@@ -1,4 +1,4 @@
-"""Scalings from what a method decides of each pair."""
+"""Scalings from what a method decides for each pair."""
 
 from __future__ import annotations
 
