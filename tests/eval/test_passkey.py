@@ -13,7 +13,7 @@ TOKENIZER = byte_tokenizer()
 @pytest.mark.parametrize("length", [500, 1000, 4096])
 @pytest.mark.parametrize("depth", [0, 0.25, 0.5, 1])
 def test_prompt_is_the_papers_and_as_long_as_asked(length, depth):
-    made = passkey.sample(TOKENIZER, length, depth, seed=3)
+    made = passkey.sample(TOKENIZER.encode, length, depth, seed=3)
     assert made.key == f"{length}/{depth:g}/3"
     filler = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
     pattern = (
@@ -30,14 +30,14 @@ def test_prompt_is_the_papers_and_as_long_as_asked(length, depth):
 
 
 def test_a_grid_can_grow_without_changing_what_is_in_it():
-    first = passkey.sample(TOKENIZER, 800, 0.5, 0)
-    assert passkey.sample(TOKENIZER, 800, 0.5, 0) == first
-    answers = {passkey.sample(TOKENIZER, 800, d, s).answer for d in (0, 0.5, 1) for s in range(20)}
+    first = passkey.sample(TOKENIZER.encode, 800, 0.5, 0)
+    assert passkey.sample(TOKENIZER.encode, 800, 0.5, 0) == first
+    answers = {passkey.sample(TOKENIZER.encode, 800, d, s).answer for d in (0, 0.5, 1) for s in range(20)}
     assert len(answers) > 50 and all(10000 <= int(a) <= 99999 for a in answers)
 
 
 def test_prompts_of_one_depth_begin_alike_up_to_the_key():
-    one, two = (passkey.sample(TOKENIZER, 2000, 0.5, seed).prompt for seed in (0, 1))
+    one, two = (passkey.sample(TOKENIZER.encode, 2000, 0.5, seed).prompt for seed in (0, 1))
     common = next(i for i, (a, b) in enumerate(zip(one, two)) if a != b)
     assert common > 900
 

@@ -9,7 +9,7 @@ from transformers import AttentionInterface, LlamaForCausalLM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from core.huggingface.attention import sdpa
-from eval import generation, kv_cache
+from eval import generation
 from eval.generation import Request
 from experiments.kit import load_model
 from tools.bench.gpu.kit import SMALL, Bench, clock, timed
@@ -62,8 +62,7 @@ def serve(bench: Bench) -> None:
     model.set_attn_implementation(attention)
     new = 8 if bench.toy else 128
     for length in (32, 64) if bench.toy else (4096, 8192, 16384):
-        room = kv_cache.cache_tokens(model, length, generation.FIRST_PASS)
-        count = max(1, min(2 if bench.toy else MOST, room // (length + new)))
+        count = max(1, min(2 if bench.toy else MOST, generation.GPU_TOKENS // (length + new)))
         prompts = [tuple(row) for row in bench.tokens(count, length).tolist()]
         _generate(model, prompts, 2)  # warms up
         reading, writing = _generate(model, prompts, new)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from eval.long_perplexity import key_tokens
+from eval.beyond.long_perplexity import key_tokens
 from tests.models import random_model
 
 SHORT, STEP = 12, 5
