@@ -83,14 +83,8 @@ def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[An
     """The matching files: their paths on this machine, or in a dry run their names."""
     reach(name, "dataset")
     try:
-        snapshot = snapshot_download(
-            name,
-            repo_type="dataset",
-            revision=REVISIONS[name],
-            allow_patterns=pattern,
-            etag_timeout=PATIENCE,
-            dry_run=dry_run,
-        )
+        how = {"revision": REVISIONS[name], "etag_timeout": PATIENCE, "dry_run": dry_run}
+        snapshot = snapshot_download(name, repo_type="dataset", allow_patterns=pattern, **how)
     except _FAILURES as error:
         if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, "dataset")):
             raise InputError(sentence) from error
@@ -108,11 +102,10 @@ def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[An
 def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:
     """The error's sentence for an answer that asking again would not change; None for any other error."""
     page = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{name}"
-    if isinstance(error, GatedRepoError):
-        why = "the account of your token has no access to it" if get_token() else "there is no token"
-        return f"{name} is gated and {why}; ask for access at {page}, and log in by `hf auth login` or set HF_TOKEN."
     if isinstance(error, RevisionNotFoundError):
         return f"{page} has no commit {REVISIONS.get(name)}; pin another in eval/hub.py."
-    if type(error) is HfHubHTTPError and error.response.status_code == 401:
-        return f"the hub refuses your token for {name}; log in anew by `hf auth login`, or set HF_TOKEN anew."
+    refused = type(error) is HfHubHTTPError and error.response.status_code == 401
+    if refused or isinstance(error, GatedRepoError):
+        token = "your token has no access to" if get_token() else "there is no token for"
+        return f"{token} {page}; ask for access there if it is gated, and log in by `hf auth login`, or set HF_TOKEN."
     return None
