@@ -82,7 +82,9 @@ def test_losses(monkeypatch, kind):
 @KINDS
 def test_log_likelihoods(kind):
     stem, model = "a preamble that all of them share, ", MODELS[kind]()
-    pairs = [(stem[:cut] + more, answer) for cut in (3, 35) for more in ("x", "yes or no") for answer in (" no", " so" * 9)]
+    pairs = [
+        (stem[:cut] + more, answer) for cut in (3, 35) for more in ("x", "yes or no") for answer in (" no", " so" * 9)
+    ]
     lm = SharedPrefixLM(pretrained=model, tokenizer=byte_tokenizer(), batch_size=8, softmax_dtype="float32")
     found = lm.loglikelihood([Instance("loglikelihood", {}, pair, 0) for pair in pairs], disable_tqdm=True)
     factors = set()
