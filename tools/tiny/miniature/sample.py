@@ -1,4 +1,4 @@
-"""The parts of a generated task: its sample, its questions, its setting."""
+"""The parts of a generated task: its sample, its questions, its source."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Source:
     """Where samples come from.
 
     Attributes:
