@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 import torch
 
@@ -31,8 +30,6 @@ CALLS = {
     "a text's tokens": (lambda x: perplexity.windows(x, 64, 32), (*NO_NUMBERS, 0, -29000, 0.5)),
     "a window": (lambda x: perplexity.windows(100, x, 32), (*NO_NUMBERS, 0, 32)),
     "a stride": (lambda x: perplexity.windows(100, 64, x), (*NO_NUMBERS, 0, 64, -1)),
-    "a convention": (lambda x: perplexity.perplexity([np.ones(3)], x), (None, "tokens", 3)),
-    "losses": (perplexity.perplexity, ([], [np.ones(0)])),
     "tokens": (
         lambda x: position_loss.position_losses(random_model(max_position_embeddings=64), x),
         (None, [1, 2], torch.ones(1, dtype=torch.int64), torch.ones(4), torch.ones((1, 4), dtype=torch.int64)),

@@ -56,6 +56,10 @@ def test_agrees_with_the_plain_loop(monkeypatch, architecture, chunk):
 
 
 def test_the_two_conventions_by_hand():
-    losses = [np.array([1.0, 3.0, 2.0, 2.0]), np.array([5.0])]
-    assert perplexity.perplexity(losses, "token") == pytest.approx(np.exp(13 / 5))
-    assert perplexity.perplexity(losses, "window") == pytest.approx(np.exp((2 + 5) / 2))
+    losses = {"A/4/0": [1.0, 3.0, 2.0, 2.0], "A/4/4": [5.0], "A/8/0": [1.0]}
+    rows = perplexity.aggregate({key: {"sum": sum(x), "tokens": len(x)} for key, x in losses.items()}, [4, 8])
+    assert [(row["length"], row["windows"], row["tokens"]) for row in rows] == [(4, 2, 5), (8, 1, 1)]
+    assert [row["token"]["mean"] for row in rows] == pytest.approx([np.exp(13 / 5), np.e])
+    assert [row["window"]["mean"] for row in rows] == pytest.approx([np.exp((2 + 5) / 2), np.e])
+    # Resampled, a convention's mean is that of one of the windows or of both.
+    assert [rows[0]["token"][end] for end in ("low", "high")] == pytest.approx([np.exp(2), np.exp(5)])
