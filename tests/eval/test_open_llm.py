@@ -1,6 +1,6 @@
 """The Open LLM benchmarks against lm-eval itself on the same documents, and against hand-worked items.
 
-The documents are random words in the hub's schema; nothing is downloaded.
+The documents are generated ones in the hub's schema; nothing is downloaded.
 """
 
 import lm_eval
@@ -20,55 +20,26 @@ from core.errors import InputError, NonFiniteError
 from eval import open_llm
 from eval.log_likelihood import SharedPrefixLM
 from eval.open_llm import TASKS, aggregate, documents, evaluate, load
+from experiments.kit.records import ROOT
 from tests.models import byte_tokenizer, random_model
 
 SUBJECTS = {"abstract_algebra": 2, "virology": 4}  # test documents of each
+MINIATURES = ROOT / "models" / "tiny" / "benchmarks" / "open_llm"
 SIZES = {"truthfulqa": 4, "hellaswag": 4, "mmlu": 6, "arc_challenge": 4}
 
 
 def write_benchmarks(directory):
-    rng = np.random.default_rng(0)
-
-    def words(count=None):
-        vocabulary = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet"]
-        return " ".join(rng.choice(vocabulary, count or rng.integers(1, 5)))
-
-    def choices(count=4):
-        return [words() for _ in range(count)]
-
-    def write(file, rows):
-        (directory / file).parent.mkdir(parents=True, exist_ok=True)
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), directory / file)
-
-    def truthfulqa(row):
-        labels = [1, 1, 0, 0, 1, 0][: 4 + row % 3]
-        targets = {"choices": choices(len(labels)), "labels": labels}
-        return {"question": words(4) + "?", "mc1_targets": targets, "mc2_targets": targets}
-
-    def hellaswag(row):
-        return {
-            "ind": row,
-            "activity_label": words(2),
-            "ctx_a": words(4) + ".",
-            "ctx_b": words(2),
-            "endings": [f"{words()} [title] {words()}  [step]", *choices(3)],
-            "label": str(row % 4),
-        }
-
-    def mmlu(subject):
-        return {"question": words(4), "subject": subject, "choices": choices(), "answer": int(rng.integers(4))}
-
-    def arc(row):
-        labels = ["A", "B", "C", "D", "E"][: 3 + row % 3] if row % 2 else ["1", "2", "3", "4"]
-        answers = {"text": choices(len(labels)), "label": labels}
-        return {"id": str(row), "question": words(4) + "?", "choices": answers, "answerKey": labels[row % len(labels)]}
-
-    write("truthfulqa/multiple_choice/validation.parquet", [truthfulqa(row) for row in range(SIZES["truthfulqa"])])
-    write("hellaswag/validation.parquet", [hellaswag(row) for row in range(SIZES["hellaswag"])])
-    write("mmlu/test.parquet", [mmlu(subject) for subject, count in SUBJECTS.items() for _ in range(count)])
-    write("mmlu/dev.parquet", [mmlu(subject) for subject in reversed(SUBJECTS) for _ in range(5)])
-    write("arc_challenge/train.parquet", [arc(row) for row in range(30)])
-    write("arc_challenge/test.parquet", [arc(row) for row in range(SIZES["arc_challenge"])])
+    """The first rows of tiny's miniature benchmarks, MMLU's as if of two subjects, in `directory`; returned."""
+    for name, benchmark in TASKS.items():
+        for split, file in benchmark.files.items():
+            rows = pyarrow.parquet.read_table(MINIATURES / file).to_pylist()
+            rows = rows[: 30 if split in ("train", "dev") else SIZES[name]]
+            if name == "mmlu":
+                count = SUBJECTS if split == "test" else dict.fromkeys(reversed(SUBJECTS), 5)
+                of_subject = [subject for subject in count for _ in range(count[subject])]
+                rows = [{**rows[i % len(rows)], "subject": subject} for i, subject in enumerate(of_subject)]
+            (directory / file).parent.mkdir(parents=True, exist_ok=True)
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), directory / file)
     return directory
 
 
