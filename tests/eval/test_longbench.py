@@ -80,9 +80,7 @@ def test_the_middle_of_bytes_goes():
         ("qasper", "The cat,\n sat!", ["a cat sat down"], 0.8),  # 2 of 2, 2 of 3
         ("qasper", "U.S. forces", ["us"], 2 / 3),
         ("qasper", "cat cat", ["cat"], 2 / 3),  # a bag, not a set
-        ("qasper", "cat cat", ["cat cat dog"], 0.8),  # 2 of 2, 2 of 3
         ("qasper", "the", ["a"], 0),  # nothing is left to compare
-        ("qasper", "", [""], 0),
         ("qasper", "dog", ["cat", "a dog barks", "the dog"], 1),  # the best reference
         ("qasper", "dog", [], 0),
         # only the first line of triviaqa, trec and samsum counts, after line feeds but not after spaces
@@ -91,13 +89,10 @@ def test_the_middle_of_bytes_goes():
         ("triviaqa", " \nParis", ["Paris"], 0),
         # the numbers in the prediction, as written
         ("passage_count", "3 of 30", ["3"], 1 / 2),
-        ("passage_count", "3, 3", ["3"], 1),
         ("passage_count", "03", ["3"], 0),
-        ("passage_count", "three", ["3"], 0),
         ("passage_count", "7", ["7.0"], 1),
         ("passage_retrieval_en", "Paragraph 13", ["Paragraph 13"], 1),
         ("passage_retrieval_en", "it is 3\nor 13, or 4", ["Paragraph 13"], 1 / 3),
-        ("passage_retrieval_en", "Paragraph", ["Paragraph 13"], 0),
     ],
 )
 def test_words_and_numbers(task, prediction, answers, expected):
@@ -111,9 +106,7 @@ def test_words_and_numbers(task, prediction, answers, expected):
         ("gov_report", "x y. z", ["z x"], 0.8),  # every sentence gives its own subsequence: 2 of 3, 2 of 2
         ("gov_report", "x x x y", ["x"], 2 / 3),  # distinct words: 1 of 2, 1 of 1
         ("gov_report", "A b", ["a b"], 1 / 2),  # case counts
-        ("gov_report", "a\nb", ["a b"], 1),
         ("samsum", "a\nb", ["a b"], 2 / 3),  # first line
-        ("gov_report", "", ["a b"], 0),
         ("gov_report", "...", ["a b"], 0),
         ("gov_report", "a b", ["", "a b"], 1),
     ],
@@ -147,7 +140,6 @@ def test_rouge_of_endless_sentences_is_0_as_in_the_benchmark():
         ("Food", "Food", ["Food", "Date"], 1),
         ("Type: Food or Date", "Food", ["Food", "Date"], 1 / 2),
         ("Date", "Food", ["Food", "Date"], 0),
-        ("food", "Food", ["Food", "Date"], 0),
         ("\nFood\nDate", "Food", ["Food", "Date"], 1),
         # A name within the right one is not held against it …
         ("Other number", "Other number", ["number", "Other number"], 1),
@@ -174,10 +166,8 @@ def test_classification(prediction, answer, classes, expected):
         ("abcdefgh", "aijklmno", 0.12),  # 2·1/16 = 12.5 %, rounded to even
         ("tide", "diet", 0.25),  # difflib is not symmetric: the examples of its documentation
         ("diet", "tide", 0.5),
-        ("", "x", 0),
         ("# x", "", 1),  # equal, both empty
         ("c" + "ab" * 120, "ab" * 120, 0),  # difflib ignores characters frequent in a long text
-        ("ab" * 120, "ab" * 120, 1),
     ],
 )
 def test_edit_similarity(prediction, answer, expected):
