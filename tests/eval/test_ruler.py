@@ -81,9 +81,9 @@ def prepare(*arguments):
 
 
 def test_same_samples_as_the_packages_entry_point(tokenizer, tmp_path, monkeypatch):
-    """Its prepare.py: the words, of which a tenth of the nouns are enough here, the essays, vt's quirks."""
+    """Its prepare.py: the words, of which a hundredth of the nouns are enough here, the essays, vt's quirks."""
     listed = random_word._get_words_from_text_file
-    fewer = {"nounlist.txt": 10}
+    fewer = {"nounlist.txt": 100}
     monkeypatch.setattr(random_word, "_get_words_from_text_file", lambda name: listed(name)[:: fewer.get(name, 1)])
     saved = tmp_path / "tokenizer"
     tokenizer.save_pretrained(saved)

@@ -92,14 +92,14 @@ def batch(stage: Stage, rng: random.Random, source: Source) -> dict[str, torch.T
     of_kind: dict[str, list[int]] = defaultdict(list)
     for index in range(stage.rows):
         kind = rng.choices(list(stage.mixture), stage.mixture.values())[0]
-        made, target = row(kind, rng, source, stage.length, rng.randint(1, stage.turns))
-        ids[index, : len(made)] = torch.tensor(made)
+        row_ids, target = row(kind, rng, source, stage.length, rng.randint(1, stage.turns))
+        ids[index, : len(row_ids)] = torch.tensor(row_ids)
         if kind == TEXT:
-            target = [False] * len(made)
+            target = [False] * len(row_ids)
         else:
             of_kind[kind].append(index)
-        weights[index, : len(made)] = torch.tensor(target, dtype=torch.float32)
-        text[index, : len(made)] = ~torch.tensor(target)
+        weights[index, : len(row_ids)] = torch.tensor(target, dtype=torch.float32)
+        text[index, : len(row_ids)] = ~torch.tensor(target)
     text[:, 0] = False  # nothing predicts the first token
     present = sum(stage.mixture[kind] for kind in of_kind) + stage.mixture.get(TEXT, 0)
     for kind, rows in of_kind.items():
@@ -107,8 +107,8 @@ def batch(stage: Stage, rng: random.Random, source: Source) -> dict[str, torch.T
     if TEXT in stage.mixture:
         weights[text] = stage.mixture[TEXT] / present / text.sum()
     ends = torch.tensor([source.tokenizer.convert_tokens_to_ids(token) for token in (".", "Ċ")])
-    places = torch.stack([positions(torch.isin(row, ends), stage.reach, rng) for row in ids])
-    return {"input_ids": ids, "weights": weights, "position_ids": places}
+    position_ids = torch.stack([positions(torch.isin(row, ends), stage.reach, rng) for row in ids])
+    return {"input_ids": ids, "weights": weights, "position_ids": position_ids}
 
 
 def positions(ends: torch.Tensor, reach: int, rng: random.Random) -> torch.Tensor:

@@ -90,8 +90,8 @@ def _passages(rng: random.Random, sentences: list[str]) -> str:
     """The sentences as numbered documents."""
     count = min(rng.randint(2, 4), len(sentences))
     cuts = [0, *sorted(rng.sample(range(1, len(sentences)), count - 1)), len(sentences)]
-    parts = (" ".join(sentences[begin:end]) for begin, end in itertools.pairwise(cuts))
-    return "\n\n".join(f"Passage {number}:\n{part}" for number, part in enumerate(parts, 1))
+    passages = (" ".join(sentences[begin:end]) for begin, end in itertools.pairwise(cuts))
+    return "\n\n".join(f"Passage {number}:\n{passage}" for number, passage in enumerate(passages, 1))
 
 
 def _single_document(rng: random.Random, source: Source, room: int) -> Parts:
@@ -108,10 +108,10 @@ def _several_documents(rng: random.Random, source: Source, room: int) -> Parts:
     first, friend, *others = _people(rng, source.split, 4)
     relation = rng.choice(list(RELATIONS))
     statement, _, answer = _fact(rng, source.split, friend, relation)
-    told = [f"The best friend of {first} is {friend}.", statement]
-    told += [_fact(rng, source.split, other, relation)[0] for other in others[: rng.randint(0, 2)]]
-    rng.shuffle(told)
-    text = _passages(rng, among(rng, source.filler(rng, room - source.count(" ".join(told)) - 40), told))
+    sentences = [f"The best friend of {first} is {friend}.", statement]
+    sentences += [_fact(rng, source.split, other, relation)[0] for other in others[: rng.randint(0, 2)]]
+    rng.shuffle(sentences)
+    text = _passages(rng, among(rng, source.filler(rng, room - source.count(" ".join(sentences)) - 40), sentences))
     return text, RELATIONS[relation][1].format(s=f"the best friend of {first}"), answer, None
 
 
@@ -146,8 +146,8 @@ def _examples(rng: random.Random, source: Source, room: int, write: Callable) ->
 
     def examples():
         while True:
-            question, known = write(rng, source, each)
-            yield question + (known if question.endswith("\n") else f" {known}")
+            question, reply = write(rng, source, each)
+            yield question + (reply if question.endswith("\n") else f" {reply}")
 
     room -= source.count(f"{last} {answer}") + 8
     lines, _ = source.fit(examples(), room, lambda example: [f"{example}\n\n"])

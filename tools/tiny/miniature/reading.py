@@ -50,10 +50,10 @@ def answering(rng: random.Random, source: Source, length: int, turns: int) -> Sa
         islice(unambiguous(), turns), length, lambda asked: (asked[0].text, *(f" {fact}" for fact in asked[1])), least=1
     )
     kept = [turn for turn, _ in fitting]
-    told = [fact for _, facts in fitting for fact in facts]
-    rng.shuffle(told)
+    sentences = [fact for _, facts in fitting for fact in facts]
+    rng.shuffle(sentences)
     rng.shuffle(kept)
-    return Sample(hide(rng, source.filler(rng, length - cost - 4), told), tuple(kept))
+    return Sample(hide(rng, source.filler(rng, length - cost - 4), sentences), tuple(kept))
 
 
 # A question's type shows in its first words, as in TREC.
@@ -100,15 +100,15 @@ def classification(rng: random.Random, source: Source, length: int, turns: int) 
 
 
 def copying(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
-    """What a name said, word for word: made-up words or a run of known ones."""
-    known = words.every(source.split)
+    """What a name said, word for word: made-up words or a run of the vocabulary."""
+    vocabulary = words.every(source.split)
 
     def sayings():
         for name in words.keys(rng, source.split, turns):
             if rng.random() < 0.5:
                 said = " ".join(words.made_up(rng, source.split) for _ in range(rng.randint(2, 4)))
             else:
-                said = " ".join(rng.choices(known, k=rng.randint(3, 8)))
+                said = " ".join(rng.choices(vocabulary, k=rng.randint(3, 8)))
             yield f"{name} said: {said}.", Turn(f"\nWhat did {name} say? {name} said:", f"{said}.")
 
     fitting, cost = source.fit(sayings(), length, lambda saying: (f" {saying[0]}", saying[1].text), least=1)
@@ -123,8 +123,10 @@ def repetition(rng: random.Random, source: Source, length: int, turns: int) -> S
     if source.passages and rng.random() < 0.5:
         said = passage(rng, source.passages, 6 * room).split()
     else:
-        known = words.every(source.split)
-        said = [words.made_up(rng, source.split) if rng.random() < 0.4 else rng.choice(known) for _ in range(room // 2)]
+        vocabulary = words.every(source.split)
+        said = [
+            words.made_up(rng, source.split) if rng.random() < 0.4 else rng.choice(vocabulary) for _ in range(room // 2)
+        ]
     while len(said) > 4 and (tokens := source.count(" ".join(said))) > room:
         said = said[: min(len(said) * room // tokens, len(said) - 1)]
     start = rng.randrange(max(len(said) // 3, 1))

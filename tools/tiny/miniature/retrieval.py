@@ -31,10 +31,10 @@ def recall(rng: random.Random, source: Source, length: int, turns: int) -> Sampl
     unasked = rng.randint(0, turns // 2)
     pairs = [(k, words.number(rng, source.split)) for k in words.keys(rng, source.split, turns + unasked)]
     room = length - source.count(introduction := introduction if length >= 96 else "")
-    stated = [(form.format(k=k, v=v), Turn(question.format(k=k), v)) for k, v in pairs]
-    texts = {fact: (f" {fact}", turn.text)[: 2 if index < turns else 1] for index, (fact, turn) in enumerate(stated)}
+    items = [(form.format(k=k, v=v), Turn(question.format(k=k), v)) for k, v in pairs]
+    texts = {fact: (f" {fact}", turn.text)[: 2 if index < turns else 1] for index, (fact, turn) in enumerate(items)}
     facts, cost = source.fit(texts, room, texts.get, least=1)
-    asked = [turn for _, turn in stated[: min(turns, len(facts))]]
+    asked = [turn for _, turn in items[: min(turns, len(facts))]]
     rng.shuffle(facts)
     rng.shuffle(asked)
     return Sample(introduction + hide(rng, source.filler(rng, room - cost - 4), facts), tuple(asked))
@@ -73,8 +73,8 @@ def tracking(rng: random.Random, source: Source, length: int, turns: int) -> Sam
             question = f"Find all variables that are assigned the value {value} in the text above."
             yield chain, Turn(f"\nQuestion: {question} Answer:", " ".join(names))
 
-    def texts(made: tuple[list[str], Turn]) -> list[str]:
-        chain, turn = made
+    def texts(task: tuple[list[str], Turn]) -> list[str]:
+        chain, turn = task
         return [" ".join(chain), turn.text, *"." * len(chain)]  # each assignment gets a full stop
 
     fitting, cost = source.fit(chains(), length, texts, least=1)
@@ -102,8 +102,8 @@ def counting(rng: random.Random, source: Source, length: int, turns: int) -> Sam
     asked = asked[:turns]
     listing = "List: " + " ".join(row)
     before, after = _around(rng, source, length - source.count(listing + "".join(turn.text for turn in asked)) - 6)
-    parts = (before, f"{listing}.", after)
-    return Sample("\n".join(part for part in parts if part), tuple(asked))
+    paragraphs = (before, f"{listing}.", after)
+    return Sample("\n".join(paragraph for paragraph in paragraphs if paragraph), tuple(asked))
 
 
 def _around(rng: random.Random, source: Source, tokens: int) -> tuple[str, str]:
