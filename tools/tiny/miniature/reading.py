@@ -123,10 +123,8 @@ def repetition(rng: random.Random, source: Source, length: int, turns: int) -> S
     if source.passages and rng.random() < 0.5:
         said = passage(rng, source.passages, 6 * room).split()
     else:
-        vocabulary = words.every(source.split)
-        said = [
-            words.made_up(rng, source.split) if rng.random() < 0.4 else rng.choice(vocabulary) for _ in range(room // 2)
-        ]
+        every = words.every(source.split)
+        said = [words.made_up(rng, source.split) if rng.random() < 0.4 else rng.choice(every) for _ in range(room // 2)]
     while len(said) > 4 and (tokens := source.count(" ".join(said))) > room:
         said = said[: min(len(said) * room // tokens, len(said) - 1)]
     start = rng.randrange(max(len(said) // 3, 1))
