@@ -27,8 +27,10 @@ AT_ONCE = 32  # requests in flight; a server makes its own batches of them
 PATIENCE = 120.0  # seconds of retries for one request, such as while a server is started again
 LONGEST_ANSWER = 3600.0  # seconds; a server on a CPU reads a long prompt for minutes
 PAUSE = 0.5  # seconds before the second try; then twice as long each time
-_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
+_RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
 _PROBE = (3, 4, 5)  # ids of any vocabulary
+# A server may take a penalty from the checkpoint's generation_config.json, which changes greedy choices, too.
+_GREEDY = {"temperature": 0, "repetition_penalty": 1, "logprobs": 1, "return_token_ids": True}
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class _Answer:
 
     Attributes:
         tokens: None if the server gives no ids.
+        nats: the log-probabilities of the new tokens.
+        ended: why the answer ends, "stop" or "length".
         scored: (log-probability, whether no token is more probable) of each token of the prompt but the first.
     """
 
@@ -58,7 +62,8 @@ class Endpoint:
     def __init__(
         self, url: str, name: str, config: PreTrainedConfig, ends: Iterable[int] = (), scores: bool = False
     ) -> None:
-        """
+        """Connect to the server, and ask once for all that is needed.
+
         Args:
             url: such as http://127.0.0.1:8000, with /v1 or without.
             name: the model's; of a path, the last part counts.
@@ -79,23 +84,23 @@ class Endpoint:
             timeout=httpx.Timeout(LONGEST_ANSWER, connect=10),
             trust_env=False,  # a proxy for the internet does not reach a cluster's own hosts
         )
-        listed = self._send("models", patience=0).get("data") or [{}]
-        places = [(place, each) for each in listed for place in (each.get("id"), each.get("root")) if place]
-        model = next((each for place, each in places if PurePath(place).name == PurePath(name).name), None)
-        if model is None:
+        models = self._send("models", patience=0).get("data") or [{}]
+        own_name = PurePath(name).name
+        ids = {PurePath(each[key]).name: each for each in models for key in ("root", "id") if each.get(key)}
+        if own_name not in ids:
             raise InputError(
-                f"{url} serves {', '.join(str(each.get('id')) for each in listed)}, not {name}; serve that, or give "
-                f"it that name (vLLM: --served-model-name {PurePath(name).name})."
+                f"{url} serves {', '.join(str(each.get('id')) for each in models)}, not {name}; serve that, or give "
+                f"it that name (vLLM: --served-model-name {own_name})."
             )
+        model = ids[own_name]
         self.model, owner = model["id"], str(model.get("owned_by"))
         self.server = SERVERS.get(owner, owner)
         self.most_tokens = model.get("max_model_len") or (model.get("meta") or {}).get("n_ctx") or math.inf
-        # Ask once for all that is needed.
         first = "a first prompt of token ids, which vLLM, SGLang and llama-server take,"
         if scores:
-            self._scored(first, _PROBE)
+            self._score(first, _PROBE)
         else:
-            self._continued(Request(first, _PROBE, 2))
+            self._continue(Request(first, _PROBE, 2))
 
     def generate(self, requests: Iterable[Request]) -> Iterator[tuple[str, list[int]]]:
         """Continue every prompt greedily; yields (key, new token ids) in the order they finish.
@@ -106,7 +111,7 @@ class Endpoint:
         """
         requests = sorted(requests, key=lambda request: request.prompt)  # neighbours share prefixes, which servers keep
         self.check_length(max((len(each.prompt) + each.max_new_tokens for each in requests), default=0))
-        yield from self._side_by_side(self._continued, requests)
+        yield from self._side_by_side(self._continue, requests)
 
     def scored(self, prompts: Sequence[Sequence[int]], counts: Sequence[int]) -> list[list[tuple[float, bool]]]:
         """(log-probability in nats, whether no token is more probable) of each of the last `counts` tokens of a prompt.
@@ -117,10 +122,10 @@ class Endpoint:
         self.check_length(max(map(len, prompts), default=0) + 1)  # servers make at least one token
 
         def one(number: int) -> tuple[int, list[tuple[float, bool]]]:
-            return number, self._scored(f"prompt {number}", prompts[number])[-counts[number] :]
+            return number, self._score(f"prompt {number}", prompts[number])[-counts[number] :]
 
-        found = dict(self._side_by_side(one, range(len(prompts))))
-        return [found[number] for number in range(len(prompts))]
+        scores = dict(self._side_by_side(one, range(len(prompts))))
+        return [scores[number] for number in range(len(prompts))]
 
     def check_length(self, tokens: int) -> None:
         """Refuse more tokens than the server takes; some servers would silently make fewer new ones instead."""
@@ -130,13 +135,11 @@ class Endpoint:
                 "asked for; start it with more (vLLM: --max-model-len), or ask for shorter ones."
             )
 
-    def _continued(self, request: Request) -> tuple[str, list[int]]:
+    def _continue(self, request: Request) -> tuple[str, list[int]]:
         ends = self.ends | request.stop
-        made = self._complete(
-            request.key, request.prompt, max_tokens=request.max_new_tokens,
-            min_tokens=request.min_new_tokens, stop_token_ids=sorted(ends),
-        )  # fmt: skip
-        tokens = made.tokens
+        limits = {"max_tokens": request.max_new_tokens, "min_tokens": request.min_new_tokens}
+        answer = self._complete(request.key, request.prompt, **limits, stop_token_ids=sorted(ends))
+        tokens = answer.tokens
         if tokens is None:
             raise InputError(
                 f"{self.server} at {self.url} gives no ids of the tokens that it makes; vLLM, llama-server and recent "
@@ -145,31 +148,27 @@ class Endpoint:
         stop = next((i for i, token in enumerate(tokens) if token in ends), None)
         if stop is not None and stop < request.min_new_tokens:
             raise InputError(f"{request.key}: {self.server} ends an answer before min_tokens; vLLM does not.")
-        if stop is None and made.ended == "length" and len(tokens) < request.max_new_tokens:
+        if stop is None and answer.ended == "length" and len(tokens) < request.max_new_tokens:
             raise InputError(
                 f"{request.key}: {self.server} made {len(tokens)} tokens of {request.max_new_tokens}, because no "
                 "more fit; start it with a longer context."
             )
         return request.key, tokens[:stop]
 
-    def _scored(self, what: str, prompt: Sequence[int]) -> list[tuple[float, bool]]:
-        made = self._complete(what, prompt, max_tokens=1, echo=True)
-        if len(made.scored) != len(prompt) - 1:
+    def _score(self, what: str, prompt: Sequence[int]) -> list[tuple[float, bool]]:
+        answer = self._complete(what, prompt, max_tokens=1, echo=True)
+        if len(answer.scored) != len(prompt) - 1:
             raise InputError(f"{self.server} at {self.url} gives no log-probabilities of a prompt's tokens; vLLM does.")
-        return made.scored
+        return answer.scored
 
-    def _complete(self, what: str, prompt: Sequence[int], **asked: Any) -> _Answer:
-        """
-        Args:
-            what: names the prompt in errors.
-        """
-        # A server may take a penalty from the checkpoint's generation_config.json, which changes greedy choices, too.
-        how = {"temperature": 0, "repetition_penalty": 1, "logprobs": 1, "return_token_ids": True}
-        sent = self._send("completions", {"model": self.model, "prompt": list(prompt), **how, **asked}, what)
+    def _complete(self, what: str, prompt: Sequence[int], **options: Any) -> _Answer:
+        """One completion; `what` names the prompt in errors."""
+        body = {"model": self.model, "prompt": list(prompt), **_GREEDY, **options}
+        reply = self._send("completions", body, what)
         try:
-            answer = _read(sent, len(prompt) if asked.get("echo") else 0)
-            read = sent["usage"]["prompt_tokens"]
-            self.fingerprint = sent.get("system_fingerprint") or ""
+            answer = _read(reply, len(prompt) if options.get("echo") else 0)
+            read = reply["usage"]["prompt_tokens"]
+            self.fingerprint = reply.get("system_fingerprint") or ""
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise InputError(
                 f"the server at {self.url} does not answer as OpenAI's completions do ({what}: "
@@ -187,19 +186,18 @@ class Endpoint:
     def _send(
         self, path: str, body: dict | None = None, what: str = "to say what it serves", patience: float | None = None
     ) -> dict:
-        """The JSON of an answer; a request that may succeed later is sent again for `patience` seconds."""
+        """The JSON of a reply; a request that may succeed later is sent again for `patience` seconds."""
         until, pause = time.monotonic() + (PATIENCE if patience is None else patience), PAUSE
         while True:
-            final = False
             try:
-                answer = self._http.request("POST" if body else "GET", path, json=body)
-                if answer.status_code == 200:
-                    return dict(answer.json())
-                reason = f"HTTP {answer.status_code}: {in_one_line(Exception(_message(answer)))}"
-                final = answer.status_code not in _AGAIN
+                reply = self._http.request("POST" if body else "GET", path, json=body)
+                if reply.status_code == 200:
+                    return dict(reply.json())
+                reason = f"HTTP {reply.status_code}: {in_one_line(Exception(reply.text))}"
+                refused = reply.status_code not in _RETRIED
             except (httpx.HTTPError, ValueError, TypeError) as error:
-                reason = f"{type(error).__name__}: {in_one_line(error)}"
-            if final:
+                reason, refused = f"{type(error).__name__}: {in_one_line(error)}", False
+            if refused:
                 raise InputError(f"the server at {self.url} refuses {what} ({reason}); give another, or correct it.")
             if time.monotonic() + pause > until:
                 raise InputError(
@@ -209,56 +207,36 @@ class Endpoint:
             pause = min(2 * pause, 10)
 
     def _side_by_side(self, work: Callable, items: Iterable) -> Iterator:
-        """The result for each item, as it is known; after an error only what is begun is finished."""
-        failed: list[Exception] = []
-
-        def one(item: Any) -> list:
-            try:
-                return [] if failed else [work(item)]
-            except Exception as error:
-                failed.append(error)
-                return []
-
+        """The result for each item, as it is known; after an error nothing more is asked."""
         pool = ThreadPoolExecutor(AT_ONCE)
         try:
-            for done in as_completed([pool.submit(one, item) for item in items]):
-                yield from done.result()
+            for done in as_completed([pool.submit(work, item) for item in items]):
+                yield done.result()
         except BaseException:
             self._http.close()  # what is under way ends, and is not tried again
             raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        if failed:
-            raise failed[0]
 
 
-def _read(sent: dict, echoed: int) -> _Answer:
+def _read(reply: dict, echoed: int) -> _Answer:
     """An answer of vLLM and SGLang, or of llama-server, which says all of a token in one place.
 
     Args:
         echoed: how many of the tokens with log-probabilities are the prompt's.
     """
-    made = sent["choices"][0]
-    found = made["logprobs"]
-    if "content" in found:
-        content = found["content"]
-        return _Answer([each["id"] for each in content], _numbers(each["logprob"] for each in content),
-                       made["finish_reason"], [])  # fmt: skip
-    tops = [_numbers(top.values()) if top else [] for top in found.get("top_logprobs") or []]
-    nats = _numbers(found["token_logprobs"])
+    choice = reply["choices"][0]
+    log_probs, ended = choice["logprobs"], choice["finish_reason"]
+    if "content" in log_probs:
+        content = log_probs["content"]
+        return _Answer([each["id"] for each in content], _numbers(each["logprob"] for each in content), ended, [])
+    tops = [_numbers(top.values()) if top else [] for top in log_probs.get("top_logprobs") or []]
+    nats = _numbers(log_probs["token_logprobs"])
     greedy = [one >= max(top, default=math.inf) for one, top in zip(nats, tops)] or [False] * len(nats)
     scored = list(zip(nats, greedy))[1:echoed]  # nothing is before the first token
-    return _Answer(made.get("token_ids"), nats[echoed:], made["finish_reason"], scored)
+    return _Answer(choice.get("token_ids"), nats[echoed:], ended, scored)
 
 
 def _numbers(values: Iterable[float | None]) -> list[float]:
     """JSON has no NaN; some servers write null."""
     return [math.nan if value is None else float(value) for value in values]
-
-
-def _message(answer: httpx.Response) -> str:
-    try:
-        found = answer.json()
-        return str((found.get("error") or found)["message"])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return answer.text

@@ -27,7 +27,6 @@ from transformers import Cache, DynamicCache, GenerationConfig, PreTrainedModel
 
 from core.clex import at_length, factor_for
 from core.errors import NonFiniteError
-from eval import kv_cache
 from eval.kv_cache import Reserved, Rows, has_windows, shared_prefix
 
 # Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as matrix products stay
@@ -36,6 +35,8 @@ from eval.kv_cache import Reserved, Rows, has_windows, shared_prefix
 PREFILL_CHUNK = 512
 FIRST_PASS = 32768
 TOGETHER = 16384  # tokens of one length's prompts that a GPU reads in one pass; a longer prompt is read alone
+# Tokens of all prompts that are decoded together, padding included; half as many each time memory runs out.
+CPU_TOKENS, GPU_TOKENS = 32768, 131072
 LEAST_SHARED = 1 / 8  # of a prompt; sharing less saves less than reading the rest over a cache costs
 
 
@@ -68,7 +69,7 @@ def generate(
         model: a causal language model.
         requests: what to continue.
         cache_tokens: for how many tokens, padding included, keys and values may be held while decoding; it sets the
-            batch size. None for as many as the device has room for.
+            batch size. None for CPU_TOKENS or GPU_TOKENS.
 
     Raises:
         NonFiniteError: logits are not finite; the message names the sample.
@@ -81,10 +82,7 @@ def generate(
     if has_windows(model):
         cache_tokens = 0  # one prompt at a time
     elif cache_tokens is None:
-        lengths = [len(request.prompt) for request in requests]
-        longest = max(lengths, default=1)
-        read = max(longest, min(TOGETHER, sum(lengths))) if _reads_whole(model) else longest
-        cache_tokens = kv_cache.cache_tokens(model, read, FIRST_PASS)
+        cache_tokens = GPU_TOKENS if _reads_whole(model) else CPU_TOKENS
     for _, group in groupby(requests, scale):
         ordered = sorted(group, key=lambda request: request.prompt)
         if _reads_whole(model):
@@ -97,36 +95,36 @@ def _reads_whole(model: PreTrainedModel) -> bool:
     return model.device.type == "cuda"
 
 
-def _continue_group(model, ordered: list[Request], cache_tokens: int) -> Iterator[tuple[str, list[int]]]:
-    """Requests of one scale, in the order in which they are read."""
-    prefix = _Prefix(model, max(len(request.prompt) for request in ordered))
-    batch: list[Request] = []
-    for request in ordered:
-        longest = max(_capacity(each) for each in (*batch, request))
-        if batch and (len(batch) + 1) * longest > cache_tokens:
-            yield from _continue_all(model, prefix, batch)
-            batch = []
-        batch.append(request)
-    yield from _continue_all(model, prefix, batch)
+def _continue_group(model, waiting: list[Request], cache_tokens: int) -> Iterator[tuple[str, list[int]]]:
+    """Requests of one scale, batch by batch in the order in which they are read; fewer at once if memory runs out."""
+    prefix = _Prefix(model, max(len(request.prompt) for request in waiting))
+    while waiting:
+        batch = _first_batch(waiting, cache_tokens)
+        longest = max(_capacity(request) for request in batch)
+        try:
+            with at_length(model, longest):
+                done = _decode(model, prefix, batch)
+        except RuntimeError as error:
+            if len(batch) == 1 or not should_reduce_batch_size(error):
+                raise
+            done = None  # the failed batch's tensors are freed only outside the handler
+        if done is None:
+            torch.cuda.empty_cache()
+            prefix.forget()
+            cache_tokens = len(batch) // 2 * longest
+        else:
+            yield from done
+            waiting = waiting[len(batch) :]
 
 
-def _continue_all(model, prefix: _Prefix, batch: list[Request]) -> Iterator[tuple[str, list[int]]]:
-    """Continue one batch; if memory runs out, continue each half of it."""
-    try:
-        with at_length(model, max(_capacity(request) for request in batch)):
-            done = _decode(model, prefix, batch)
-    except RuntimeError as error:
-        if len(batch) == 1 or not should_reduce_batch_size(error):
-            raise
-        done = None  # retry outside the handler, so that the failed batch's tensors are freed
-    if done is None:
-        torch.cuda.empty_cache()
-        prefix.forget()
-        half = len(batch) // 2
-        yield from _continue_all(model, prefix, batch[:half])
-        yield from _continue_all(model, prefix, batch[half:])
-    else:
-        yield from done
+def _first_batch(waiting: list[Request], cache_tokens: int) -> list[Request]:
+    """As many of the first requests as take at most so many tokens, each as long as the longest; at least one."""
+    longest = 0
+    for count, request in enumerate(waiting):
+        longest = max(longest, _capacity(request))
+        if count and (count + 1) * longest > cache_tokens:
+            return waiting[:count]
+    return waiting
 
 
 def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, list[int]]]:
@@ -251,7 +249,7 @@ def _capacity(request: Request) -> int:
     return len(request.prompt) + request.max_new_tokens
 
 
-def model_stops(stated: GenerationConfig) -> frozenset[int]:
+def model_stops(config: GenerationConfig) -> frozenset[int]:
     """A model's own end-of-sequence ids."""
-    ids = stated.eos_token_id
+    ids = config.eos_token_id
     return frozenset() if ids is None else frozenset([ids] if isinstance(ids, int) else ids)

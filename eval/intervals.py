@@ -26,7 +26,7 @@ def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
     mean = float(values.mean())
     low = high = mean
     if len(values) > 1:
-        means = np.sort(np.concatenate([values[places].mean(axis=1) for places in _drawn(values.shape, seed)]))
+        means = np.sort(np.concatenate([values[indices].mean(axis=1) for indices in _drawn(values.shape, seed)]))
         low, high = (_quantile(means, share) for share in (_TAIL, 1 - _TAIL))
     return {"mean": mean, "low": low, "high": high, "n": len(values)}
 
@@ -48,8 +48,8 @@ def _kept(shape: tuple[int, ...], seed: int) -> list[np.ndarray]:
 
 def _quantile(ascending: np.ndarray, share: float) -> float:
     """A quantile by linear interpolation, in the arithmetic of scipy.stats.quantile, equal to the last bit."""
-    place = share * len(ascending) + (1 - share) - 1
-    below, rest = int(place), place % 1
+    index = share * len(ascending) + (1 - share) - 1
+    below, rest = int(index), index % 1
     return float((1 - rest) * ascending[below] + rest * ascending[below + 1])
 
 
@@ -97,7 +97,7 @@ def mean_of_means(groups: Sequence[np.ndarray], seed: int = 0) -> dict:
     if len({len(group) for group in groups}) == 1:  # equal sizes: draw for all groups at once
         values, of = np.array(groups, dtype=np.float64), np.arange(len(groups))[:, None]
         drawn = _drawn(values.shape, seed)
-        resampled = np.concatenate([values[of, places].mean(axis=2).mean(axis=1) for places in drawn])
+        resampled = np.concatenate([values[of, indices].mean(axis=2).mean(axis=1) for indices in drawn])
     else:
         rng = np.random.default_rng(seed)
         resampled = np.array(

@@ -1,44 +1,12 @@
-"""The key-value cache of many prompts that are decoded together: how many fit, and memory that is reserved once."""
+"""The key-value cache of many prompts that are decoded together, in memory that is reserved once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import torch
-from transformers import Cache, DynamicCache, PreTrainedConfig, PreTrainedModel
+from transformers import Cache, DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
-
-CPU_TOKENS = 32768  # tokens of all prompts decoded together on a CPU, padding included
-
-
-def cache_tokens(model: PreTrainedModel, longest: int, at_once: int) -> int:
-    """For how many tokens to hold keys and values: CPU_TOKENS, or as many as fit in a GPU's free memory."""
-    if model.device.type != "cuda":
-        return CPU_TOKENS
-    free, _ = torch.cuda.mem_get_info(model.device)
-    free += torch.cuda.memory_reserved(model.device) - torch.cuda.memory_allocated(model.device)  # torch's free blocks
-    return tokens_in(free, model.config.get_text_config(), model.dtype.itemsize, longest, at_once)
-
-
-def tokens_in(free: int, config: PreTrainedConfig, itemsize: int, longest: int, at_once: int) -> int:
-    """For how many tokens keys and values fit in memory, at least 1.
-
-    Args:
-        free: bytes; a tenth is left unused, because memory fragments.
-        config: the configuration of the language model.
-        itemsize: bytes per number.
-        longest: the tokens of the longest prompt, whose keys and values are held a second time.
-        at_once: how many tokens of a prompt are read in one pass.
-    """
-    heads = config.num_attention_heads
-    head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
-    grouped = getattr(config, "num_key_value_heads", None) or heads
-    token = 2 * config.num_hidden_layers * grouped * head_dim * itemsize
-    # A layer holds the residual, its norm in float32, queries, keys, values, the result, and three arrays of the MLP.
-    inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
-    passing = (8 * config.hidden_size + 3 * inner) * itemsize
-    left = 0.9 * free - longest * token - min(longest, at_once) * passing
-    return max(int(left // token), 1)
 
 
 class Reserved(DynamicLayer):

@@ -135,7 +135,7 @@ def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: i
     if len(tokens) <= max_length:
         return text
     half = max_length // 2
-    return "".join(tokenizer.decode(part, skip_special_tokens=True) for part in (tokens[:half], tokens[-half:]))
+    return "".join(tokenizer.decode(ids, skip_special_tokens=True) for ids in (tokens[:half], tokens[-half:]))
 
 
 def score(task: str, prediction: str, answers: list[str], all_classes: list[str] | None = None) -> float:
@@ -194,10 +194,10 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
         InputError: the directory, the file or the hub cannot be read, or a line is not a sample (the message names file
             and line).
     """
-    samples, places = [], {}
+    samples, lines = [], {}
     for where, row in _rows(_task(task).name, data):
         sample = _checked(task, row, where)
-        first = places.setdefault((sample["_id"], sample["context"], sample["input"]), where)
+        first = lines.setdefault((sample["_id"], sample["context"], sample["input"]), where)
         if first != where:
             raise InputError(f"{where} is the same sample as {first}; remove one, or it would count twice.")
         samples.append(sample)
@@ -241,11 +241,9 @@ def _checked(task: str, row: object, where: str) -> dict:
         sample = _SAMPLE.validate_python(row, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "all of it"
-        raise InputError(f"{where} is not a sample of LongBench: {first['msg']} ({place}); see its schema.") from error
+        key = ".".join(map(str, first["loc"])) or "all of it"
+        raise InputError(f"{where} is not a sample of LongBench: {first['msg']} ({key}); see its schema.") from error
     check_texts([json.dumps(sample, ensure_ascii=False)], where)
-    if TASKS[task].metric == "classification" and not sample["all_classes"]:
-        raise InputError(f"{where} has no 'all_classes'; {task} is scored against them.")
     answers = [f"{answer:.15g}" if isinstance(answer, float) else str(answer) for answer in sample["answers"]]
     metric = TASKS[task].metric
     if metric in ("classification", "count", "retrieval"):

@@ -12,25 +12,27 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
 import lm_eval.tasks
 import numpy as np
 import pyarrow.compute
-from datasets import Dataset
+from datasets import Dataset, disable_progress_bars
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.defaults import DEFAULT_OTHER_SEED
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from core.errors import InputError, NonFiniteError, check_choice, check_whole
+from core.errors import InputError, NonFiniteError, check_choice, check_whole, in_one_line
 from eval.endpoint import Endpoint
 from eval.intervals import mean_interval, mean_of_means
 from eval.log_likelihood import ServedLM, SharedPrefixLM
-from eval.open_llm_files import TASKS, Tables, benchmark_tables
+from eval.open_llm_files import TASKS, Tables, read
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
 logging.getLogger("lm_eval").setLevel(logging.ERROR)
+disable_progress_bars()
 
 CHUNK = 16  # documents whose requests are scored together; a killed run repeats at most so many
 
@@ -42,7 +44,7 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
 
     Args:
         name: a key of TASKS.
-        data: a directory laid out as above; None for the hub.
+        data: a directory laid out as :mod:`eval.open_llm_files` says; None for the hub.
         shots: fewer examples than the paper's, for a context that they do not fit in.
 
     Raises:
@@ -61,9 +63,10 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
     else:
         subjects = [each for each in manager.all_subtasks if each.startswith(task)]
         members = {f"{name}/{subject.removeprefix(task)}": subject for subject in subjects}
-    tables = _by_key(benchmark_tables(benchmark, data), name, members)
+    tables = _by_key(read(benchmark, data), name, members)
     group = [{"task": members[key], "num_fewshot": shots, "custom_dataset": _source(tables[key])} for key in tables]
-    loaded = manager.load({"group": name, "task": group})["tasks"]
+    with _unlike(f"a document of {benchmark.title}"):
+        loaded = manager.load({"group": name, "task": group})["tasks"]
     tasks = {key: loaded[members[key]] for key in tables}
     for key, task in tasks.items():
         if shots and len(task.sampler.df) < shots:
@@ -207,7 +210,7 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
 
 
 def _by_key(tables: Tables, name: str, members: Iterable[str]) -> dict[str, Tables]:
-    """The benchmark's tables, or of one with a task per subject, each subject's."""
+    """The benchmark's table of each split, or of one with a task per subject, each subject's."""
     if name in members:
         return {name: tables}
     subjects = sorted(set(tables["test"]["subject"].to_pylist()))
@@ -243,7 +246,20 @@ def _requests(
         if key not in wanted:
             task.sampler.sample(shots)  # advance the sampler, so that later documents get their usual examples
             continue
-        doc = task.task_docs[row]
-        context = task.fewshot_context(doc, num_fewshot=shots, gen_prefix=task.doc_to_prefix(doc))
-        metadata = (task.config.task, row, task.config.repeats)
-        yield key, task, task.construct_requests(doc=doc, ctx=context, metadata=metadata)
+        with _unlike(f"document {key}"):
+            doc = task.task_docs[row]
+            context = task.fewshot_context(doc, num_fewshot=shots, gen_prefix=task.doc_to_prefix(doc))
+            task.doc_to_target(doc)  # the right answer, which is needed only after the model has read the document
+            metadata = (task.config.task, row, task.config.repeats)
+            requests = task.construct_requests(doc=doc, ctx=context, metadata=metadata)
+        yield key, task, requests
+
+
+@contextmanager
+def _unlike(what: str) -> Iterator[None]:
+    """Inside the context, whatever lm-eval raises of a file's content becomes one sentence."""
+    try:
+        yield
+    except Exception as error:
+        reason = f"{type(error).__name__}: {in_one_line(error)}"
+        raise InputError(f"lm-eval cannot read {what} ({reason}); put an intact copy of its file there.") from error

@@ -22,11 +22,9 @@ import torch
 from transformers import PreTrainedModel
 
 from core.clex import at_length
-from core.errors import InputError, NonFiniteError, check_choice, check_whole
+from core.errors import InputError, NonFiniteError, check_whole
 from eval.intervals import resampled_interval, resampled_ratio
 from eval.position_loss import CHUNK, position_losses, token_losses
-
-CONVENTIONS = ("token", "window")
 
 
 def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tuple[int, int, int]]:
@@ -101,16 +99,6 @@ def _head_is_last(model: PreTrainedModel) -> bool:
     config = model.config.get_text_config(decoder=True)
     changed = ("final_logit_softcapping", "logit_scale", "logits_scaling")
     return not any(getattr(config, name, None) for name in changed)
-
-
-def perplexity(losses: list[np.ndarray], convention: str = "token") -> float:
-    """The perplexity of windows' losses by a convention; InputError if it is unknown or a window has no losses."""
-    check_choice(convention, "convention", CONVENTIONS)
-    if not len(losses) or not all(map(len, losses)):
-        raise InputError("a window scores no token, so it has no perplexity; give windows that score some.")
-    if convention == "window":
-        return float(np.exp(np.mean([np.mean(loss, dtype=np.float64) for loss in losses])))
-    return float(np.exp(np.mean(np.concatenate(losses), dtype=np.float64)))
 
 
 def aggregate(values: dict[str, dict], lengths: list[int]) -> list[dict]:

@@ -151,36 +151,22 @@ def aggregate(rows: Iterable[dict]) -> dict:
         "lengths": {length: the mean over the tasks, with "tasks", their number};
         "average": the mean over the lengths ("Avg." of the paper).
         Lengths are strings, so that a record reads back from JSON as it was written.
-
-    Raises:
-        InputError: there are no rows, a task is unknown, or a sample occurs twice.
     """
-    scores: dict[int, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    order = {name: number for number, name in enumerate(TASKS)}
+    # Sorted, so that the order in which samples finished does not matter.
+    rows = sorted(rows, key=lambda row: (row["length"], order[_task(row["task"]).name], row["index"]))
+    scores: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        of_task = scores[row["length"]][_task(row["task"]).name]
-        if row["index"] in of_task:
-            raise InputError(
-                f"sample {row['index']} of {row['task']} at {row['length']} tokens was scored twice; "
-                "give each sample once."
-            )
-        of_task[row["index"]] = row["score"]
-    if not scores:
-        raise InputError("there are no RULER scores to aggregate; evaluate at least one sample.")
-
-    tasks: dict[str, dict] = {}
-    lengths: dict[str, dict] = {}
-    everything = []
-    for length in sorted(scores):
-        # In the order of TASKS and of the indices, so that the order in which samples finished does not matter.
-        groups = {
-            name: np.array([scores[length][name][index] for index in sorted(scores[length][name])])
-            for name in TASKS
-            if name in scores[length]
-        }
-        everything.append(list(groups.values()))
-        tasks[str(length)] = {name: _percent([[group]]) for name, group in groups.items()}
-        lengths[str(length)] = _percent(everything[-1:]) | {"tasks": len(groups)}
-    return {"tasks": tasks, "lengths": lengths, "average": _percent(everything)}
+        scores[row["length"]][row["task"]].append(row["score"])
+    groups = {str(length): {name: np.array(of) for name, of in by_task.items()} for length, by_task in scores.items()}
+    every = [list(by_task.values()) for by_task in groups.values()]
+    return {
+        "tasks": {
+            length: {name: _percent([[group]]) for name, group in by_task.items()} for length, by_task in groups.items()
+        },
+        "lengths": {length: _percent([of]) | {"tasks": len(of)} for length, of in zip(groups, every)},
+        "average": _percent(every),
+    }
 
 
 def _percent(scores: list[list[np.ndarray]]) -> dict:

@@ -54,8 +54,8 @@ def generate(recipe: str, length: int, generated: int, tokenizer, count: int, se
         InputError: too many questions.
     """
     script_name, options = recipes()[recipe]["task"], recipes()[recipe]["args"]
-    parts = module("data.synthetic.constants").TASKS[script_name]
-    template = parts["template"] + parts["answer_prefix"]
+    texts = module("data.synthetic.constants").TASKS[script_name]
+    template = texts["template"] + texts["answer_prefix"]
     # freq_words_extraction makes up length // 50 words and needs four of them.
     least = 200 if script_name == "freq_words_extraction" else 0
     if length < max(least, len(tokenizer.tokenize(template)) + generated):

@@ -30,8 +30,8 @@ def prepared(tokenizer: PreTrainedTokenizerBase, embeddings: int | None = None) 
     before, after = _added(tokenizer)
     if after and tokenizer.is_fast:
         names = tokenizer.convert_ids_to_tokens(before)
-        known = list(zip(names, before, strict=True))
-        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=[*names, "$A"], special_tokens=known)
+        specials = list(zip(names, before, strict=True))
+        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=[*names, "$A"], special_tokens=specials)
     elif after:
         tokenizer.build_inputs_with_special_tokens = lambda ids, pair=None: [*before, *ids]
     if after and _added(tokenizer) != (before, []):

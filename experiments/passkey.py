@@ -42,7 +42,7 @@ class Passkey(Generation):
 
     def made(self, length: int) -> dict[str, dict]:
         places = itertools.product(self._depths, range(self.given.keys))
-        samples = [passkey.sample(self.tokenizer, length, depth, seed, self._encoded) for depth, seed in places]
+        samples = [passkey.sample(self._encoded, length, depth, seed) for depth, seed in places]
         return {sample.key: vars(sample) for sample in samples}
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from core.errors import InputError
-from eval.long_perplexity import key_tokens
+from eval.beyond.long_perplexity import key_tokens
 from eval.position_loss import position_losses
 from experiments.beyond.loss_by_position import LossByPosition
 from experiments.kit import command_line, load_model

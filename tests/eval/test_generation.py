@@ -11,15 +11,15 @@ from tests.models import random_model
 GENERATOR = torch.Generator().manual_seed(0)
 
 
-def prompts(count, shared=40):
-    """Random prompts of different lengths; half of them begin alike."""
-    start = torch.randint(3, 300, (shared,), generator=GENERATOR).tolist()
-    made = []
-    for i in range(count):
-        length = int(torch.randint(1, 60, (1,), generator=GENERATOR))
-        tail = torch.randint(3, 300, (length,), generator=GENERATOR).tolist()
-        made.append(tuple(start[: 10 * (i % 5)] + tail if i % 2 else tail))
-    return made
+def draw(length):
+    return torch.randint(3, 300, (length,), generator=GENERATOR).tolist()
+
+
+def prompts():
+    """Seven prompts of different lengths; three of them begin alike."""
+    start = draw(30)
+    return [(*start[: 15 * (number // 2) if number % 2 else 0], *draw(length))
+            for number, length in enumerate((40, 20, 7, 20, 30, 3, 20))]  # fmt: skip
 
 
 def one_by_one(model, prompt, new, **arguments):
@@ -34,7 +34,6 @@ def one_by_one(model, prompt, new, **arguments):
 @pytest.mark.parametrize(
     ("architecture", "overrides"),
     [
-        ("LlamaConfig", {}),
         ("Qwen2Config", {}),
         ("GPTNeoXConfig", {}),
         ("MistralConfig", {"sliding_window": 16}),
@@ -45,32 +44,31 @@ def one_by_one(model, prompt, new, **arguments):
     ],
 )
 def test_same_tokens_as_generate_one_by_one(monkeypatch, architecture, overrides):
+    """Each way of reading, and one by one, in batches and all at once."""
     monkeypatch.setattr(generation, "PREFILL_CHUNK", 16)
     model = extend(random_model(architecture, **overrides), "dprope", 2)
-    requests = [Request(str(i), prompt, 8 + i % 5) for i, prompt in enumerate(prompts(13))]
+    requests = [Request(str(i), prompt, 3 + i % 3) for i, prompt in enumerate(prompts())]
     expected = {request.key: one_by_one(model, request.prompt, request.max_new_tokens) for request in requests}
-    for cache_tokens, first_pass in ((1, 16), (400, 10**6), (10**6, 10**6)):
+    for cache_tokens, first_pass in ((1, 16), (100, 10**6), (10**6, 10**6)):
         monkeypatch.setattr(generation, "FIRST_PASS", first_pass)
         assert dict(generate(model, requests, cache_tokens)) == expected
     monkeypatch.setattr(generation, "_reads_whole", lambda model: True)
-    for together in (1, 100, 10**6):
-        monkeypatch.setattr(generation, "TOGETHER", together)
-        assert dict(generate(model, requests, 10**6)) == expected
+    monkeypatch.setattr(generation, "TOGETHER", 100)
+    assert dict(generate(model, requests, 10**6)) == expected
 
 
 def test_stops_and_least_lengths_are_those_of_generate():
-    model = random_model()
-    prompt = prompts(1)[0]
+    model, prompt = random_model(), tuple(draw(30))
     free = one_by_one(model, prompt, 12)
     stop = free[3]
     requests = [
         Request("stopped", prompt, 12, frozenset([stop])),
         Request("later", prompt, 12, frozenset([stop]), min_new_tokens=5),
     ]
-    found = dict(generate(model, requests))
-    assert found["stopped"] == free[: free.index(stop)]
+    answers = dict(generate(model, requests))
+    assert answers["stopped"] == free[: free.index(stop)]
     expected = one_by_one(model, prompt, 12, eos_token_id=[2, stop], min_new_tokens=5)
-    assert found["later"] == expected and len(expected) >= 5
+    assert answers["later"] == expected and len(expected) >= 5
 
 
 def test_shared_beginnings_are_prefilled_once():
@@ -86,35 +84,29 @@ def test_shared_beginnings_are_prefilled_once():
 
 def test_on_a_gpu_prompts_of_one_length_are_read_whole_in_one_pass(monkeypatch):
     """The GPU is made up; counting the prompts and tokens of each pass, and that none needs a mask."""
-    model, lengths = random_model(), [20, 7, 20, 20, 33, 7, 20]
-    rng = torch.Generator().manual_seed(1)
-    asked = [
-        Request(str(i), tuple(torch.randint(3, 300, (n,), generator=rng).tolist()), 4) for i, n in enumerate(lengths)
-    ]
-    expected = {request.key: one_by_one(model, request.prompt, 4) for request in asked}
+    model = random_model()
+    requests = [Request(str(i), tuple(draw(n)), 4) for i, n in enumerate([20, 7, 20, 20, 33, 7, 20])]
     monkeypatch.setattr(generation, "_reads_whole", lambda model: True)
     monkeypatch.setattr(generation, "TOGETHER", 60)
-    passes, room = [], []
-    model.register_forward_pre_hook(lambda _, args, named: passes.append((args[0].shape, named)), with_kwargs=True)
-    monkeypatch.setattr(generation.kv_cache, "cache_tokens", lambda model, read, at_once: room.append(read) or 10**6)
-    assert dict(generate(model, asked)) == expected
-    read = [(tuple(shape), "attention_mask" in named) for shape, named in passes if shape[1] > 1]
+    passes = []
+    model.register_forward_pre_hook(lambda _, args, options: passes.append((args[0].shape, options)), with_kwargs=True)
+    dict(generate(model, requests))
+    read = [(tuple(shape), "attention_mask" in options) for shape, options in passes if shape[1] > 1]
     assert read == [((2, 7), False), ((3, 20), False), ((1, 20), False), ((1, 33), False)]
-    assert room == [60]  # what is held a second time is one pass
 
 
-def test_out_of_memory_halves_the_batch_and_goes_on(monkeypatch):
-    model = random_model()
-    requests = [Request(str(i), prompt, 6) for i, prompt in enumerate(prompts(9))]
-    expected = dict(generate(model, requests))
-    real, sizes = generation._decode, []
+def test_the_batch_keeps_to_its_tokens_and_to_half_as_many_when_memory_runs_out(monkeypatch):
+    model, decode, sizes = random_model(), generation._decode, []
+    requests = [Request(str(i), (5, 6, 7 + i, *range(10, 20)), 3) for i in range(9)]  # of 16 tokens each
+    expected = {request.key: one_by_one(model, request.prompt, 3) for request in requests}
 
     def small_machine(model, prefix, batch):
         sizes.append(len(batch))
         if len(batch) > 2:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return real(model, prefix, batch)
+        return decode(model, prefix, batch)
 
     monkeypatch.setattr(generation, "_decode", small_machine)
-    assert dict(generate(model, requests)) == expected
-    assert sizes[:3] == [9, 4, 2] and max(s for s in sizes if s <= 2) == 2
+    assert dict(generate(model, requests, 5 * 16 + 15)) == expected
+    assert sizes == [5, 2, 2, 2, 2, 1]
+    assert list(generate(model, [])) == []

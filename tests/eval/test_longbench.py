@@ -22,16 +22,13 @@ SAMPLE = {"input": "Why?", "context": "It {is} so.", "answers": ["x"], "length":
 
 
 def test_tasks_are_the_benchmarks():
-    """Against lm-eval's own copy of the generation lengths, and the benchmark's groups."""
+    """Against lm-eval's own copy of the generation lengths."""
     package = Path(importlib.util.find_spec("lm_eval").submodule_search_locations[0])
     for task in TASKS.values():
-        file = package / "tasks" / "longbench" / f"{task.name}_e.yaml"
-        settings = yaml.load(file.read_text(), yaml.BaseLoader)
+        settings = yaml.load((package / f"tasks/longbench/{task.name}_e.yaml").read_text(), yaml.BaseLoader)
         assert int(settings["generation_kwargs"]["max_gen_toks"]) == task.max_new_tokens
-    assert len(TASKS) == 13 and all(name == task.name for name, task in TASKS.items())
-    assert [t.name for t in TASKS.values() if t.first_line] == ["trec", "triviaqa", "samsum"]
-    assert [t.name for t in TASKS.values() if t.stops_at_newline] == ["samsum"]
-    assert len({t.kind for t in TASKS.values()}) == 6 and {t.metric for t in TASKS.values()} == set(longbench.METRICS)
+    assert len(TASKS) == 13 and {task.metric for task in TASKS.values()} == set(longbench.METRICS)
+    assert [task.name for task in TASKS.values() if task.first_line] == ["trec", "triviaqa", "samsum"]
 
 
 def test_prompts_are_official_to_the_byte():
@@ -54,7 +51,7 @@ def word_tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", unk_token="?")
 
 
-@pytest.mark.parametrize("max_length", [2, 3, 4, 5, 10, 29, 30, 31, 32])
+@pytest.mark.parametrize("max_length", [2, 5, 10, 30, 31])
 def test_the_middle_goes(max_length):
     words = [str(i) for i in range(30)]
     half = max_length // 2
@@ -83,9 +80,7 @@ def test_the_middle_of_bytes_goes():
         ("qasper", "The cat,\n sat!", ["a cat sat down"], 0.8),  # 2 of 2, 2 of 3
         ("qasper", "U.S. forces", ["us"], 2 / 3),
         ("qasper", "cat cat", ["cat"], 2 / 3),  # a bag, not a set
-        ("qasper", "cat cat", ["cat cat dog"], 0.8),  # 2 of 2, 2 of 3
         ("qasper", "the", ["a"], 0),  # nothing is left to compare
-        ("qasper", "", [""], 0),
         ("qasper", "dog", ["cat", "a dog barks", "the dog"], 1),  # the best reference
         ("qasper", "dog", [], 0),
         # only the first line of triviaqa, trec and samsum counts, after line feeds but not after spaces
@@ -94,13 +89,10 @@ def test_the_middle_of_bytes_goes():
         ("triviaqa", " \nParis", ["Paris"], 0),
         # the numbers in the prediction, as written
         ("passage_count", "3 of 30", ["3"], 1 / 2),
-        ("passage_count", "3, 3", ["3"], 1),
         ("passage_count", "03", ["3"], 0),
-        ("passage_count", "three", ["3"], 0),
         ("passage_count", "7", ["7.0"], 1),
         ("passage_retrieval_en", "Paragraph 13", ["Paragraph 13"], 1),
         ("passage_retrieval_en", "it is 3\nor 13, or 4", ["Paragraph 13"], 1 / 3),
-        ("passage_retrieval_en", "Paragraph", ["Paragraph 13"], 0),
     ],
 )
 def test_words_and_numbers(task, prediction, answers, expected):
@@ -114,9 +106,7 @@ def test_words_and_numbers(task, prediction, answers, expected):
         ("gov_report", "x y. z", ["z x"], 0.8),  # every sentence gives its own subsequence: 2 of 3, 2 of 2
         ("gov_report", "x x x y", ["x"], 2 / 3),  # distinct words: 1 of 2, 1 of 1
         ("gov_report", "A b", ["a b"], 1 / 2),  # case counts
-        ("gov_report", "a\nb", ["a b"], 1),
         ("samsum", "a\nb", ["a b"], 2 / 3),  # first line
-        ("gov_report", "", ["a b"], 0),
         ("gov_report", "...", ["a b"], 0),
         ("gov_report", "a b", ["", "a b"], 1),
     ],
@@ -128,7 +118,7 @@ def test_rouge(task, prediction, answers, expected):
 def test_rouge_of_shuffled_words():
     """The longest common subsequence with 0 1 2 … is the longest increasing one, found by patience sorting."""
     rng = np.random.default_rng(0)
-    for _ in range(30):
+    for _ in range(10):
         words = rng.permutation(30)[: rng.integers(1, 30)]
         piles: list[int] = []
         for word in words:
@@ -140,9 +130,8 @@ def test_rouge_of_shuffled_words():
 
 
 def test_rouge_of_endless_sentences_is_0_as_in_the_benchmark():
-    ours, theirs = (" ".join(["same", *(f"{letter}{i}" for i in range(600))]) for letter in "ab")
+    ours, theirs = (" ".join(["same", *(f"{letter}{i}" for i in range(510))]) for letter in "ab")
     assert score("gov_report", ours, [theirs]) == 0
-    assert score("gov_report", ours, [theirs, "same"]) > 0
 
 
 @pytest.mark.parametrize(
@@ -151,7 +140,6 @@ def test_rouge_of_endless_sentences_is_0_as_in_the_benchmark():
         ("Food", "Food", ["Food", "Date"], 1),
         ("Type: Food or Date", "Food", ["Food", "Date"], 1 / 2),
         ("Date", "Food", ["Food", "Date"], 0),
-        ("food", "Food", ["Food", "Date"], 0),
         ("\nFood\nDate", "Food", ["Food", "Date"], 1),
         # A name within the right one is not held against it …
         ("Other number", "Other number", ["number", "Other number"], 1),
@@ -178,15 +166,12 @@ def test_classification(prediction, answer, classes, expected):
         ("abcdefgh", "aijklmno", 0.12),  # 2·1/16 = 12.5 %, rounded to even
         ("tide", "diet", 0.25),  # difflib is not symmetric: the examples of its documentation
         ("diet", "tide", 0.5),
-        ("", "x", 0),
         ("# x", "", 1),  # equal, both empty
         ("c" + "ab" * 120, "ab" * 120, 0),  # difflib ignores characters frequent in a long text
-        ("ab" * 120, "ab" * 120, 1),
     ],
 )
-@pytest.mark.parametrize("task", ["lcc", "repobench-p"])
-def test_edit_similarity(task, prediction, answer, expected):
-    assert score(task, prediction, [answer]) == expected
+def test_edit_similarity(prediction, answer, expected):
+    assert score("lcc", prediction, [answer]) == score("repobench-p", prediction, [answer]) == expected
 
 
 # ---- samples
@@ -196,14 +181,22 @@ def write(file: Path, *rows) -> None:
     file.write_text("".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows))
 
 
-def test_load_a_directory(tmp_path):
+def test_a_directory_and_the_benchmarks_archive_hold_longbench_and_longbench_e(monkeypatch, tmp_path):
     write(tmp_path / "qasper.jsonl", {**SAMPLE, "_id": "of LongBench"})
     assert [row["_id"] for row in load("qasper", tmp_path)] == ["of LongBench"]
-    # The archive of the benchmark holds both; the one with _e is LongBench-E.
     write(tmp_path / "qasper_e.jsonl", {**SAMPLE, "language": "en"}, "\n", {**SAMPLE, "_id": "8"})
     assert load("qasper", str(tmp_path)) == [SAMPLE, {**SAMPLE, "_id": "8"}]
-    write(tmp_path / "passage_count.jsonl", {**SAMPLE, "answers": [13]})
-    assert load("passage_count", tmp_path) == [{**SAMPLE, "answers": ["13"]}]
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
+        for file in tmp_path.glob("*.jsonl"):
+            archive.write(file, f"data/{file.name}")
+    files = {(longbench.HUB, "data.zip"): [tmp_path / "data.zip"]}
+    monkeypatch.setattr(hub, "download", lambda name, pattern, _: files[name, pattern])
+    assert load("qasper") == load("qasper", tmp_path)
+    for folder in (None, tmp_path):
+        with pytest.raises(InputError, match="neither trec_e.jsonl nor trec.jsonl"):
+            load("trec", folder)
+    with pytest.raises(InputError, match="no directory"):
+        load("trec", tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -221,32 +214,14 @@ def test_numbers_are_read_as_a_human_writes_them(tmp_path, task, answers, read):
     [
         ("passage_retrieval_en", ["Paragraph 3", "3"], None),
         ("passage_count", ["seven"], None),
-        ("passage_count", [float("nan")], None),
         ("trec", ["town"], ["city", "name"]),
+        ("trec", ["town"], None),
     ],
 )
 def test_a_reference_that_nothing_can_match_is_refused_with_its_line(tmp_path, task, answers, classes):
     write(tmp_path / f"{task}.jsonl", {**SAMPLE, "answers": answers, "all_classes": classes})
     with pytest.raises(InputError, match=f"{task}.jsonl, line 1 cannot be scored"):
         load(task, tmp_path)
-
-
-def test_load_without_directory_or_file(tmp_path):
-    with pytest.raises(InputError, match="no directory"):
-        load("trec", tmp_path / "nowhere")
-    with pytest.raises(InputError, match="neither trec_e.jsonl nor trec.jsonl"):
-        load("trec", tmp_path)
-
-
-def test_the_hubs_archive_is_read_as_it_is(monkeypatch, tmp_path):
-    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
-        for name, text in (("qasper_e", "Why?"), ("qasper", "no")):
-            archive.writestr(f"data/{name}.jsonl", json.dumps({**SAMPLE, "input": text, "dataset": "x"}) + "\n")
-    asked = []
-    monkeypatch.setattr(hub, "download", lambda *of: asked.append(of[:2]) or [tmp_path / "data.zip"])
-    assert load("qasper") == [{**SAMPLE, "input": "Why?"}] and asked == [("THUDM/LongBench", "data.zip")]
-    with pytest.raises(InputError, match="neither trec_e.jsonl"):
-        load("trec")
 
 
 # ---- averages
@@ -262,21 +237,14 @@ def test_buckets_count_words():
 
 
 def test_averages_by_hand():
-    table = aggregate(
-        [
-            *rows("qasper", 10, 0, 1),
-            *rows("lcc", 3999, 1, 1, 1),
-            *rows("qasper", 4000, 0.5),
-            *rows("lcc", 9000, 0.2, 0.4),
-        ]
-    )
-    assert list(table["tasks"]) == ["qasper", "lcc"]
-    cells = {(task, name): cell for task, row in table["tasks"].items() for name, cell in row.items()}
-    assert {place: (cell["mean"], cell["n"]) for place, cell in cells.items()} == {
-        ("qasper", "0-4k"): (50, 2),
-        ("qasper", "4-8k"): (50, 1),
-        ("lcc", "0-4k"): (100, 3),
-        ("lcc", "8k+"): (pytest.approx(30), 2),
+    first = [*rows("qasper", 10, 0, 1), *rows("lcc", 3999, 1, 1, 1)]
+    table = aggregate([*first, *rows("qasper", 4000, 0.5), *rows("lcc", 9000, 0.2, 0.4)])
+    cells = {
+        task: {name: (cell["mean"], cell["n"]) for name, cell in row.items()} for task, row in table["tasks"].items()
+    }
+    assert cells == {
+        "qasper": {"0-4k": (50, 2), "4-8k": (50, 1)},
+        "lcc": {"0-4k": (100, 3), "8k+": (pytest.approx(30), 2)},
     }
     # Tasks weigh the same: 75, where the mean over the five samples is 80. Resampled, qasper is 0, 50 or 100.
     assert table["buckets"]["0-4k"] == {"mean": 75, "low": 50, "high": 100, "n": 5, "tasks": 2}
@@ -286,9 +254,7 @@ def test_averages_by_hand():
     assert averages["Avg."]["mean"] == pytest.approx((75 + 50 + 30) / 3) and averages["Avg."]["n"] == 8
     assert averages["Avg.>4k"] == pytest.approx({"mean": 40, "low": 35, "high": 45, "n": 3})
     assert json.loads(json.dumps(table)) == table
-
-
-def test_what_has_no_samples_is_left_out():
+    # What has no samples is left out.
     table = aggregate(rows("lcc", 5000, 1) + rows("lcc", 9000, 0))
     assert list(table["buckets"]) == ["4-8k", "8k+"] and list(table["averages"]) == ["Avg.>4k"]
     assert aggregate([]) == {"tasks": {}, "buckets": {}, "averages": {}}

@@ -1,6 +1,6 @@
 """The Open LLM benchmarks against lm-eval itself on the same documents, and against hand-worked items.
 
-The documents are random words in the hub's schema; nothing is downloaded.
+The documents are generated ones in the hub's schema; nothing is downloaded.
 """
 
 import lm_eval
@@ -20,55 +20,26 @@ from core.errors import InputError, NonFiniteError
 from eval import open_llm
 from eval.log_likelihood import SharedPrefixLM
 from eval.open_llm import TASKS, aggregate, documents, evaluate, load
+from experiments.kit.records import ROOT
 from tests.models import byte_tokenizer, random_model
 
-SUBJECTS = {"abstract_algebra": 3, "high_school_us_history": 6, "virology": 4}  # test documents of each
-SIZES = {"truthfulqa": 5, "hellaswag": 6, "mmlu": 13, "arc_challenge": 7}
+SUBJECTS = {"abstract_algebra": 2, "virology": 4}  # test documents of each
+MINIATURES = ROOT / "models" / "tiny" / "benchmarks" / "open_llm"
+SIZES = {"truthfulqa": 4, "hellaswag": 4, "mmlu": 6, "arc_challenge": 4}
 
 
 def write_benchmarks(directory):
-    rng = np.random.default_rng(0)
-
-    def words(count=None):
-        vocabulary = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet"]
-        return " ".join(rng.choice(vocabulary, count or rng.integers(1, 5)))
-
-    def choices(count=4):
-        return [words() for _ in range(count)]
-
-    def write(file, rows):
-        (directory / file).parent.mkdir(parents=True, exist_ok=True)
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), directory / file)
-
-    def truthfulqa(row):
-        labels = [1, 1, 0, 0, 1, 0][: 4 + row % 3]
-        targets = {"choices": choices(len(labels)), "labels": labels}
-        return {"question": words(4) + "?", "mc1_targets": targets, "mc2_targets": targets}
-
-    def hellaswag(row):
-        return {
-            "ind": row,
-            "activity_label": words(2),
-            "ctx_a": words(4) + ".",
-            "ctx_b": words(2),
-            "endings": [f"{words()} [title] {words()}  [step]", *choices(3)],
-            "label": str(row % 4),
-        }
-
-    def mmlu(subject):
-        return {"question": words(4), "subject": subject, "choices": choices(), "answer": int(rng.integers(4))}
-
-    def arc(row):
-        labels = ["A", "B", "C", "D", "E"][: 3 + row % 3] if row % 2 else ["1", "2", "3", "4"]
-        answers = {"text": choices(len(labels)), "label": labels}
-        return {"id": str(row), "question": words(4) + "?", "choices": answers, "answerKey": labels[row % len(labels)]}
-
-    write("truthfulqa/multiple_choice/validation.parquet", [truthfulqa(row) for row in range(5)])
-    write("hellaswag/validation.parquet", [hellaswag(row) for row in range(6)])
-    write("mmlu/test.parquet", [mmlu(subject) for subject, count in SUBJECTS.items() for _ in range(count)])
-    write("mmlu/dev.parquet", [mmlu(subject) for subject in reversed(SUBJECTS) for _ in range(5)])
-    write("arc_challenge/train.parquet", [arc(row) for row in range(40)])
-    write("arc_challenge/test.parquet", [arc(row) for row in range(7)])
+    """The first rows of tiny's miniature benchmarks, MMLU's as if of two subjects, in `directory`; returned."""
+    for name, benchmark in TASKS.items():
+        for split, file in benchmark.files.items():
+            rows = pyarrow.parquet.read_table(MINIATURES / file).to_pylist()
+            rows = rows[: 30 if split in ("train", "dev") else SIZES[name]]
+            if name == "mmlu":
+                count = SUBJECTS if split == "test" else dict.fromkeys(reversed(SUBJECTS), 5)
+                of_subject = [subject for subject in count for _ in range(count[subject])]
+                rows = [{**rows[i % len(rows)], "subject": subject} for i, subject in enumerate(of_subject)]
+            (directory / file).parent.mkdir(parents=True, exist_ok=True)
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), directory / file)
     return directory
 
 
@@ -130,15 +101,22 @@ def asked(monkeypatch):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_scores_are_lm_evals_own(data, model, tokenizer, reference, asked, name):
+def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, tokenizer, reference, asked, name):
+    """Above all the few-shot examples: those of the whole benchmark's run, whatever is asked for."""
+    monkeypatch.setattr(open_llm, "CHUNK", 2)
     whole, samples = reference[name]
-    found = dict(evaluate(model, tokenizer, name, documents(name, data), data))
-    assert list(found) == list(samples) == documents(name, data) and len(found) == SIZES[name]
-    assert asked == [pair for sample in samples.values() for pair in sample["arguments"]]
+    keys = documents(name, data)
+    assert keys == list(samples) and len(keys) == SIZES[name]
+    first = evaluate(model, tokenizer, name, reversed(keys), data, batch_size=3)
+    rows = dict(next(first) for _ in range(3))  # killed in the second chunk
+    assert list(rows) == keys[:3]
+    asked.clear()
+    rows |= evaluate(model, tokenizer, name, keys[3:], data, batch_size=1)
+    assert asked == [pair for key in keys[3:] for pair in samples[key]["arguments"]]
     for key, sample in samples.items():
-        assert found[key]["score"] == pytest.approx(sample[TASKS[name].metric], abs=1e-5)
-        assert found[key]["tokens"] == len(sample["arguments"][0][0])  # a byte is a token
-    table = aggregate({"task": name, "key": key, **row} for key, row in found.items())
+        assert rows[key]["score"] == pytest.approx(sample[TASKS[name].metric], abs=1e-5)
+        assert rows[key]["tokens"] == len(sample["arguments"][0][0])  # a byte is a token
+    table = aggregate({"task": name, "key": key, **row} for key, row in rows.items())
     assert table[name]["mean"] == pytest.approx(100 * whole[f"{TASKS[name].metric},none"], abs=1e-3)
     assert table[name]["n"] == SIZES[name] and "average" not in table
 
@@ -150,69 +128,8 @@ def test_paper_shots_are_in_the_prompts(reference):
         assert {sample["arguments"][0][0].count(counts[name]) for sample in samples.values()} == {expected[name]}
 
 
-def test_mmlu_prompt_by_hand(data, reference):
-    dev = pyarrow.parquet.read_table(data / "mmlu/dev.parquet").to_pylist()
-    test = pyarrow.parquet.read_table(data / "mmlu/test.parquet").to_pylist()
-
-    def question(row):
-        options = "\n".join(f"{letter}. {choice}" for letter, choice in zip("ABCD", row["choices"]))
-        return f"{row['question']}\n{options}\nAnswer:"
-
-    shots = [f"{question(row)} {'ABCD'[row['answer']]}\n\n" for row in dev if row["subject"] == "virology"]
-    opening = "The following are multiple choice questions (with answers) about virology.\n\n"
-    (document,) = [row for row in test if row["subject"] == "virology"][2:3]
-    prompt = opening + "".join(shots) + question(document)
-    assert reference["mmlu"][1]["mmlu/virology/2"]["arguments"] == [(prompt, f" {letter}") for letter in "ABCD"]
-
-
-def log_likelihood(model, tokenizer, prompt, continuation):
-    """By one plain forward pass over the whole text, in float64."""
-    tokens = torch.tensor(tokenizer.encode(prompt + continuation))
-    with torch.inference_mode():
-        log_probs = model(tokens[None]).logits[0].double().log_softmax(-1)
-    start = len(tokenizer.encode(prompt))
-    return sum(log_probs[i - 1, tokens[i]].item() for i in range(start, len(tokens)))
-
-
-def test_hellaswag_and_truthfulqa_by_hand(data, model, tokenizer):
-    row = pyarrow.parquet.read_table(data / "hellaswag/validation.parquet").to_pylist()[3]
-    prompt = f"{row['activity_label']}: {row['ctx_a']} {row['ctx_b'].capitalize()}"
-    bracketed, *plain = row["endings"]
-    endings = [bracketed.replace(" [title]", ". ").replace("[step]", "").replace("  ", " "), *plain]
-    per_letter = [log_likelihood(model, tokenizer, prompt, f" {ending}") / len(ending) for ending in endings]
-    ((_, found),) = evaluate(model, tokenizer, "hellaswag", ["hellaswag/3"], data)
-    assert found["score"] == (np.argmax(per_letter) == int(row["label"]))
-
-    row = pyarrow.parquet.read_table(data / "truthfulqa/multiple_choice/validation.parquet").to_pylist()[1]
-    task = load("truthfulqa", data)["truthfulqa"]
-    prompt = task.doc_to_text(row)
-    assert prompt.endswith(f"\n\nQ: {row['question']}\nA:")
-    answers, labels = row["mc2_targets"]["choices"], np.array(row["mc2_targets"]["labels"])
-    mass = np.exp([log_likelihood(model, tokenizer, prompt, f" {answer}") for answer in answers])
-    ((_, found),) = evaluate(model, tokenizer, "truthfulqa", ["truthfulqa/1"], data)
-    assert 1e-4 < found["score"] < 1 - 1e-4
-    assert found["score"] == pytest.approx(mass[labels == 1].sum() / mass.sum(), abs=1e-5)
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_a_run_in_parts_gives_what_one_run_gives(monkeypatch, data, model, tokenizer, reference, asked, name):
-    monkeypatch.setattr(open_llm, "CHUNK", 2)
-    keys = documents(name, data)
-    parts = evaluate(model, tokenizer, name, reversed(keys), data, batch_size=3)
-    first = dict(next(parts) for _ in range(3))  # killed in the second chunk
-    assert list(first) == keys[:3]
-    asked.clear()
-    rest = dict(evaluate(model, tokenizer, name, keys[3:], data, batch_size=1))
-    samples = reference[name][1]
-    # Above all the few-shot examples: those of the whole benchmark's run, whatever is asked for.
-    assert asked == [pair for key in keys[3:] for pair in samples[key]["arguments"]]
-    for key, row in (first | rest).items():
-        assert row["score"] == pytest.approx(samples[key][TASKS[name].metric], abs=1e-5)
-
-
 @pytest.mark.parametrize(
-    "architecture, options",
-    [("LlamaConfig", {}), ("MistralConfig", {"sliding_window": 24}), ("Qwen2Config", {}), ("GPTNeoXConfig", {})],
+    ("architecture", "options"), [("MistralConfig", {"sliding_window": 24}), ("GPTNeoXConfig", {})]
 )
 def test_log_likelihoods_are_those_of_hflm(tokenizer, architecture, options):
     model = random_model(architecture, **options)
@@ -220,7 +137,7 @@ def test_log_likelihoods_are_those_of_hflm(tokenizer, architecture, options):
     answers = [" e", " fjord", " grove haven", " amber", " " + "inlet " * 8]
     requests = [Instance("loglikelihood", {}, (text, answer), 0) for text in texts for answer in answers]
     expected = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=4).loglikelihood(requests, disable_tqdm=True)
-    for batch_size in (1, 2, 8):
+    for batch_size in (1, 8):
         lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
         assert max(len(text) for text in texts) > lm.max_length == 128  # truncation is covered
         found = lm.loglikelihood(requests, disable_tqdm=True)
@@ -256,35 +173,33 @@ def test_a_limit_samples_the_whole_benchmark(data, monkeypatch):
     tasks = load("mmlu", data)
     monkeypatch.setattr(open_llm, "load", lambda *_: tasks)  # once, not for each of the seeds
     everything = documents("mmlu", data)
-    assert everything[0] == "mmlu/abstract_algebra/0" and len(set(everything)) == 13
-    assert documents("mmlu", data, limit=13) == documents("mmlu", data, limit=99) == everything
-    drawn = [documents("mmlu", data, limit=6, seed=seed) for seed in range(200)]
-    assert drawn[0] == documents("mmlu", data, limit=6) != drawn[1]
-    for sample in drawn:
-        assert len(set(sample)) == 6 and sample == sorted(sample, key=everything.index)
-        assert {key.split("/")[1] for key in sample} == set(SUBJECTS)
-    counts = np.bincount([everything.index(key) for sample in drawn for key in sample], minlength=13)
-    assert counts.min() > 50  # 200 · 6/13 ≈ 92 expected: no document is out of reach
+    assert everything[0] == "mmlu/abstract_algebra/0" and len(set(everything)) == 6
+    assert documents("mmlu", data, limit=6) == documents("mmlu", data, limit=99) == everything
+    drawn = [documents("mmlu", data, limit=3, seed=seed) for seed in range(30)]
+    assert drawn[0] == documents("mmlu", data, limit=3)
+    for sample in drawn:  # one of each third
+        assert [everything.index(key) // 2 for key in sample] == [0, 1, 2]
+    assert {key for sample in drawn for key in sample} == set(everything)
 
 
 def test_aggregate_of_all_four():
     rng = np.random.default_rng(1)
-    scores = {"arc_challenge": rng.random(300) < 0.3, "hellaswag": rng.random(500) < 0.6}
-    scores |= {"truthfulqa": rng.random(200), "mmlu": rng.random(400) < 0.25}
+    scores = {name: rng.random(100 + 20 * number) for number, name in enumerate(TASKS)}
     rows = [
-        {"task": task, "key": f"{task}/{i}", "score": float(x)} for task in scores for i, x in enumerate(scores[task])
+        {"task": name, "key": f"{name}/{i}", "score": x}
+        for name, values in scores.items()
+        for i, x in enumerate(values)
     ]
     table = aggregate(rows)
     assert list(table) == [*TASKS, "average"] and table == aggregate(rows)
     for name, values in scores.items():
         assert table[name]["mean"] == pytest.approx(100 * np.mean(values)) and table[name]["n"] == len(values)
     average = table["average"]
-    assert average["n"] == 1400 and average["mean"] == pytest.approx(25 * sum(np.mean(v) for v in scores.values()))
+    assert average["n"] == 520 and average["mean"] == pytest.approx(25 * sum(map(np.mean, scores.values())))
     # The normal interval: variances of the four means add up.
     half = norm.ppf(0.975) * 25 * sum(np.var(v, ddof=1) / len(v) for v in scores.values()) ** 0.5
-    assert average["high"] - average["mean"] == pytest.approx(half, rel=0.1)
-    assert average["mean"] - average["low"] == pytest.approx(half, rel=0.1)
-    assert aggregate(rows[:1])["arc_challenge"]["n"] == 1 and aggregate([]) == {}
+    for difference in (average["high"] - average["mean"], average["mean"] - average["low"]):
+        assert difference == pytest.approx(half, rel=0.1)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # lm-eval divides 0 by 0 there
@@ -301,40 +216,33 @@ def test_a_non_finite_score_names_its_document(data, tokenizer):
         list(evaluate(model, tokenizer, "truthfulqa", keys[2:], data))
 
 
-def rewrite(file, change):
-    table = pyarrow.parquet.read_table(file)
-    pyarrow.parquet.write_table(change(table), file)
-
-
-DAMAGE = {
-    "no file": ("arc_challenge", lambda d: (d / "arc_challenge/train.parquet").unlink(), "no file .*train.parquet"),
-    "no column": (
-        "hellaswag",
-        lambda d: rewrite(d / "hellaswag/validation.parquet", lambda t: t.drop_columns("endings")),
-        "validation.parquet has no column 'endings'",
-    ),
-    "a subject of one's own": (
-        "mmlu",
-        lambda d: rewrite(
-            d / "mmlu/test.parquet", lambda t: t.set_column(1, "subject", pyarrow.array(["cooking"] * len(t)))
+@pytest.mark.parametrize(
+    ("name", "split", "change", "message"),
+    [
+        ("arc_challenge", "train", None, "no file .*train.parquet"),
+        ("hellaswag", "validation", lambda rows: [row.pop("endings") for row in rows], "has no column 'endings'"),
+        ("hellaswag", "validation", lambda rows: rows[1].update(ctx_a=None), "empty cells"),
+        ("hellaswag", "validation", list.clear, "no column|no rows"),
+        ("mmlu", "test", lambda rows: rows[0].update(subject="cooking"), "a subject that is not MMLU's: 'cooking'"),
+        (
+            "arc_challenge",
+            "train",
+            lambda rows: rows.__delitem__(slice(24, None)),
+            "24 few-shot examples; 25 shots",
         ),
-        "a subject that is not MMLU's: 'cooking'",
-    ),
-    "too few examples": (
-        "arc_challenge",
-        lambda d: rewrite(d / "arc_challenge/train.parquet", lambda t: t.slice(0, 24)),
-        "arc_challenge has 24 few-shot examples; 25 shots",
-    ),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_data_is_named(tmp_path, damage):
-    name, change, message = DAMAGE[damage]
-    directory = write_benchmarks(tmp_path / "data")
-    change(directory)
+        ("arc_challenge", "test", lambda rows: rows[2].update(answerKey="Z"), "document arc_challenge/2 .*ValueError"),
+    ],
+)
+def test_damaged_data_is_named(tmp_path, name, split, change, message):
+    directory = write_benchmarks(tmp_path)
+    file = directory / TASKS[name].files[split]
+    rows = pyarrow.parquet.read_table(file).to_pylist()
+    file.unlink()
+    if change:
+        change(rows)
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
     with pytest.raises(InputError, match=message):
-        documents(name, directory)
+        open_llm.content_hashes(name, documents(name, directory), directory)
 
 
 def test_impossible_requests_are_refused(data, model, tokenizer):
@@ -342,5 +250,5 @@ def test_impossible_requests_are_refused(data, model, tokenizer):
         documents("hellaswag", data, limit=0)
     with pytest.raises(InputError, match="shots of ARC-c is 26"):
         load("arc_challenge", data, shots=26)
-    with pytest.raises(InputError, match="HellaSwag has no document 'hellaswag/6'"):
-        next(evaluate(model, tokenizer, "hellaswag", ["hellaswag/6"], data))
+    with pytest.raises(InputError, match="HellaSwag has no document 'hellaswag/4'"):
+        next(evaluate(model, tokenizer, "hellaswag", ["hellaswag/4"], data))

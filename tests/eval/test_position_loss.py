@@ -10,8 +10,10 @@ from eval.position_loss import position_losses
 from tests.models import random_model
 
 
-@pytest.mark.parametrize("length", [1, 63, 64, 65, 200])
-@pytest.mark.parametrize("architecture", ["LlamaConfig", "MistralConfig", "Qwen2Config"])
+@pytest.mark.parametrize(
+    ("architecture", "length"),
+    [("LlamaConfig", 1), ("LlamaConfig", 64), ("LlamaConfig", 65), ("MistralConfig", 200), ("Qwen2Config", 200)],
+)
 def test_chunks_do_not_change_the_loss(monkeypatch, architecture, length):
     monkeypatch.setattr(position_loss, "CHUNK", 64)
     model = extend(random_model(architecture), "dprope", 2)

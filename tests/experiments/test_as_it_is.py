@@ -64,7 +64,7 @@ def test_it_is_measured_within_its_length_and_shown(model, call, tmp_path):
 
     (journal,) = (tmp_path / "runs" / "toy" / "passkey").glob("*.jsonl")
     for key, part in map(json.loads, journal.read_text().splitlines()):
-        asked = byte_tokenizer()(passkey.sample(byte_tokenizer(), int(key.split("/")[0]), 0.0, 0).prompt)
+        asked = byte_tokenizer()(passkey.sample(byte_tokenizer().encode, int(key.split("/")[0]), 0.0, 0).prompt)
         prompt = torch.tensor([asked.input_ids])
         how = {"attention_mask": torch.ones_like(prompt), "pad_token_id": 0, "do_sample": False}
         made = reference.generate(prompt, max_new_tokens=passkey.MAX_NEW_TOKENS, **how)[0, prompt.shape[1] :]

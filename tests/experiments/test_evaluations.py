@@ -139,7 +139,7 @@ def test_passkey(measure, tmp_path):
     assert record["scores"]["by_length"] == [shown]
     reference = random_model(max_position_embeddings=LENGTH)
     for key, value in journal(tmp_path, "passkey").items():
-        sample = passkey.sample(byte_tokenizer(), 512, float(key.split("/")[1]), int(key.split("/")[2]))
+        sample = passkey.sample(byte_tokenizer().encode, 512, float(key.split("/")[1]), int(key.split("/")[2]))
         assert value["prediction"] == continuation(reference, sample.prompt, passkey.MAX_NEW_TOKENS)
 
 

@@ -157,7 +157,7 @@ def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_a
     assert record["base"] == {"model.safetensors": "def"}
     assert record["training"] == {"identity": "abc", "seed": 3, "steps": 7, "length": 2048}
     ((_, part),) = journal(tmp_path / "results")
-    sample = sample_passkey(byte_tokenizer(), 1024, 0, 0)
+    sample = sample_passkey(byte_tokenizer().encode, 1024, 0, 0)
     tokens = torch.tensor([byte_tokenizer()(sample.prompt, add_special_tokens=False).input_ids])
     made = extended.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, max_new_tokens=12)
     assert part["value"]["prediction"] == byte_tokenizer().decode(made[0, tokens.shape[1] :], skip_special_tokens=True)

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from tools.bench import evaluation, training
+from tools.bench import evaluation
 from tools.bench.kit import COLUMNS, Bench
 
 
@@ -28,7 +28,6 @@ def ran(tmp_path):
 @pytest.mark.parametrize(
     ("part", "engines"),
     [
-        (training.steps, {"recomputed", "kept"}),
         (evaluation.passkeys, {"each read once, no answer", "prefixes shared", "whole, in groups of one length"}),
         (evaluation.attention, {"transformers", "ours"}),
     ],

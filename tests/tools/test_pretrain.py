@@ -1,70 +1,159 @@
-"""Pre-training through its command line: a kill costs nothing, and what comes out is a stock checkpoint."""
+"""Pre-training: tokenizer, curriculum, first weights, choice of books; an interruption costs nothing."""
 
-import os
-import shutil
-import signal
+import random
 import sys
-import time
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig
 
-from experiments.kit import journal
-from tests.processes import fork, wait
-from tools.tiny import pretrain
-from tools.tiny.curriculum import Stage
+from core.errors import InputError
+from experiments.kit import journal, texts
+from tests.models import byte_tokenizer
+from tools.tiny import corpus, curriculum, network, pretrain
+from tools.tiny.curriculum import TEXT, Batches, Stage
+from tools.tiny.miniature import Source, make
+from tools.tiny.muon import Muon, orthogonal
 from tools.tiny.recipe import TINY, Recipe
 
-SMOKE = Recipe(
-    {
-        "vocab_size": 300, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
-        "num_attention_heads": 2, "head_dim": 32, "max_position_embeddings": 320, "initializer_range": 0.05,
-        "rope_parameters": {"rope_type": "default", "rope_theta": 300.0},
-    },
-    stages=tuple(
-        Stage(length, tokens, 4 * length, 1, TINY.stages[1].mixture)
-        for length, tokens in ((256, 5120), (320, 6400))
-    ),
-    training=TINY.training | {"warmup_steps": 2, "save_steps": 4, "logging_steps": 1},
-    looking_back=1, decay=0.35, held_out=2, score_every=5,
-)  # fmt: skip
 SENTENCES = "The ship left the harbour at noon. Nobody knew its name! Where had it come from? "
+SOURCE = Source("train", byte_tokenizer(), [SENTENCES * 100])
+MIXTURE = {"recall": 0.5, "passkey": 0.2, TEXT: 0.3}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def smoke():
-    """A recipe of ten steps."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pretrain, "TINY", SMOKE)
-        yield
+def test_targets_are_the_answers_and_their_ends():
+    sample = make("recall", random.Random(1), SOURCE, 600, 3)
+    ids, target = curriculum.tokenize(sample, SOURCE.tokenizer, 600)
+    text = SOURCE.tokenizer.decode([token for token, wanted in zip(ids, target) if wanted])
+    assert text == "".join(f" {turn.answer}</s>" for turn in sample.turns)
+    assert SOURCE.tokenizer.decode(ids).startswith(
+        f"{sample.context}{sample.turns[0].question} {sample.turns[0].answer}</s>"
+    )
 
 
-@pytest.fixture(scope="module")
-def books(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("books")
+def test_a_batch_depends_on_seed_and_step_alone():
+    stages = (Stage(300, 1200, 600, 1, MIXTURE), Stage(400, 1600, 800, 2, MIXTURE))
+    every = Batches(stages, SOURCE, seed=3)
+    later, other = Batches(stages, SOURCE, seed=3, start=2), Batches(stages, SOURCE, seed=4)
+    parts = list(every)
+    assert len(parts) == 4 * curriculum.PARTS and list(later) == parts[4:]
+
+    def ids(batches, part):
+        return batches.collate([part])["input_ids"]
+
+    assert torch.equal(ids(every, parts[5]), ids(later, parts[5]))
+    assert ids(every, parts[0]).shape[1] == 300 and ids(every, parts[-1]).shape[1] == 400
+    for different in (ids(other, parts[0]), ids(every, parts[1])):
+        assert not torch.equal(ids(every, parts[0]), different)
+
+
+def test_positions_jump_between_sentences_and_never_beyond_their_reach():
+    rng = random.Random(0)
+    ends = torch.zeros(50, dtype=torch.bool)
+    ends[[7, 20, 21, 49]] = True
+    spans = []
+    for _ in range(200):
+        places = curriculum.positions(ends, 400, rng)
+        jumps = (places.diff() > 1).nonzero()[:, 0].tolist()
+        assert places[0] == 0 and (places.diff() >= 1).all() and set(jumps) <= {7, 20, 21}
+        spans.append(places[-1].item())
+    assert max(spans) < 400 and max(spans) > 300 and min(spans) < 150
+    assert torch.equal(curriculum.positions(ends, 0, rng), torch.arange(50))
+    assert torch.equal(curriculum.positions(ends & False, 400, rng), torch.arange(50))
+
+
+def small_config(**changes):
+    sizes = {"vocab_size": 300, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 2, "head_dim": 32, "max_position_embeddings": 320}
+    return LlamaConfig(**TINY.model | sizes | heads | changes)
+
+
+def test_the_first_model_already_copies_what_followed_before():
+    """Random tokens, then the same again: at each the next one is the likeliest but for the token itself."""
+    config = LlamaConfig(**TINY.model)
+    model = network.plain(network.build(config, TINY.looking_back, seed=0))
+    text = torch.randperm(config.vocab_size, generator=torch.Generator().manual_seed(0))[:300]
+    ids = torch.cat([text, text])[None]
+    with torch.no_grad():
+        logits = model(ids).logits[0]
+    logits[torch.arange(600), ids[0]] = -torch.inf
+    assert (logits[300:-1].argmax(-1) == text[1:]).float().mean() > 0.8
+    assert (logits[:299].argmax(-1) == text[1:]).float().mean() < 0.05
+
+
+def test_the_loss_is_the_weighted_sum_over_targets():
+    model = network.build(small_config(tie_word_embeddings=True), looking_back=1, seed=0)
+    ids, weights = torch.randint(0, 300, (3, 20)), torch.rand(3, 20) * (torch.rand(3, 20) < 0.4)
+    logits = network.plain(model)(ids).logits.log_softmax(-1)
+    expected = sum(-weights[row, i] * logits[row, i - 1, ids[row, i]] for row in range(3) for i in range(1, 20))
+    loss = model(ids, weights, torch.arange(20).expand(3, -1))["loss"]
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(30, 30), (20, 50), (50, 20)])
+def test_muon_moves_along_the_orthogonal_factor(shape):
+    """Against the singular value decomposition: the same singular vectors, all values between 0.7 and 1.2."""
+    matrix = torch.randn(shape, generator=torch.Generator().manual_seed(0)) + 0.3
+    u, _, v = torch.linalg.svd(matrix, full_matrices=False)
+    found = u.T @ orthogonal(matrix) @ v.T
+    assert (found - found.diag().diag()).abs().max() < 1e-4
+    assert found.diag().min() > 0.6 and found.diag().max() < 1.25
+
+
+def test_books_that_are_evaluated_on_are_left_out(tmp_path, monkeypatch):
+    words = [f"{a}{b}" for a in "bcdfgh" for b in ("able", "ond", "ist", "ark", "une")]
+    scored, mine, other = (" ".join(random.Random(seed).choices(words, k=3000)) for seed in range(3))
+    monkeypatch.setattr(texts, "books", lambda count: [texts.Book("scored", scored)])
+    books = {"mine": mine, "edition": "Another edition.\n\n" + scored.upper(), "other": other}
+    for name, text in books.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    assert sorted(corpus.load(tmp_path).train) == sorted([mine, other])
+    unseen = tmp_path / "unseen.txt"
+    unseen.write_text(other[3000:])
+    assert corpus.load(tmp_path, evaluation=[unseen]).train == [mine]
+
+
+def test_a_corpus_without_text_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no .txt or .parquet file in"):
+        corpus.load(tmp_path)
+    (tmp_path / "short.txt").write_text("Too short.")
+    with pytest.raises(InputError, match="no text to train on"):
+        corpus.load(tmp_path)
+
+
+def test_without_data_the_end_of_each_registry_book_is_held_out_and_the_scored_one_left_out():
+    loaded, books = corpus.load(None), texts.books(texts.AVAILABLE)[texts.SCORED :]
+    for train, held_out, book in zip(loaded.train, loaded.held_out, books, strict=True):
+        assert train + held_out == book.text
+
+
+# ---- the command
+
+SMOKE = Recipe(
+    small_config().to_dict(),
+    stages=tuple(Stage(length, 3 * 4 * length, 4 * length, 1, TINY.stages[1].mixture) for length in (256, 320)),
+    training=TINY.training | {"warmup_steps": 2, "save_steps": 2, "logging_steps": 1},
+    looking_back=1, decay=0.35, held_out=2, score_every=6,
+)  # fmt: skip
+
+
+@pytest.fixture
+def train(tmp_path, monkeypatch):
+    """train(name, *options): the weights that come out of six steps, in the folder `name`."""
+    monkeypatch.setattr(pretrain, "TINY", SMOKE)
+    monkeypatch.setattr(corpus, "without_evaluation", lambda books, _: books)
+    (tmp_path / "books").mkdir()
     for number in range(3):
-        (folder / f"{number}.txt").write_text(f"Book {number}. " + SENTENCES * 100)
-    return folder
+        (tmp_path / "books" / f"{number}.txt").write_text(f"Book {number}. " + SENTENCES * 100)
 
+    def run(name, *options):
+        folder = tmp_path / name
+        paths = ["--corpus", tmp_path / "books", "--work", folder / "work", "--output", folder / "model"]
+        monkeypatch.setattr(sys, "argv", ["pretrain", *map(str, paths), *options])
+        pretrain.main()
+        return AutoModelForCausalLM.from_pretrained(folder / "model").state_dict()
 
-def command(books, folder):
-    options = {"--corpus": books, "--work": folder / "work", "--output": folder / "model"}
-    return [str(part) for option in options.items() for part in option]
-
-
-def train(books, folder, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["pretrain", *command(books, folder)])
-    pretrain.main()
-    return AutoModelForCausalLM.from_pretrained(folder / "model").state_dict()
-
-
-@pytest.fixture(scope="module")
-def whole(books, tmp_path_factory):
-    """(folder, weights) of a run that nothing interrupted."""
-    folder = tmp_path_factory.mktemp("whole")
-    with pytest.MonkeyPatch.context() as patch:
-        return folder, train(books, folder, patch)
+    return run
 
 
 def losses(folder):
@@ -72,45 +161,26 @@ def losses(folder):
     return {key: value["loss"] for key, value in entries.items() if key.startswith("step")}
 
 
-def test_a_run_killed_at_a_checkpoint_goes_on_as_if_it_had_not_been(books, whole, tmp_path, monkeypatch, capsys):
-    killed, expected = tmp_path / "killed", whole[1]
-    process = fork(lambda: train(books, killed, monkeypatch))
-    deadline = time.monotonic() + 120
-    while not (killed / "work" / "checkpoint-4").exists() and time.monotonic() < deadline:
-        time.sleep(0.002)
-    os.kill(process, signal.SIGKILL)
-    assert wait(process) == -signal.SIGKILL
-    assert not (killed / "model").exists()
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been_and_gives_a_stock_checkpoint(train, tmp_path, monkeypatch):
+    expected = train("whole")
+    step = Muon.step
 
-    found = train(books, killed, monkeypatch)
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
-    assert losses(whole[0]) == losses(killed) and len(losses(killed)) == 10
-    capsys.readouterr()
-    train(books, killed, monkeypatch)
-    assert "done already" in capsys.readouterr().out
+    def interrupted(self, closure=None):
+        if (tmp_path / "second/work/checkpoint-2").exists():
+            raise KeyboardInterrupt
+        return step(self, closure)
 
-
-@pytest.mark.parametrize(
-    "spoil, more, named",
-    [
-        (lambda newest: (newest / "scheduler.pt").unlink(), [], "scheduler.pt"),
-        (lambda newest: None, ["--seed", 1], "seed"),
-    ],
-)
-def test_a_checkpoint_that_is_not_whole_or_anothers_is_refused(call, books, whole, tmp_path, spoil, more, named):
-    shutil.copytree(whole[0] / "work", tmp_path / "work")
-    spoil(tmp_path / "work" / "checkpoint-10")
-    status, _, err = call("tools.tiny.pretrain", *command(books, tmp_path), *more)
-    assert status == 2 and len(err.splitlines()) == 1 and named in err and str(tmp_path / "work") in err
-    assert not (tmp_path / "model").exists() and (tmp_path / "work" / "checkpoint-10").is_dir()
-
-
-def test_the_result_is_a_stock_checkpoint_in_bfloat16(whole):
-    folder, weights = whole
+    with monkeypatch.context() as patch:
+        patch.setattr(Muon, "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train("second")
+    assert not (tmp_path / "second" / "model").exists()
+    with pytest.raises(InputError, match="seed"):
+        train("second", "--seed", "1")
+    weights = train("second")
+    assert expected.keys() == weights.keys()
+    assert all(torch.equal(expected[name], weights[name]) for name in expected)
+    assert losses(tmp_path / "whole") == losses(tmp_path / "second") and len(losses(tmp_path / "whole")) == 6
     assert {tensor.dtype for tensor in weights.values()} == {torch.bfloat16}
-    model, tokenizer = (kind.from_pretrained(folder / "model") for kind in (AutoModelForCausalLM, AutoTokenizer))
-    assert model.config.architectures == ["LlamaForCausalLM"]
-    assert model.config.max_position_embeddings == 320 and model.config.eos_token_id == tokenizer.eos_token_id
-    text = "Naïve café, 12 €.\n\n\tEnd"
+    tokenizer, text = AutoTokenizer.from_pretrained(tmp_path / "whole" / "model"), "Naïve café, 12 €.\n\n\tEnd"
     assert tokenizer.decode(tokenizer(text).input_ids) == text

@@ -42,10 +42,9 @@ def test_its_tokenizer_loses_nothing_and_splits_numbers_into_digits():
 
 
 def test_it_finds_passkeys(tiny):
-    made = [passkey.sample(tiny.tokenizer, 400, depth / 3, seed) for depth in range(4) for seed in range(100, 105)]
-    requests = [
-        Request(sample.key, tuple(tiny.tokenizer(sample.prompt).input_ids), passkey.MAX_NEW_TOKENS) for sample in made
-    ]
+    encode = tiny.tokenizer.encode
+    samples = {str(number): passkey.sample(encode, 400, number / 7, 100 + number) for number in range(8)}
+    requests = [Request(key, tuple(encode(each.prompt)), passkey.MAX_NEW_TOKENS) for key, each in samples.items()]
     predictions = {key: tiny.tokenizer.decode(tokens) for key, tokens in generate(tiny.model, requests)}
-    right = sum(passkey.score(predictions[sample.key], sample.answer) for sample in made)
-    assert right >= 8  # a guess is right once in 90,000
+    right = sum(passkey.score(predictions[key], sample.answer) for key, sample in samples.items())
+    assert right >= 3  # a guess is right once in 90,000

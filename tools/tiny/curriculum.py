@@ -14,7 +14,7 @@ from itertools import product
 import torch
 from torch.utils.data import IterableDataset
 
-from tools.tiny.miniature import Setting, make
+from tools.tiny.miniature import Source, make
 
 PARTS = 2  # of a batch, computed one after the other
 TEXT = "text"  # rows that are a piece of a book; in a stage with this kind, all tokens except answers count as text
@@ -66,49 +66,49 @@ def tokenize(sample, tokenizer, length: int) -> tuple[list[int], list[bool]]:
     return ids, target
 
 
-def row(kind: str, rng: random.Random, setting: Setting, length: int, turns: int) -> tuple[list[int], list[bool]]:
+def row(kind: str, rng: random.Random, source: Source, length: int, turns: int) -> tuple[list[int], list[bool]]:
     """At most `length` ids of one row, and which of them are targets."""
     if kind != TEXT:
-        return tokenize(make(kind, rng, setting, length, turns), setting.tokenizer, length)
-    book = rng.choice(setting.passages)
+        return tokenize(make(kind, rng, source, length, turns), source.tokenizer, length)
+    book = rng.choice(source.passages)
     for reach in (5, 12):  # characters per token to allow for
         start = rng.randrange(max(len(book) - reach * length, 1))
         piece = book[start : start + reach * length]
-        ids = setting.tokenizer(piece, add_special_tokens=False).input_ids[1:]  # the first may be half a word
+        ids = source.tokenizer(piece, add_special_tokens=False).input_ids[1:]  # the first may be half a word
         if len(ids) >= length:
             break
     ids = ids[:length]
     return ids, [True] * len(ids)
 
 
-def batch(stage: Stage, rng: random.Random, setting: Setting) -> dict[str, torch.Tensor]:
+def batch(stage: Stage, rng: random.Random, source: Source) -> dict[str, torch.Tensor]:
     """One part: `input_ids`, `weights` and `position_ids`, [rows, length].
 
     The weights sum to 1. Each kind's share goes to its answers, and the share of text to all other tokens of all rows.
     """
-    ids = torch.full((stage.rows, stage.length), setting.tokenizer.pad_token_id)
+    ids = torch.full((stage.rows, stage.length), source.tokenizer.pad_token_id)
     weights = torch.zeros(stage.rows, stage.length)
     text = torch.zeros(stage.rows, stage.length, dtype=torch.bool)
     of_kind: dict[str, list[int]] = defaultdict(list)
     for index in range(stage.rows):
         kind = rng.choices(list(stage.mixture), stage.mixture.values())[0]
-        made, target = row(kind, rng, setting, stage.length, rng.randint(1, stage.turns))
-        ids[index, : len(made)] = torch.tensor(made)
+        row_ids, target = row(kind, rng, source, stage.length, rng.randint(1, stage.turns))
+        ids[index, : len(row_ids)] = torch.tensor(row_ids)
         if kind == TEXT:
-            target = [False] * len(made)
+            target = [False] * len(row_ids)
         else:
             of_kind[kind].append(index)
-        weights[index, : len(made)] = torch.tensor(target, dtype=torch.float32)
-        text[index, : len(made)] = ~torch.tensor(target)
+        weights[index, : len(row_ids)] = torch.tensor(target, dtype=torch.float32)
+        text[index, : len(row_ids)] = ~torch.tensor(target)
     text[:, 0] = False  # nothing predicts the first token
     present = sum(stage.mixture[kind] for kind in of_kind) + stage.mixture.get(TEXT, 0)
     for kind, rows in of_kind.items():
         weights[rows] *= stage.mixture[kind] / present / weights[rows].sum()
     if TEXT in stage.mixture:
         weights[text] = stage.mixture[TEXT] / present / text.sum()
-    ends = torch.tensor([setting.tokenizer.convert_tokens_to_ids(token) for token in (".", "Ċ")])
-    places = torch.stack([positions(torch.isin(row, ends), stage.reach, rng) for row in ids])
-    return {"input_ids": ids, "weights": weights, "position_ids": places}
+    ends = torch.tensor([source.tokenizer.convert_tokens_to_ids(token) for token in (".", "Ċ")])
+    position_ids = torch.stack([positions(torch.isin(row, ends), stage.reach, rng) for row in ids])
+    return {"input_ids": ids, "weights": weights, "position_ids": position_ids}
 
 
 def positions(ends: torch.Tensor, reach: int, rng: random.Random) -> torch.Tensor:
@@ -131,8 +131,8 @@ class Batches(IterableDataset):
     :meth:`collate` makes the tensors of a part.
     """
 
-    def __init__(self, stages: tuple[Stage, ...], setting: Setting, seed: int, start: int = 0) -> None:
-        self.stages, self.setting, self.seed, self.start = stages, setting, seed, start
+    def __init__(self, stages: tuple[Stage, ...], source: Source, seed: int, start: int = 0) -> None:
+        self.stages, self.source, self.seed, self.start = stages, source, seed, start
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return product(range(self.start, steps(self.stages)), range(PARTS))
@@ -140,7 +140,7 @@ class Batches(IterableDataset):
     def collate(self, parts: list[tuple[int, int]]) -> dict[str, torch.Tensor]:
         """The tensors of one part."""
         ((step, part),) = parts
-        return batch(stage_of(self.stages, step), random.Random(f"{self.seed} {step} {part}"), self.setting)
+        return batch(stage_of(self.stages, step), random.Random(f"{self.seed} {step} {part}"), self.source)
 
 
 def steps(stages: tuple[Stage, ...]) -> int:

@@ -59,7 +59,7 @@ def build(config: LlamaConfig, looking_back: int, seed: int) -> Weighted:
     model = Weighted(config)
     d, width = config.head_dim, config.hidden_size
     # The subspace that tells tokens apart, and for each head that looks back a subspace to write the found token to.
-    known, *places = torch.linalg.qr(torch.randn(width, width)).Q.T.split(d)
+    identity, *spaces = torch.linalg.qr(torch.randn(width, width)).Q.T.split(d)
     with torch.no_grad():
         model.model.embed_tokens.weight[:, :_CONSTANT] = config.initializer_range
         model.lm_head.weight.copy_(model.model.embed_tokens.weight)
@@ -67,13 +67,13 @@ def build(config: LlamaConfig, looking_back: int, seed: int) -> Weighted:
             layer.self_attn.o_proj.weight.zero_()
             layer.mlp.down_proj.weight.zero_()
         for head in range(looking_back):
-            _look_back(model, head, head + 1, known, places[head])
+            _look_back(model, head, head + 1, identity, spaces[head])
         for head in range(config.num_attention_heads):
-            _find_again(model, head, known, places[0], looking_back)
+            _find_again(model, head, identity, spaces[0], looking_back)
     return model
 
 
-def _look_back(model: LlamaForCausalLM, head: int, distance: int, known: torch.Tensor, place: torch.Tensor) -> None:
+def _look_back(model: LlamaForCausalLM, head: int, distance: int, identity: torch.Tensor, space: torch.Tensor) -> None:
     """Let a head attend `distance` tokens back.
 
     All tokens share one key vector. Each query is that vector, rotated back by `distance` positions.
@@ -88,19 +88,19 @@ def _look_back(model: LlamaForCausalLM, head: int, distance: int, known: torch.T
     key[:_FASTEST, :_CONSTANT] = size
     query[:_FASTEST, :_CONSTANT] = size * torch.cos(angle)  # transformers pairs dimension i with i + d/2
     query[d // 2 : d // 2 + _FASTEST, :_CONSTANT] = -size * torch.sin(angle)
-    attention.v_proj.weight[own] = known  # its input has a root mean square of 1
-    attention.o_proj.weight[:, own] = _KNOWN * model.config.initializer_range * place.T
+    attention.v_proj.weight[own] = identity  # its input has a root mean square of 1
+    attention.o_proj.weight[:, own] = _KNOWN * model.config.initializer_range * space.T
 
 
-def _find_again(model: LlamaForCausalLM, head: int, known: torch.Tensor, place: torch.Tensor, heads: int) -> None:
+def _find_again(model: LlamaForCausalLM, head: int, identity: torch.Tensor, space: torch.Tensor, heads: int) -> None:
     """Let a head of layer 1 find the tokens that followed the current one earlier, and copy them.
 
-    The query is the token and the key is a token's predecessor; each head compares a part of the subspace.
+    The query is the token and the key is a token's predecessor; each head compares some dimensions of the subspace.
     """
     config, attention = model.config, model.model.layers[1].self_attn
     d = config.head_dim
     own, pairs = slice(head * d, (head + 1) * d), d // config.num_attention_heads // 2
-    part = slice(2 * pairs * head, 2 * pairs * (head + 1))
+    dimensions = slice(2 * pairs * head, 2 * pairs * (head + 1))
     # Even the slowest pairs rotate with distance. So each head's queries are rotated back by the middle of its share.
     distance = (head + 0.5) / config.num_attention_heads * _REACH * config.max_position_embeddings
     angle = -distance * model.model.rotary_emb.inv_freq[-pairs:, None]
@@ -112,10 +112,10 @@ def _find_again(model: LlamaForCausalLM, head: int, known: torch.Tensor, place: 
     query, key = attention.q_proj.weight[own], attention.k_proj.weight[own]
     query.zero_()
     key.zero_()
-    one, other = (size * half for half in known[part].split(pairs))
+    one, other = (size * half for half in identity[dimensions].split(pairs))
     query[first] = one * torch.cos(angle) - other * torch.sin(angle)
     query[second] = one * torch.sin(angle) + other * torch.cos(angle)
-    key[first], key[second] = (size * half for half in place[part].split(pairs))
-    attention.v_proj.weight[own] = known
+    key[first], key[second] = (size * half for half in space[dimensions].split(pairs))
+    attention.v_proj.weight[own] = identity
     share = _COPIED * config.initializer_range * norm / config.num_attention_heads
-    attention.o_proj.weight[:, own] = share * known.T
+    attention.o_proj.weight[:, own] = share * identity.T

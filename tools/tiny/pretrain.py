@@ -25,7 +25,7 @@ from experiments.kit import command_line, journal, records
 from experiments.kit.command_line import option
 from experiments.training import checkpoint, launch
 from tools.tiny import corpus, curriculum, network
-from tools.tiny.miniature import Setting
+from tools.tiny.miniature import Source
 from tools.tiny.muon import Muon
 from tools.tiny.recipe import TINY, Recipe
 
@@ -46,7 +46,7 @@ def _train(recipe: Recipe, arguments, target: Path) -> None:
     books = corpus.load(arguments.corpus, arguments.unseen)
     sizes = recipe.model["vocab_size"], recipe.model["max_position_embeddings"]
     tokens = corpus.train_tokenizer(books.train, *sizes, arguments.seed)
-    train, held_out = Setting("train", tokens, books.train), Setting("eval", tokens, books.held_out)
+    train, held_out = Source("train", tokens, books.train), Source("eval", tokens, books.held_out)
     model = network.build(architecture(recipe, tokens), recipe.looking_back, arguments.seed)
     print(f"{model.num_parameters() / 1e6:.2f} M parameters; {books.source}", flush=True)
 
@@ -112,7 +112,7 @@ def _training_arguments(recipe: Recipe, arguments) -> TrainingArguments:
 class _Journal(TrainerCallback):
     """Writes the loss and, every `score_every` steps, the held-out scores to the journal."""
 
-    def __init__(self, recipe: Recipe, held_out: Setting, log: journal.Journal, seed: int) -> None:
+    def __init__(self, recipe: Recipe, held_out: Source, log: journal.Journal, seed: int) -> None:
         self.recipe, self.held_out, self.log, self.seed = recipe, held_out, log, seed
         self.started = time.time()
 
@@ -140,13 +140,13 @@ class _Journal(TrainerCallback):
 
 
 @torch.no_grad()
-def score(model, setting: Setting, stage: curriculum.Stage, samples: int, seed: int) -> dict[str, float]:
+def score(model, source: Source, stage: curriculum.Stage, samples: int, seed: int) -> dict[str, float]:
     """For each of the stage's kinds, the share of answers right to the last token; for text, the loss in nats."""
     model.eval()
     scores: dict[str, float] = {}
     for kind in dict.fromkeys((*stage.mixture, curriculum.TEXT)):
         rng = random.Random(f"{seed} {kind}")
-        rows = [curriculum.row(kind, rng, setting, stage.length, 1) for _ in range(samples)]
+        rows = [curriculum.row(kind, rng, source, stage.length, 1) for _ in range(samples)]
         right, losses = 0, []
         for ids, target in rows:
             tokens, wanted = torch.tensor([ids]), torch.tensor(target)[1:]

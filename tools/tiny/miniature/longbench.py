@@ -15,8 +15,8 @@ from functools import partial
 from core.errors import InputError
 from eval import longbench
 from tools.tiny.miniature import words
-from tools.tiny.miniature.reading import FUNCTIONS, QUESTIONS, RELATIONS, arguments, named, question_of
-from tools.tiny.miniature.sample import Sample, Setting, Turn, among
+from tools.tiny.miniature.reading import FUNCTIONS, QUESTIONS, RELATIONS, arguments, label_names, question_of
+from tools.tiny.miniature.sample import Sample, Source, Turn, among
 
 NAME = "LongBench-E miniature"
 WORDS = 4000  # where the benchmark's first bucket ends, in words; ours ends at L tokens
@@ -26,12 +26,12 @@ _RANGES = ((0.5, 0.95), (1.05, 1.95), (2.05, 3.0))  # lengths of each bucket's p
 Parts = tuple[str, str, str, list[str] | None]
 
 
-def samples(task: str, setting: Setting, context_length: int, count: int, seed: int) -> list[dict]:
+def samples(task: str, source: Source, context_length: int, count: int, seed: int) -> list[dict]:
     """`count` samples of a task for each of the three buckets of length 0-L, L-2L and above 2L tokens.
 
     Args:
         task: a name in :data:`eval.longbench.TASKS`.
-        setting: split, tokenizer and passages.
+        source: split, tokenizer and passages.
         context_length: L; a sample's `length` is its number of tokens times 4000 / L, so that the benchmark's own
             buckets divide at L and 2L.
         count: samples per bucket.
@@ -42,36 +42,36 @@ def samples(task: str, setting: Setting, context_length: int, count: int, seed: 
         rng = random.Random(f"{seed} {task} {low}")
         for index in range(count):
             row = sample(
-                task, rng, setting, round(context_length * (low + (high - low) * (index + rng.random()) / count))
+                task, rng, source, round(context_length * (low + (high - low) * (index + rng.random()) / count))
             )
-            length = round(setting.count(longbench.prompt(task, row)) * WORDS / context_length)
+            length = round(source.count(longbench.prompt(task, row)) * WORDS / context_length)
             rows.append(row | {"length": length, "_id": f"{task} {low:g}L {index} {seed}"})
     return rows
 
 
-def sample(task: str, rng: random.Random, setting: Setting, tokens: int) -> dict:
+def sample(task: str, rng: random.Random, source: Source, tokens: int) -> dict:
     """One sample whose prompt and answer take at most, and nearly, `tokens` tokens.
 
     Raises:
         InputError: `tokens` is too small for the task's prompt.
     """
-    room = tokens - setting.count(longbench.prompt(task, {"context": "", "input": ""})) - 8
+    room = tokens - source.count(longbench.prompt(task, {"context": "", "input": ""})) - 8
     for _ in range(20):
         if room < 64:
             break
-        context, question, answer, classes = _MAKERS[task](rng, setting, room)
+        context, question, answer, classes = _MAKERS[task](rng, source, room)
         row = {"input": question, "context": context, "answers": [answer], "all_classes": classes}
-        over = setting.count(longbench.prompt(task, row), answer) + 2 - tokens
+        over = source.count(longbench.prompt(task, row), answer) + 2 - tokens
         if over <= 0:
             return row
         room -= over
     raise InputError(f"a miniature of {task} does not fit in {tokens} tokens; give it more.")
 
 
-def any_task(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+def any_task(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """A sample of any of the thirteen tasks, in the benchmark's prompt."""
     task = rng.choice(list(longbench.TASKS))
-    row = sample(task, rng, setting, rng.randint(length // 2, length) if length >= 1024 else length)
+    row = sample(task, rng, source, rng.randint(length // 2, length) if length >= 1024 else length)
     return Sample(longbench.prompt(task, row), (Turn("", row["answers"][0]),))
 
 
@@ -90,74 +90,74 @@ def _passages(rng: random.Random, sentences: list[str]) -> str:
     """The sentences as numbered documents."""
     count = min(rng.randint(2, 4), len(sentences))
     cuts = [0, *sorted(rng.sample(range(1, len(sentences)), count - 1)), len(sentences)]
-    parts = (" ".join(sentences[begin:end]) for begin, end in itertools.pairwise(cuts))
-    return "\n\n".join(f"Passage {number}:\n{part}" for number, part in enumerate(parts, 1))
+    passages = (" ".join(sentences[begin:end]) for begin, end in itertools.pairwise(cuts))
+    return "\n\n".join(f"Passage {number}:\n{passage}" for number, passage in enumerate(passages, 1))
 
 
-def _single_document(rng: random.Random, setting: Setting, room: int) -> Parts:
+def _single_document(rng: random.Random, source: Source, room: int) -> Parts:
     """A document that tells of several people; the question is about one of them."""
-    facts = [_fact(rng, setting.split, person) for person in _people(rng, setting.split, 4)][: rng.randint(1, 4)]
+    facts = [_fact(rng, source.split, person) for person in _people(rng, source.split, 4)][: rng.randint(1, 4)]
     statements = [statement for statement, _, _ in facts]
     _, question, answer = rng.choice(facts)
-    text = among(rng, setting.filler(rng, room - setting.count(" ".join(statements)) - 16), statements)
+    text = among(rng, source.filler(rng, room - source.count(" ".join(statements)) - 16), statements)
     return " ".join(text), question, answer, None
 
 
-def _several_documents(rng: random.Random, setting: Setting, room: int) -> Parts:
+def _several_documents(rng: random.Random, source: Source, room: int) -> Parts:
     """One document names a person's best friend, another tells of that friend; the question needs both."""
-    first, friend, *others = _people(rng, setting.split, 4)
+    first, friend, *others = _people(rng, source.split, 4)
     relation = rng.choice(list(RELATIONS))
-    statement, _, answer = _fact(rng, setting.split, friend, relation)
-    told = [f"The best friend of {first} is {friend}.", statement]
-    told += [_fact(rng, setting.split, other, relation)[0] for other in others[: rng.randint(0, 2)]]
-    rng.shuffle(told)
-    text = _passages(rng, among(rng, setting.filler(rng, room - setting.count(" ".join(told)) - 40), told))
+    statement, _, answer = _fact(rng, source.split, friend, relation)
+    sentences = [f"The best friend of {first} is {friend}.", statement]
+    sentences += [_fact(rng, source.split, other, relation)[0] for other in others[: rng.randint(0, 2)]]
+    rng.shuffle(sentences)
+    text = _passages(rng, among(rng, source.filler(rng, room - source.count(" ".join(sentences)) - 40), sentences))
     return text, RELATIONS[relation][1].format(s=f"the best friend of {first}"), answer, None
 
 
-def _summary(rng: random.Random, setting: Setting, room: int, documents: bool) -> Parts:
+def _summary(rng: random.Random, source: Source, room: int, documents: bool) -> Parts:
     """The summary is the marked sentences of the text, in their order."""
-    points = [_fact(rng, setting.split, person)[0] for person in _people(rng, setting.split, rng.randint(2, 3))]
+    points = [_fact(rng, source.split, person)[0] for person in _people(rng, source.split, rng.randint(2, 3))]
     marked = [f"Main point: {point}" for point in points]
-    text = among(rng, setting.filler(rng, room - 2 * setting.count(" ".join(marked)) - 40), marked)
+    text = among(rng, source.filler(rng, room - 2 * source.count(" ".join(marked)) - 40), marked)
     return _passages(rng, text) if documents else " ".join(text), "", " ".join(points), None
 
 
-def _types(rng: random.Random, setting: Setting, room: int) -> Parts:
+def _types(rng: random.Random, source: Source, room: int) -> Parts:
     """The type of a question, learned from examples."""
     labels = rng.sample(list(QUESTIONS), rng.randint(3, 5))
-    names = named(rng, setting.split, labels)
+    names = label_names(rng, source.split, labels)
     label = rng.choice(labels)
-    last = f"Question: {question_of(rng, setting.split, label)}\nType:"
+    last = f"Question: {question_of(rng, source.split, label)}\nType:"
 
     def examples():
         for each in itertools.chain(reversed(labels), iter(lambda: rng.choice(labels), None)):
-            yield f"Question: {question_of(rng, setting.split, each)}\nType: {names[each]}"
+            yield f"Question: {question_of(rng, source.split, each)}\nType: {names[each]}"
 
-    lines, _ = setting.fit(examples(), room - setting.count(last) - 8, lambda line: [f"{line}\n"])
+    lines, _ = source.fit(examples(), room - source.count(last) - 8, lambda line: [f"{line}\n"])
     rng.shuffle(lines)
     return "\n".join(lines), last, names[label], list(names.values())
 
 
-def _examples(rng: random.Random, setting: Setting, room: int, write: Callable) -> Parts:
+def _examples(rng: random.Random, source: Source, room: int, write: Callable) -> Parts:
     """Few-shot: as many examples as fit, and one question without its answer."""
     each = rng.randint(40, 120)
-    last, answer = write(rng, setting, each)
+    last, answer = write(rng, source, each)
 
     def examples():
         while True:
-            question, known = write(rng, setting, each)
-            yield question + (known if question.endswith("\n") else f" {known}")
+            question, reply = write(rng, source, each)
+            yield question + (reply if question.endswith("\n") else f" {reply}")
 
-    room -= setting.count(f"{last} {answer}") + 8
-    lines, _ = setting.fit(examples(), room, lambda example: [f"{example}\n\n"])
+    room -= source.count(f"{last} {answer}") + 8
+    lines, _ = source.fit(examples(), room, lambda example: [f"{example}\n\n"])
     return "\n".join(lines), last, answer, None
 
 
-def _trivia(rng: random.Random, setting: Setting, tokens: int) -> tuple[str, str]:
+def _trivia(rng: random.Random, source: Source, tokens: int) -> tuple[str, str]:
     """(a passage with a question about it, the answer)."""
-    statement, question, answer = _fact(rng, setting.split, *_people(rng, setting.split, 1))
-    filler = setting.filler(rng, tokens - setting.count(f"{statement} {question} {answer}") - 12)
+    statement, question, answer = _fact(rng, source.split, *_people(rng, source.split, 1))
+    filler = source.filler(rng, tokens - source.count(f"{statement} {question} {answer}") - 12)
     return f"Passage:\n{' '.join(among(rng, filler, [statement]))}\nQuestion:\n{question}\nAnswer:\n", answer
 
 
@@ -166,13 +166,13 @@ _SAID = (
 )  # fmt: skip
 
 
-def _dialogue(rng: random.Random, setting: Setting, tokens: int) -> tuple[str, str]:
+def _dialogue(rng: random.Random, source: Source, tokens: int) -> tuple[str, str]:
     """(a dialogue of two people, its summary: what one of them promises)."""
-    speakers = _people(rng, setting.split, 2)
-    drawn = {kind: rng.choice(words.listed(kind, setting.split)) for kind in words.KINDS}
+    speakers = _people(rng, source.split, 2)
+    drawn = {kind: rng.choice(words.listed(kind, source.split)) for kind in words.KINDS}
     promise = rng.choice(("bring the {thing} to {place}", "sell the {thing}", "go to {place}", "feed the {animal}"))
     promise = promise.format(**drawn)
-    lines = [rng.choice(_SAID).format(**{k: rng.choice(words.listed(k, setting.split)) for k in words.KINDS})]
+    lines = [rng.choice(_SAID).format(**{k: rng.choice(words.listed(k, source.split)) for k in words.KINDS})]
     lines += [rng.choice(_SAID).format(**drawn) for _ in range(rng.randint(1, 2))]
     at = rng.randrange(len(lines) + 1)
     lines.insert(at, f"I will {promise}.")
@@ -180,13 +180,13 @@ def _dialogue(rng: random.Random, setting: Setting, tokens: int) -> tuple[str, s
     return f"Dialogue: {talk}\nSummary:", f"{speakers[at % 2]} will {promise}."
 
 
-def _paragraphs(rng: random.Random, setting: Setting, room: int, count: int) -> dict[str, str]:
+def _paragraphs(rng: random.Random, source: Source, room: int, count: int) -> dict[str, str]:
     """Different passages of about equal length, by their first sentences, which all differ."""
     each = max(room // count - 8, 16)
     paragraphs: dict[str, str] = {}
     while len(paragraphs) < count:
-        opening = _fact(rng, setting.split, *_people(rng, setting.split, 1))[0]
-        paragraphs[opening] = " ".join([opening, *setting.filler(rng, each)])
+        opening = _fact(rng, source.split, *_people(rng, source.split, 1))[0]
+        paragraphs[opening] = " ".join([opening, *source.filler(rng, each)])
     return paragraphs
 
 
@@ -194,32 +194,32 @@ def _numbered(paragraphs: Iterable[str]) -> str:
     return "\n\n".join(f"Paragraph {number}: {text}" for number, text in enumerate(paragraphs, 1))
 
 
-def _count(rng: random.Random, setting: Setting, room: int) -> Parts:
+def _count(rng: random.Random, source: Source, room: int) -> Parts:
     """How many different paragraphs there are among some repeated ones."""
     total = rng.randint(2, 8)
     unique = rng.randint((total + 1) // 2, total)
-    different = list(_paragraphs(rng, setting, room * unique // total - 16 * unique, unique).values())
+    different = list(_paragraphs(rng, source, room * unique // total - 16 * unique, unique).values())
     paragraphs = different + [rng.choice(different) for _ in range(total - unique)]
     rng.shuffle(paragraphs)
     return _numbered(paragraphs), "", str(unique), None
 
 
-def _retrieve(rng: random.Random, setting: Setting, room: int) -> Parts:
+def _retrieve(rng: random.Random, source: Source, room: int) -> Parts:
     """The number of the paragraph that a sentence comes from."""
-    paragraphs = _paragraphs(rng, setting, room - 160, rng.randint(2, 8))
+    paragraphs = _paragraphs(rng, source, room - 160, rng.randint(2, 8))
     number = rng.randrange(len(paragraphs))
     return _numbered(paragraphs.values()), list(paragraphs)[number], f"Paragraph {number + 1}", None
 
 
-def _code(rng: random.Random, setting: Setting, room: int, files: bool) -> Parts:
+def _code(rng: random.Random, source: Source, room: int, files: bool) -> Parts:
     """Two lines are repeated from further up; the answer is the line that followed them there."""
 
     def code():
         while True:
-            call = arguments(rng, setting.split, 2)
-            yield f"{words.made_up(rng, setting.split)} = {rng.choice(FUNCTIONS)}({call})"
+            call = arguments(rng, source.split, 2)
+            yield f"{words.made_up(rng, source.split)} = {rng.choice(FUNCTIONS)}({call})"
 
-    lines, _ = setting.fit(code(), room - 48, lambda line: [f"{line}\n"])
+    lines, _ = source.fit(code(), room - 48, lambda line: [f"{line}\n"])
     begin = rng.randrange(max(len(lines) - 3, 1))
     answer = lines[min(begin + 2, len(lines) - 1)]
     head = "\n".join(("# first.py", *lines, ""))
@@ -227,7 +227,7 @@ def _code(rng: random.Random, setting: Setting, room: int, files: bool) -> Parts
     return (head, tail, answer, None) if files else (head + tail, "", answer, None)
 
 
-_MAKERS: dict[str, Callable[[random.Random, Setting, int], Parts]] = {
+_MAKERS: dict[str, Callable[[random.Random, Source, int], Parts]] = {
     "qasper": _single_document,
     "multifieldqa_en": _single_document,
     "hotpotqa": _several_documents,

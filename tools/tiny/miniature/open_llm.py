@@ -14,17 +14,17 @@ from collections.abc import Callable
 
 from tools.tiny.miniature import words
 from tools.tiny.miniature.reading import RELATIONS
-from tools.tiny.miniature.sample import Sample, Setting, Turn, passage
+from tools.tiny.miniature.sample import Sample, Source, Turn, passage
 
 NAME = "Open LLM miniature"
 SUBJECT = "miscellaneous"  # one of MMLU's 57
 LETTERS = "ABCD"
 
 
-def documents(task: str, setting: Setting, count: int, seed: int) -> list[dict]:
+def documents(task: str, source: Source, count: int, seed: int) -> list[dict]:
     """`count` documents of a benchmark (a key of :data:`eval.open_llm.TASKS`) with its columns."""
     rng = random.Random(f"{seed} {task}")
-    return [_MAKERS[task](rng, setting) for _ in range(count)]
+    return [_MAKERS[task](rng, source) for _ in range(count)]
 
 
 def _question(rng: random.Random, split: str) -> tuple[str, str, list[str]]:
@@ -43,19 +43,19 @@ def _choices(rng: random.Random, split: str) -> tuple[str, list[str], int]:
     return question, choices, choices.index(right)
 
 
-def _arc(rng: random.Random, setting: Setting) -> dict:
-    question, choices, right = _choices(rng, setting.split)
+def _arc(rng: random.Random, source: Source) -> dict:
+    question, choices, right = _choices(rng, source.split)
     return {"question": question, "choices": {"text": choices, "label": list(LETTERS)}, "answerKey": LETTERS[right]}
 
 
-def _mmlu(rng: random.Random, setting: Setting) -> dict:
-    question, choices, right = _choices(rng, setting.split)
+def _mmlu(rng: random.Random, source: Source) -> dict:
+    question, choices, right = _choices(rng, source.split)
     return {"subject": SUBJECT, "question": question, "choices": choices, "answer": right}
 
 
-def _truthfulqa(rng: random.Random, setting: Setting) -> dict:
+def _truthfulqa(rng: random.Random, source: Source) -> dict:
     """Two true answers, the bare word and the whole sentence, and three false answers of each form."""
-    question, right, wrong = _question(rng, setting.split)
+    question, right, wrong = _question(rng, source.split)
     sentence = question.split(". ")[0] + "."
     true = [f"{right.capitalize()}.", sentence]
     false = [text for w in wrong for text in (f"{w.capitalize()}.", sentence.replace(right, w))]
@@ -63,11 +63,11 @@ def _truthfulqa(rng: random.Random, setting: Setting) -> dict:
     return {"question": question, "mc2_targets": {"choices": true + false, "labels": labels}}
 
 
-def _hellaswag(rng: random.Random, setting: Setting) -> dict:
+def _hellaswag(rng: random.Random, source: Source) -> dict:
     """How a sentence of a book goes on; the wrong endings are other sentences' ends."""
     endings: tuple[str, ...] = ()
     while len(set(endings)) < 4:
-        beginnings, endings = zip(*(_halves(rng, setting) for _ in range(4)))
+        beginnings, endings = zip(*(_halves(rng, source) for _ in range(4)))
     order = rng.sample(range(4), 4)
     return {
         "activity_label": "Book",
@@ -78,10 +78,10 @@ def _hellaswag(rng: random.Random, setting: Setting) -> dict:
     }
 
 
-def _halves(rng: random.Random, setting: Setting) -> tuple[tuple[str, str], str]:
+def _halves(rng: random.Random, source: Source) -> tuple[tuple[str, str], str]:
     """((a sentence, the first half of the next), its second half)."""
     while True:
-        sentences = [s for s in re.split(r"(?<=[.!?]) ", passage(rng, setting.passages, 600)) if "[" not in s]
+        sentences = [s for s in re.split(r"(?<=[.!?]) ", passage(rng, source.passages, 600)) if "[" not in s]
         for first, second in itertools.pairwise(sentences):
             split = second.split()
             if 6 <= len(first.split()) <= 30 and 12 <= len(split) <= 30 and second[-1] in ".!?":
@@ -89,7 +89,7 @@ def _halves(rng: random.Random, setting: Setting) -> tuple[tuple[str, str], str]
                 return (first, " ".join(split[:middle])), " ".join(split[middle:])
 
 
-_MAKERS: dict[str, Callable[[random.Random, Setting], dict]] = {
+_MAKERS: dict[str, Callable[[random.Random, Source], dict]] = {
     "truthfulqa": _truthfulqa,
     "hellaswag": _hellaswag,
     "mmlu": _mmlu,
@@ -97,7 +97,7 @@ _MAKERS: dict[str, Callable[[random.Random, Setting], dict]] = {
 }
 
 
-def choice(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+def choice(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """Questions one after the other, answered by a letter if choices are given, and otherwise in words."""
     lettered = rng.random() < 0.6
     context = f"The following are multiple choice questions (with answers) about {SUBJECT}." if lettered else ""
@@ -105,12 +105,12 @@ def choice(rng: random.Random, setting: Setting, length: int, turns: int) -> Sam
     def questions():
         while True:
             if lettered:
-                question, choices, right = _choices(rng, setting.split)
+                question, choices, right = _choices(rng, source.split)
                 listed = "".join(f"\n{letter}. {text}" for letter, text in zip(LETTERS, choices))
                 yield Turn(f"\n\n{question}{listed}\nAnswer:", LETTERS[right])
             else:
-                question, answer, _ = _question(rng, setting.split)
+                question, answer, _ = _question(rng, source.split)
                 yield Turn(f"\n\nQuestion: {question}\nAnswer:", answer)
 
-    asked, _ = setting.fit(questions(), length - setting.count(context), lambda turn: [turn.text], least=1)
+    asked, _ = source.fit(questions(), length - source.count(context), lambda turn: [turn.text], least=1)
     return Sample(context or "Answer the questions.", tuple(asked))

@@ -6,7 +6,7 @@ import random
 from itertools import islice
 
 from tools.tiny.miniature import words
-from tools.tiny.miniature.sample import Sample, Setting, Turn, hide, passage
+from tools.tiny.miniature.sample import Sample, Source, Turn, hide, passage
 
 # relation: (statement, question, where its objects come from)
 RELATIONS = {
@@ -19,13 +19,13 @@ RELATIONS = {
 }
 
 
-def answering(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+def answering(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """Extractive question answering: facts about people; some questions need two of them."""
-    people = rng.sample(words.listed("person", setting.split), min(2 + turns, 20))
+    people = rng.sample(words.listed("person", source.split), min(2 + turns, 20))
     values: dict[tuple[str, str], str] = {}
     for person in people:
         for relation in rng.sample(list(RELATIONS), 1 if length < 192 else rng.randint(1, 2)):
-            values[person, relation] = rng.choice(words.listed(RELATIONS[relation][2], setting.split))
+            values[person, relation] = rng.choice(words.listed(RELATIONS[relation][2], source.split))
     questions: list[tuple[str, Turn, list[str]]] = []  # the friend whose best friend it asks about, and the facts
     for (person, relation), value in values.items():
         statement, question, _ = RELATIONS[relation]
@@ -46,14 +46,14 @@ def answering(rng: random.Random, setting: Setting, length: int, turns: int) -> 
                 yield turn, facts
                 befriended |= {friend} - {""}
 
-    fitting, cost = setting.fit(
+    fitting, cost = source.fit(
         islice(unambiguous(), turns), length, lambda asked: (asked[0].text, *(f" {fact}" for fact in asked[1])), least=1
     )
     kept = [turn for turn, _ in fitting]
-    told = [fact for _, facts in fitting for fact in facts]
-    rng.shuffle(told)
+    sentences = [fact for _, facts in fitting for fact in facts]
+    rng.shuffle(sentences)
     rng.shuffle(kept)
-    return Sample(hide(rng, setting.filler(rng, length - cost - 4), told), tuple(kept))
+    return Sample(hide(rng, source.filler(rng, length - cost - 4), sentences), tuple(kept))
 
 
 # A question's type shows in its first words, as in TREC.
@@ -71,20 +71,20 @@ def question_of(rng: random.Random, split: str, label: str) -> str:
     return rng.choice(QUESTIONS[label]).format(**drawn)
 
 
-def named(rng: random.Random, split: str, labels: list[str]) -> dict[str, str]:
+def label_names(rng: random.Random, split: str, labels: list[str]) -> dict[str, str]:
     """A name for each label: made up in half of the samples, otherwise itself."""
     made_up = rng.random() < 0.5
     return {label: words.made_up(rng, split) if made_up else label for label in labels}
 
 
-def classification(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+def classification(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """Few-shot: the label of a question, learned from examples."""
     labels = rng.sample(list(QUESTIONS), rng.randint(2, 3 if length < 256 else 5))
-    names = named(rng, setting.split, labels)
+    names = label_names(rng, source.split, labels)
     layout = rng.choice(("{q}\nType:", "Question: {q}\nLabel:", "{q} ->"))
 
     def example(label: str) -> tuple[str, str]:
-        return layout.format(q=question_of(rng, setting.split, label)), names[label]
+        return layout.format(q=question_of(rng, source.split, label)), names[label]
 
     def examples():
         while True:
@@ -92,42 +92,40 @@ def classification(rng: random.Random, setting: Setting, length: int, turns: int
 
     turn = [Turn(f"\n{question}", name) for question, name in islice(examples(), turns)]
     lines = [" ".join(example(label)) for label in labels]  # each at least once
-    room = length - setting.count(*(f"{line}\n" for line in lines))
+    room = length - source.count(*(f"{line}\n" for line in lines))
     rng.shuffle(lines)
-    turn, cost = setting.fit(turn, room, lambda turn: [turn.text], least=1)
-    more, _ = setting.fit(map(" ".join, examples()), room - cost - 2, lambda line: [f"{line}\n"])
+    turn, cost = source.fit(turn, room, lambda turn: [turn.text], least=1)
+    more, _ = source.fit(map(" ".join, examples()), room - cost - 2, lambda line: [f"{line}\n"])
     return Sample("\n".join(lines + more), tuple(turn))
 
 
-def copying(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
-    """What a name said, word for word: made-up words or a run of known ones."""
-    known = words.every(setting.split)
+def copying(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
+    """What a name said, word for word: made-up words or a run of the vocabulary."""
+    vocabulary = words.every(source.split)
 
     def sayings():
-        for name in words.keys(rng, setting.split, turns):
+        for name in words.keys(rng, source.split, turns):
             if rng.random() < 0.5:
-                said = " ".join(words.made_up(rng, setting.split) for _ in range(rng.randint(2, 4)))
+                said = " ".join(words.made_up(rng, source.split) for _ in range(rng.randint(2, 4)))
             else:
-                said = " ".join(rng.choices(known, k=rng.randint(3, 8)))
+                said = " ".join(rng.choices(vocabulary, k=rng.randint(3, 8)))
             yield f"{name} said: {said}.", Turn(f"\nWhat did {name} say? {name} said:", f"{said}.")
 
-    fitting, cost = setting.fit(sayings(), length, lambda saying: (f" {saying[0]}", saying[1].text), least=1)
+    fitting, cost = source.fit(sayings(), length, lambda saying: (f" {saying[0]}", saying[1].text), least=1)
     asked = [turn for _, turn in fitting]
     rng.shuffle(asked)
-    return Sample(hide(rng, setting.filler(rng, length - cost - 4), [fact for fact, _ in fitting]), tuple(asked))
+    return Sample(hide(rng, source.filler(rng, length - cost - 4), [fact for fact, _ in fitting]), tuple(asked))
 
 
-def repetition(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+def repetition(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """Words or a piece of a book, repeated from some place on: a skill that every other task needs."""
     room = max((length - 12) // 2, 8)
-    if setting.passages and rng.random() < 0.5:
-        said = passage(rng, setting.passages, 6 * room).split()
+    if source.passages and rng.random() < 0.5:
+        said = passage(rng, source.passages, 6 * room).split()
     else:
-        known = words.every(setting.split)
-        said = [
-            words.made_up(rng, setting.split) if rng.random() < 0.4 else rng.choice(known) for _ in range(room // 2)
-        ]
-    while len(said) > 4 and (tokens := setting.count(" ".join(said))) > room:
+        every = words.every(source.split)
+        said = [words.made_up(rng, source.split) if rng.random() < 0.4 else rng.choice(every) for _ in range(room // 2)]
+    while len(said) > 4 and (tokens := source.count(" ".join(said))) > room:
         said = said[: min(len(said) * room // tokens, len(said) - 1)]
     start = rng.randrange(max(len(said) // 3, 1))
     begin, rest = said[start : start + 2], said[start + 2 :]
@@ -142,22 +140,22 @@ def arguments(rng: random.Random, split: str, most: int) -> str:
     return ", ".join(rng.choices((*words.listed("thing", split), *"01234"), k=rng.randint(1, most)))
 
 
-def completion(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+def completion(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """The rest of a line of code that repeats an assignment from further up."""
-    names = list(dict.fromkeys(words.made_up(rng, setting.split) for _ in range(3 + length // 40)))
-    calls = (arguments(rng, setting.split, 3) for _ in names)
+    names = list(dict.fromkeys(words.made_up(rng, source.split) for _ in range(3 + length // 40)))
+    calls = (arguments(rng, source.split, 3) for _ in names)
     turn = {name: Turn(f"\n{name}", f"= {rng.choice(FUNCTIONS)}({call})") for name, call in zip(names, calls)}
     lines = {name: f"{name} {turn[name].answer}" for name in names}
     room = length - 6
-    seen, cost = setting.fit(
+    seen, cost = source.fit(
         names, room, lambda name: (f"{lines[name]}\n", *([turn[name].text] if name in names[:turns] else [])), least=1
     )
     asked = [turn[name] for name in seen[:turns]]
     rng.shuffle(asked)
-    code, things = ["# setup", *(lines[name] for name in seen)], words.listed("thing", setting.split)
+    code, things = ["# setup", *(lines[name] for name in seen)], words.listed("thing", source.split)
     while cost < length - 28:
         line = f"print({rng.choice(seen)}, {rng.choice(things)})"
-        cost += setting.count(f"{line}\n")
+        cost += source.count(f"{line}\n")
         if cost > room:
             break
         code.insert(rng.randint(1, len(code)), line)

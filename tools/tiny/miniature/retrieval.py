@@ -6,7 +6,7 @@ import random
 from itertools import pairwise
 
 from tools.tiny.miniature import words
-from tools.tiny.miniature.sample import Sample, Setting, Turn, hide
+from tools.tiny.miniature.sample import Sample, Source, Turn, hide
 
 # (introduction, fact, question). The first is RULER's form for one value of one key.
 _FORMS = (
@@ -25,19 +25,19 @@ _FORMS = (
 )
 
 
-def recall(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+def recall(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """Key-value recall: which number belongs to a key."""
     introduction, form, question = _FORMS[0] if rng.random() < 0.35 else rng.choice(_FORMS[1:])
     unasked = rng.randint(0, turns // 2)
-    pairs = [(k, words.number(rng, setting.split)) for k in words.keys(rng, setting.split, turns + unasked)]
-    room = length - setting.count(introduction := introduction if length >= 96 else "")
-    stated = [(form.format(k=k, v=v), Turn(question.format(k=k), v)) for k, v in pairs]
-    texts = {fact: (f" {fact}", turn.text)[: 2 if index < turns else 1] for index, (fact, turn) in enumerate(stated)}
-    facts, cost = setting.fit(texts, room, texts.get, least=1)
-    asked = [turn for _, turn in stated[: min(turns, len(facts))]]
+    pairs = [(k, words.number(rng, source.split)) for k in words.keys(rng, source.split, turns + unasked)]
+    room = length - source.count(introduction := introduction if length >= 96 else "")
+    items = [(form.format(k=k, v=v), Turn(question.format(k=k), v)) for k, v in pairs]
+    texts = {fact: (f" {fact}", turn.text)[: 2 if index < turns else 1] for index, (fact, turn) in enumerate(items)}
+    facts, cost = source.fit(texts, room, texts.get, least=1)
+    asked = [turn for _, turn in items[: min(turns, len(facts))]]
     rng.shuffle(facts)
     rng.shuffle(asked)
-    return Sample(introduction + hide(rng, setting.filler(rng, room - cost - 4), facts), tuple(asked))
+    return Sample(introduction + hide(rng, source.filler(rng, room - cost - 4), facts), tuple(asked))
 
 
 _PASSKEYS = (
@@ -51,45 +51,45 @@ _INTRODUCTION = (
 )
 
 
-def passkey(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+def passkey(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """One number somewhere in the text; sentences like the paper's, with other filler."""
     template, question = rng.choice(_PASSKEYS)
     name = rng.choice(("pass key", "pass key", "password", "secret number", "door code"))
-    value = words.number(rng, setting.split)
+    value = words.number(rng, source.split)
     introduction = _INTRODUCTION if length >= 96 and rng.random() < 0.5 else ""
     fact, turn = template.format(n=name, v=value), Turn(question.format(n=name), value)
-    before, after = _around(rng, setting, length - setting.count(introduction + fact + turn.text) - 4)
+    before, after = _around(rng, source, length - source.count(introduction + fact + turn.text) - 4)
     return Sample(introduction + before + fact + after, (turn,))
 
 
-def tracking(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+def tracking(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """Variable tracking: which variables hold a value, through chains of assignments, in order."""
 
     def chains():
         for _ in range(turns):
-            value = words.number(rng, setting.split)
-            names = [words.identifier(rng, setting.split) for _ in range(rng.randint(1, 3 if length < 256 else 5))]
+            value = words.number(rng, source.split)
+            names = [words.identifier(rng, source.split) for _ in range(rng.randint(1, 3 if length < 256 else 5))]
             chain = [f"VAR {names[0]} = {value}"] + [f"VAR {b} = VAR {a}" for a, b in pairwise(names)]
             question = f"Find all variables that are assigned the value {value} in the text above."
             yield chain, Turn(f"\nQuestion: {question} Answer:", " ".join(names))
 
-    def texts(made: tuple[list[str], Turn]) -> list[str]:
-        chain, turn = made
+    def texts(task: tuple[list[str], Turn]) -> list[str]:
+        chain, turn = task
         return [" ".join(chain), turn.text, *"." * len(chain)]  # each assignment gets a full stop
 
-    fitting, cost = setting.fit(chains(), length, texts, least=1)
+    fitting, cost = source.fit(chains(), length, texts, least=1)
     asked = [turn for _, turn in fitting]
     rng.shuffle(asked)
     left = [[f"{assignment}." for assignment in chain] for chain, _ in fitting]
     merged = []  # the chains interleaved, each in its own order
     while any(left):
         merged.append(rng.choice([chain for chain in left if chain]).pop(0))
-    return Sample(hide(rng, setting.filler(rng, length - cost - 4), merged), tuple(asked))
+    return Sample(hide(rng, source.filler(rng, length - cost - 4), merged), tuple(asked))
 
 
-def counting(rng: random.Random, setting: Setting, length: int, turns: int) -> Sample:
+def counting(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """How often a word appears in a list, or which word appears most often."""
-    vocabulary = words.listed("thing", setting.split) + words.listed("animal", setting.split)
+    vocabulary = words.listed("thing", source.split) + words.listed("animal", source.split)
     chosen = rng.sample(vocabulary, rng.randint(2, min(3 + length // 128, 8)))
     often = {word: rng.randint(1, 4) for word in chosen}
     winner = rng.choice(chosen)
@@ -101,13 +101,13 @@ def counting(rng: random.Random, setting: Setting, length: int, turns: int) -> S
     rng.shuffle(asked)
     asked = asked[:turns]
     listing = "List: " + " ".join(row)
-    before, after = _around(rng, setting, length - setting.count(listing + "".join(turn.text for turn in asked)) - 6)
-    parts = (before, f"{listing}.", after)
-    return Sample("\n".join(part for part in parts if part), tuple(asked))
+    before, after = _around(rng, source, length - source.count(listing + "".join(turn.text for turn in asked)) - 6)
+    paragraphs = (before, f"{listing}.", after)
+    return Sample("\n".join(paragraph for paragraph in paragraphs if paragraph), tuple(asked))
 
 
-def _around(rng: random.Random, setting: Setting, tokens: int) -> tuple[str, str]:
+def _around(rng: random.Random, source: Source, tokens: int) -> tuple[str, str]:
     """Filler to put before and after a fact."""
-    filler = setting.filler(rng, tokens)
+    filler = source.filler(rng, tokens)
     cut = rng.randint(0, len(filler))
     return " ".join(filler[:cut]), " ".join(filler[cut:])

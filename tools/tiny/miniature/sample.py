@@ -1,4 +1,4 @@
-"""The parts of a generated task: its sample, its questions, its setting."""
+"""The parts of a generated task: its sample, its questions, its source."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Source:
     """Where samples come from.
 
     Attributes:
@@ -107,14 +107,14 @@ def passage(rng: random.Random, passages: Sequence[str], characters: int) -> str
 
 
 def hide(rng: random.Random, filler: list[str], facts: list[str]) -> str:
-    """The facts at random places among the filler's sentences, in their order; all on one line, or one per line."""
+    """The facts at random positions among the filler's sentences, in their order; all on one line, or one per line."""
     return rng.choice((" ", " ", "\n")).join(among(rng, filler, facts))
 
 
 def among(rng: random.Random, filler: list[str], facts: Sequence[str]) -> list[str]:
-    """The filler's sentences with the facts at random places, in their order."""
-    places = sorted(rng.randint(0, len(filler)) for _ in facts)
+    """The filler's sentences with the facts at random positions, in their order."""
+    positions = sorted(rng.randint(0, len(filler)) for _ in facts)
     sentences = list(filler)
-    for place, fact in zip(reversed(places), reversed(facts)):
-        sentences.insert(place, fact)
+    for position, fact in zip(reversed(positions), reversed(facts)):
+        sentences.insert(position, fact)
     return sentences

@@ -82,10 +82,10 @@ def key(rng: random.Random, split: str) -> str:
 
 def keys(rng: random.Random, split: str, count: int) -> list[str]:
     """Distinct keys."""
-    found: dict[str, None] = {}
-    while len(found) < count:
-        found[key(rng, split)] = None
-    return list(found)
+    distinct: dict[str, None] = {}
+    while len(distinct) < count:
+        distinct[key(rng, split)] = None
+    return list(distinct)
 
 
 def number(rng: random.Random, split: str) -> str:
