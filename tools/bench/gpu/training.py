@@ -7,7 +7,6 @@ from functools import partial
 import torch
 from transformers import LlamaForCausalLM
 
-from experiments.base_models.model import Training
 from experiments.kit import load_model
 from experiments.training import budget
 from experiments.training.loss import HeadLoss
@@ -51,7 +50,7 @@ def steps(bench: Bench) -> None:
 
 def flops(model: LlamaForCausalLM, length: int) -> float:
     """A step's FLOPs as the dry run counts them: 6 per weight and token plus attention's, without recomputation."""
-    return 3600 * budget.PEAK * budget.hours(model.config, budget.Plan(length, 1, Training(batch=1), gpus=1, mfu=1))
+    return length * budget.flops(budget.sizes(model.config), length)
 
 
 def peak() -> float | None:
