@@ -1,5 +1,6 @@
 """A base model with something random in its training, text to train on, and the command line."""
 
+import json
 import random
 import sys
 
@@ -8,6 +9,11 @@ import pytest
 from experiments import finetune
 from experiments.kit import command_line
 from tests.models import checkpoint
+
+
+def facts(folder):
+    """What training.json says."""
+    return json.loads((folder / "training.json").read_text())
 
 
 @pytest.fixture(scope="session")

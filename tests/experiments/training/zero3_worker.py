@@ -10,11 +10,11 @@ import signal
 import sys
 
 import torch
+from experiments.training.run import Run
 
 from core import clex
 from experiments import finetune
 from experiments.kit import command_line
-from experiments.training.run import Run
 from experiments.training.trainer import Trainer
 
 file, killed_at = sys.argv.pop(1), int(sys.argv.pop(1))
