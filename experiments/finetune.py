@@ -50,7 +50,7 @@ class FineTune(Experiment):
     __doc__ = __doc__
     name = "finetune"
     methods = rope.PROPOSED
-    weights = False  # training loads them itself: first in every process, then as the processes divide them
+    weights = False  # training loads them itself, once DeepSpeed has joined the processes
 
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:

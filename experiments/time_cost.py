@@ -87,29 +87,24 @@ class TimeCost(Experiment):
         ):
             works = {"train": saving_step(self.loaded.model) if given.checkpointing else plain_step, "test": _forward}
             self.round(compared, works, 0)  # warms up
-            while len(rounds) < given.repeats and not self.is_known(scores(rounds, compared, reference)):
-                key = str(len(rounds) + 1)
-                if key not in done:
-                    done.add(key, self.round(compared, works, len(rounds) + 1))
-                rounds.append(done[key])
+            for turn in range(1, given.repeats + 1):
+                if str(turn) not in done:
+                    done.add(str(turn), self.round(compared, works, turn))
+                rounds.append(done[str(turn)])
                 bar.update()
-        seconds = sum(sum(row.values()) for row_by_name in rounds for row in row_by_name.values())
+                control = [row for row in scores(rounds, compared, reference) if row["again"]]
+                if turn >= LEAST and all(row["high"] - row["low"] <= 2 * given.precision for row in control):
+                    break
+        seconds = sum(sum(phases.values()) for row in rounds for phases in row.values())
         self.finish(run | {"scores": scores(rounds, compared, reference)}, file, seconds)
 
-    def is_known(self, rows: list[dict]) -> bool:
-        """Whether PI's ratio to itself is known to within --precision."""
-        control = [row for row in rows if row["again"]]
-        return bool(control) and all(
-            row["rounds"] >= LEAST and row["high"] - row["low"] <= 2 * self.given.precision for row in control
-        )
-
-    def round(self, compared: dict, works: dict[str, Work], number: int) -> dict[str, dict[str, float]]:
+    def round(self, compared: dict, works: dict[str, Work], turn: int) -> dict[str, dict[str, float]]:
         """Seconds of a training step (forward and backward) and of a forward pass, by method, in random order."""
         model = self.loaded.model
         vocabulary = model.config.get_text_config().vocab_size
         tokens = torch.randint(vocabulary, (1, self.given.length), generator=torch.Generator().manual_seed(0))
         tokens, names, seconds = tokens.to(model.device), list(compared), {}
-        random.Random(number).shuffle(names)
+        random.Random(turn).shuffle(names)
         for name in names:
             method, options = compared[name]
             extend(model, method, self.factor, **options)
@@ -119,7 +114,7 @@ class TimeCost(Experiment):
 
 
 def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference: str) -> list[dict]:
-    """By method and phase: the median seconds, and the median ratio to PI with its interval; nothing of no round.
+    """By method and phase: the median seconds, and the median ratio to PI with its interval.
 
     Args:
         rounds: seconds by method and phase.
@@ -127,7 +122,7 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
         reference: PI's name.
     """
     rows = []
-    for name, (method, options) in compared.items() if rounds else ():
+    for name, (method, options) in compared.items():
         for phase in ("train", "test"):
             seconds, of_pi = (np.array([row[which][phase] for row in rounds]) for which in (name, reference))
             row = {"run": name, "method": method, "options": stated(method, options)}

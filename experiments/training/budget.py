@@ -202,5 +202,5 @@ def _on_gpus(size: Sizes, settings: Training, length: int, gpus: int, memory_of_
         verdict += "; more --gpus, a smaller --device-batch or --checkpointing take less"
     return [
         f"memory        {needed:.1f} GB of {memory_of_each:g} on each of {gpus} GPUs{kind}: {verdict}",
-        *(f"              {part:6.1f}  {name}" for name, part in peak.items()),
+        *(f"              {size_gb:6.1f}  {name}" for name, size_gb in peak.items()),
     ]

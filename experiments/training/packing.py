@@ -32,7 +32,6 @@ from experiments.kit.records import identity
 from experiments.training import launch
 from experiments.training.corpus import Corpus
 
-_REMEDY = "remove its directory; it will be made again"
 TOGETHER = 32  # books that are tokenised at a time, on all cores
 
 
@@ -47,7 +46,7 @@ class PackedSequences(Dataset):
     """
 
     def __init__(self, directory: Path, total: int, seed: int) -> None:
-        self.facts = files.read_json(directory / "data.json", _REMEDY)
+        self.facts = files.read_json(directory / "data.json", "remove its directory; it will be made again")
         shape = self.facts["sequences"], self.facts["length"]
         self._tokens = np.memmap(directory / "tokens.bin", dtype=self.facts["dtype"], mode="r", shape=shape)
         self._total, self._seed = total, seed

@@ -8,17 +8,15 @@ import time
 
 import numpy as np
 import pytest
-import torch
 
 from core.extend import extend
-from core.huggingface.embedding import rope_geometry
-from core.rope import BASELINE, scale
+from core.rope import BASELINE
 from eval.position_loss import position_losses
 from experiments.beyond import learning_loop
-from experiments.beyond.learning_loop import LEAST, PATIENCE, Learner, Learning, is_flat
-from experiments.kit import journal, load_model, records, texts
+from experiments.beyond.learning_loop import LEAST, PATIENCE, is_flat
+from experiments.kit import load_model, records, texts
 from tests import processes
-from tests.models import byte_tokenizer, checkpoint, random_model
+from tests.models import byte_tokenizer, checkpoint
 
 L = 64
 QUICK = ("--steps", "12", "--evaluate-every", "2", "--sequences", "2")
@@ -129,36 +127,6 @@ def test_what_cannot_be_learned_is_refused_in_a_line(more, reason, inputs, tmp_p
 )
 def test_when_the_loss_is_flat(first, last, flat):
     assert is_flat(first + last) == flat
-
-
-class Repeated:
-    """One sequence over and over, as packed sequences are asked for."""
-
-    def __getitem__(self, index):
-        return {"input_ids": torch.arange(3, 3 + 2 * L)}
-
-
-def learner(path, settings):
-    model = random_model(max_position_embeddings=L)
-    geometry = rope_geometry(model)
-    return Learner(model, geometry, scale(geometry, BASELINE, 2), settings, journal.Journal(path))
-
-
-def test_once_flat_the_rate_falls_to_zero(tmp_path, monkeypatch):
-    settings = Learning(steps=40, evaluate_every=2, learning_rate=1e-9)
-    held = [("text", torch.arange(3, 4 + 2 * L))]
-    rates, make = [], Learner._step
-
-    def with_rate(self, head, data, step, rate):
-        rates.append(rate)
-        return make(self, head, data, step, rate)
-
-    monkeypatch.setattr(Learner, "_step", with_rate)
-    learned = learner(tmp_path / "j", settings).learn(Repeated(), held, 2 * L)
-    level = falling = 2 * PATIENCE  # the evaluation that finds it flat is the one before the rate falls
-    assert learned["converged"] and learned["steps_made"] == level + falling
-    expected = [1] * level + [(falling - step) / falling for step in range(falling)]
-    assert [rate / 1e-9 for rate in rates] == pytest.approx(expected)
 
 
 def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole, tmp_path, call):
