@@ -39,7 +39,6 @@ from experiments.training.packing import pack
 from experiments.training.trainer import Trainer, default_dtype, training_arguments
 
 CHECKPOINTS = records.ROOT / "checkpoints"
-PROGRAM = "experiments.finetune"
 # Settings that change how a run is computed, not its result.
 _FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every", "report_to")
 
@@ -124,7 +123,7 @@ class FineTune(Experiment):
             print(f"done already: {output.path}")
         else:
             files.check_writable(output.path.parent)
-            launch.start(PROGRAM)
+            launch.start(records.program(self.name))
             self.train(output, training, corpus)
         if first and not is_recorded:
             print(output.path)
