@@ -29,8 +29,6 @@ class Setting:
         """The setting of a record."""
         entries = record["options"].items()
         options = {name: tuple(value) if isinstance(value, list) else value for name, value in entries}
-        if "skip_positions" in record.get("training", ()):
-            options["positions skipped"] = True
         return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]))
 
     def option(self, name: str, default: Any = None) -> Any:

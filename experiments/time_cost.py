@@ -52,18 +52,20 @@ class TimeCost(Experiment):
         parser.add_argument("--checkpointing", action="store_true", help=saving)
 
     def run(self) -> None:
-        given, comparison = self.given, self.comparison()
+        """Time rounds until PI's ratio to itself is known in both phases, or up to --repeats rounds."""
+        given = self.given
+        compared = {records.run_name(method, self.factor, options): (method, options)
+                    for method, options in self.comparison()}  # fmt: skip
+        reference = next((name for name, (method, _) in compared.items() if method == rope.TIME_REFERENCE), None)
         if given.length < 2:
             raise InputError("--length is below 2; give at least two tokens.")
-        if rope.TIME_REFERENCE not in [method for method, _ in comparison]:
-            raise InputError(
-                f"times are relative to {rope.TIME_REFERENCE}; put {rope.TIME_REFERENCE} among the methods."
-            )
+        if reference is None:
+            raise InputError(f"times are relative to {rope.TIME_REFERENCE}; put it among the methods.")
         run = {
             "scale": self.model.folder,
             "experiment": self.name,
             "factor": self.factor,
-            "methods": [records.run_name(method, self.factor, options) for method, options in comparison],
+            "methods": list(compared),
             "model": self.provenance,
             "dtype": given.dtype,
             "length": given.length,
@@ -71,78 +73,63 @@ class TimeCost(Experiment):
             "precision": given.precision,
             **({"checkpointing": True} if given.checkpointing else {}),
         }
-        for method, options in comparison:
+        for method, options in compared.values():
             run |= named(method, options)
         file = self.to_measure(run, f"s={self.factor:g}")
         if file is None:
             return
-        place = self.journal_place(file, run["identity"])
-        with journal.Journal(place.with_name(f"{place.name}.0.jsonl")) as rounds:
-            step = saving_step(self.loaded.model) if given.checkpointing else plain_step
-            timed = Rounds(comparison, self.factor, step, rounds)
-            done = timed.run(self.loaded.model, given.length, given.repeats, given.precision)
-        self.finish(run | {"scores": timed.scores(done)}, file, timed.seconds(done))
-
-
-class Rounds:
-    """Seconds of a training step (forward and backward) and of a forward pass of every method, round by round."""
-
-    def __init__(self, comparison: list[tuple[str, dict]], factor: float, step: Work, done: journal.Journal) -> None:
-        self.settings = {records.run_name(method, factor, options): (method, options) for method, options in comparison}
-        self.reference = next(name for name, (method, _) in self.settings.items() if method == rope.TIME_REFERENCE)
-        self.again = f"{self.reference}_again"
-        self.settings[self.again] = self.settings[self.reference]
-        self.factor, self.done = factor, done
-        self.phases = {"train": step, "test": _forward}
-
-    def run(self, model, length: int, repeats: int, precision: float) -> int:
-        """Time rounds until PI's ratio to itself is known to `precision` in both phases, or up to `repeats` rounds.
-
-        Returns:
-            the number of rounds.
-        """
-        vocabulary = model.config.get_text_config().vocab_size
-        tokens = torch.randint(vocabulary, (1, length), generator=torch.Generator().manual_seed(0)).to(model.device)
-        self._round(model, tokens, 0)  # warms up
-        with tqdm(total=repeats, unit="round", desc=f"at most {repeats}") as bar:
-            for number in range(1, repeats + 1):
-                if str(number) not in self.done:
-                    self.done.add(str(number), self._round(model, tokens, number))
+        compared[f"{reference}_again"] = compared[reference]
+        rounds: list[dict] = []
+        path = self.journal_place(file, run["identity"])
+        with (
+            journal.Journal(path.with_name(f"{path.name}.0.jsonl")) as done,
+            tqdm(total=given.repeats, unit="round", desc=f"at most {given.repeats}") as bar,
+        ):
+            works = {"train": saving_step(self.loaded.model) if given.checkpointing else plain_step, "test": _forward}
+            self.round(compared, works, 0)  # warms up
+            for turn in range(1, given.repeats + 1):
+                if str(turn) not in done:
+                    done.add(str(turn), self.round(compared, works, turn))
+                rounds.append(done[str(turn)])
                 bar.update()
-                control = [row for row in self.scores(number) if row["run"] == self.again]
-                if number >= LEAST and all(row["high"] - row["low"] <= 2 * precision for row in control):
-                    return number
-        return repeats
+                control = [row for row in scores(rounds, compared, reference) if row["again"]]
+                if turn >= LEAST and all(row["high"] - row["low"] <= 2 * given.precision for row in control):
+                    break
+        seconds = sum(sum(phases.values()) for row in rounds for phases in row.values())
+        self.finish(run | {"scores": scores(rounds, compared, reference)}, file, seconds)
 
-    def _round(self, model, tokens: torch.Tensor, number: int) -> dict[str, dict[str, float]]:
-        names = list(self.settings)
-        random.Random(number).shuffle(names)
-        seconds = {}
+    def round(self, compared: dict, works: dict[str, Work], turn: int) -> dict[str, dict[str, float]]:
+        """Seconds of a training step (forward and backward) and of a forward pass, by method, in random order."""
+        model = self.loaded.model
+        vocabulary = model.config.get_text_config().vocab_size
+        tokens = torch.randint(vocabulary, (1, self.given.length), generator=torch.Generator().manual_seed(0))
+        tokens, names, seconds = tokens.to(model.device), list(compared), {}
+        random.Random(turn).shuffle(names)
         for name in names:
-            method, options = self.settings[name]
+            method, options = compared[name]
             extend(model, method, self.factor, **options)
             _forward(model, tokens)  # warm the caches, which extending has cooled
-            seconds[name] = {phase: _seconds(work, model, tokens) for phase, work in self.phases.items()}
+            seconds[name] = {phase: _seconds(work, model, tokens) for phase, work in works.items()}
         return seconds
 
-    def scores(self, rounds: int) -> list[dict]:
-        """Over the first `rounds`: the median seconds, and the median ratio to PI with its interval."""
-        rows = []
-        for name in self.settings:
-            for phase in self.phases:
-                taken, of_pi = (
-                    np.array([self.done[str(number)][which][phase] for number in range(1, rounds + 1)])
-                    for which in (name, self.reference)
-                )
-                method, options = self.settings[name]
-                row = {"run": name, "method": method, "options": stated(method, options), "again": name == self.again}
-                row |= {"phase": phase, "seconds": float(np.median(taken)), "rounds": rounds}
-                rows.append(row | _median_ratio(taken / of_pi))
-        return rows
 
-    def seconds(self, rounds: int) -> float:
-        """The sum of all timed seconds."""
-        return sum(sum(row.values()) for n in range(1, rounds + 1) for row in self.done[str(n)].values())
+def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference: str) -> list[dict]:
+    """By method and phase: the median seconds, and the median ratio to PI with its interval.
+
+    Args:
+        rounds: seconds by method and phase.
+        compared: the method and its options by name.
+        reference: PI's name.
+    """
+    rows = []
+    for name, (method, options) in compared.items():
+        for phase in ("train", "test"):
+            seconds, of_pi = (np.array([row[which][phase] for row in rounds]) for which in (name, reference))
+            row = {"run": name, "method": method, "options": stated(method, options)}
+            row |= {"again": name.endswith("_again"), "phase": phase}
+            row |= {"seconds": float(np.median(seconds)), "rounds": len(rounds)}
+            rows.append(row | _median_ratio(seconds / of_pi))
+    return rows
 
 
 def _median_ratio(values: np.ndarray) -> dict[str, float]:

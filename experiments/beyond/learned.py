@@ -1,7 +1,7 @@
 """Learn the best factors for a model: how far any choice of frequencies can get without training the weights.
 
     python -m experiments.beyond.learned --model tiny --factor 2 --from yarn --seed 0
-    python -m experiments.beyond.learned --model CHECKPOINT --data DIR --text BOOK.txt
+    python -m experiments.beyond.learned --model CHECKPOINT --corpus DIR --texts BOOK.txt
     python -m experiments.beyond.loss_by_position --model tiny --factor 2 --method factors --file RECORD
 
 All weights are frozen. The d/2 factors λ_i = θ_i/θ̂_i and one attention factor start at those of a method that needs no
@@ -62,7 +62,7 @@ class Learned(Experiment):
         given, method = self.given, self.given.start
         settings = Learning(**{field.name: getattr(given, field.name) for field in dataclasses.fields(Learning)})
         if not rope.get(method).ready:
-            ready = ", ".join(name for name, known in rope.METHODS.items() if known.ready)
+            ready = ", ".join(name for name, other in rope.METHODS.items() if other.ready)
             raise InputError(f"the method {method!r} needs training or options to start from; choose one of {ready}.")
         start = rope.scale(self.model.geometry, method, self.factor)
         length = given.length or self.extended_length
@@ -84,7 +84,7 @@ class Learned(Experiment):
             "dtype": given.dtype,
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "held_out": {"texts": {book.title: book.sha256 for book in library}, "sequences": given.sequences},
-            **settings.stated(),
+            **settings.facts(),
             **texts.stated_bos(self.bos),
         }
         file = self.to_measure(run, f"from={records.run_name(method, self.factor, {}, given.seed)}")
@@ -96,8 +96,8 @@ class Learned(Experiment):
             if book["sha256"] in texts.hashes(library):
                 raise InputError(f"{book['title']!r} is in the training data; give another text to hold out.")
         held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length, self.bos)
-        place = self.journal_place(file, run["identity"])
-        with Journal(place.with_name(f"{place.name}.0.jsonl")) as journal:
+        path = self.journal_place(file, run["identity"])
+        with Journal(path.with_name(f"{path.name}.0.jsonl")) as journal:
             learner = learning_loop.Learner(self.loaded.model, self.model.geometry, start, settings, journal)
             result = learner.learn(data, held_out, length)
         self.finish(run | result | {"data_facts": data.facts}, file, result["seconds"])

@@ -59,7 +59,7 @@ class Learning:
         """The number of steps over which the learning rate falls to zero."""
         return min(PATIENCE * self.evaluate_every, self.steps)
 
-    def stated(self) -> dict:
+    def facts(self) -> dict:
         """The settings as a record states them."""
         return asdict(self) | {"betas": list(BETAS), "patience": PATIENCE, "least_improvement": LEAST}
 
@@ -80,13 +80,13 @@ def held_out(
     Raises:
         InputError: a text is too short.
     """
-    found = []
+    sequences = []
     for book in library:
         starts = np.linspace(len(book.text) // 2, len(book.text), count + 1).astype(int)
         for number, (start, end) in enumerate(pairwise(starts), 1):
-            part = texts.Book(f"{book.title}, second half, part {number} of {count}", book.text[start:end])
-            found.append((book.title, texts.sequence(tokenizer, part, length, bos)))
-    return found
+            excerpt = texts.Book(f"{book.title}, second half, part {number} of {count}", book.text[start:end])
+            sequences.append((book.title, texts.sequence(tokenizer, excerpt, length, bos)))
+    return sequences
 
 
 class Learner:
@@ -125,9 +125,9 @@ class Learner:
             while True:
                 end = None if falls_from is None else falls_from + settings.falling
                 if step % settings.evaluate_every == 0 or step == end:
-                    made = self._kept(f"evaluation {step}", lambda: self._evaluate(sequences, length))
-                    seconds += made.pop("seconds")
-                    curve.append({"step": step, "tokens": step * settings.batch * length, **made})
+                    point = self._once(f"evaluation {step}", lambda: self._evaluate(sequences, length))
+                    seconds += point.pop("seconds")
+                    curve.append({"step": step, "tokens": step * settings.batch * length, **point})
                     if end is None:
                         converged = is_flat([point["all"]["mean"] for point in curve])
                 if falls_from is None and (converged or step >= settings.steps - settings.falling):
@@ -136,13 +136,13 @@ class Learner:
                 if step == end:
                     break
                 rate = settings.learning_rate * (1 if end is None else (end - step) / settings.falling)
-                made = self._kept(f"step {step}", partial(self._step, head, data, step, rate))
-                self._restore(made, step + 1)
-                losses.append(made["loss"])
-                norms.append(made["gradient_norm"])
-                seconds += made["seconds"]
+                state = self._once(f"step {step}", partial(self._step, head, data, step, rate))
+                self._restore(state, step + 1)
+                losses.append(state["loss"])
+                norms.append(state["gradient_norm"])
+                seconds += state["seconds"]
                 step += 1
-                bar.set_postfix(loss=f"{made['loss']:.4f}", held_out=f"{curve[-1]['all']['mean']:.4f}", refresh=False)
+                bar.set_postfix(loss=f"{state['loss']:.4f}", held_out=f"{curve[-1]['all']['mean']:.4f}", refresh=False)
                 bar.update(1)
         factors, attention_factor = self._factors.values
         return {
@@ -156,12 +156,12 @@ class Learner:
             "seconds": round(seconds, 1),
         }
 
-    def _kept(self, key: str, make: Callable[[], dict]) -> dict:
-        """The journal's entry under a key; if there is none, make it and journal it with the seconds that it took."""
+    def _once(self, key: str, work: Callable[[], dict]) -> dict:
+        """The journal's entry under a key; if there is none, do the work and journal it with its seconds."""
         if key not in self._journal:
             started = time.perf_counter()
-            made = make()
-            self._journal.add(key, made | {"seconds": round(time.perf_counter() - started, 3)})
+            entry = work()
+            self._journal.add(key, entry | {"seconds": round(time.perf_counter() - started, 3)})
         return dict(self._journal[key])
 
     def _step(self, head: HeadLoss, data: PackedSequences, step: int, rate: float) -> dict:
@@ -181,9 +181,9 @@ class Learner:
         state = {"moves": moves.detach(), **self._optimizer.state[moves]}
         return {"loss": total, "gradient_norm": norm} | {name: state[name].tolist() for name in _STATE}
 
-    def _restore(self, made: dict, steps: int) -> None:
+    def _restore(self, entry: dict, steps: int) -> None:
         """Restore the state at the end of a step."""
-        state = {name: torch.tensor(made[name]) for name in _STATE}
+        state = {name: torch.tensor(entry[name]) for name in _STATE}
         with torch.no_grad():
             self._factors.moves.copy_(state.pop("moves"))
         self._optimizer.state[self._factors.moves] = {"step": torch.tensor(float(steps)), **state}
@@ -194,8 +194,8 @@ class Learner:
         losses = np.array([position_losses(self.model, tokens)[-length:] for _, tokens in sequences])
         losses = losses.reshape(len(sequences), -1, block).mean(-1)
         first = self.geometry.context_length // block
-        parts = {"within": losses[:, :first], "beyond": losses[:, first:], "all": losses}
-        return {name: mean_interval(part.ravel()) for name, part in parts.items()}
+        ranges = {"within": losses[:, :first], "beyond": losses[:, first:], "all": losses}
+        return {name: mean_interval(values.ravel()) for name, values in ranges.items()}
 
 
 _STATE = "moves", "exp_avg", "exp_avg_sq"  # the parameters and their moments in Adam

@@ -253,8 +253,7 @@ class Experiment:
             if self.weights:
                 run |= {"model": self.provenance | named(method, options), "dtype": self.given.dtype, "data": data}
             if self.model.training:
-                of_training = ("identity", "seed", "steps", "length", "skip_positions")
-                run["training"] = {key: self.model.training[key] for key in of_training if key in self.model.training}
+                run["training"] = {key: self.model.training[key] for key in ("identity", "seed", "steps", "length")}
             if self.methods is None:
                 name = f"s={self.factor:g}"
             elif method is None:

@@ -38,26 +38,21 @@ _SCORING = ("lm_eval", "tokenizers")
 _ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
 
 
-def run_name(method: str, factor: float, options: dict, seed: int | None = None, skips: bool = False) -> str:
+def run_name(method: str, factor: float, options: dict, seed: int | None = None) -> str:
     """A file name that tells runs apart: the method, its given options, the factor, and a fine-tune's seed.
 
     An option that is a path appears with its last part only.
-
-    Args:
-        skips: whether a fine-tune skips positions.
     """
     parts = [method]
     for key, value in sorted(options.items()):
         short = "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
         parts.append(f"{key.replace('_', '-')}={short}")
-    return "_".join([*parts, f"s={factor:g}", *([] if seed is None else [f"seed={seed}"]), *["skip"] * skips])
+    return "_".join([*parts, f"s={factor:g}", *([] if seed is None else [f"seed={seed}"])])
 
 
 def run_of(record: dict) -> str:
     """The name of a record's run, with which the record's file name begins; the rest says on what it was measured."""
-    training = record.get("training", {})
-    of = record["method"], record["factor"], record["options"]
-    return run_name(*of, training.get("seed"), "skip_positions" in training)
+    return run_name(record["method"], record["factor"], record["options"], record.get("training", {}).get("seed"))
 
 
 def identity(**parts) -> str:

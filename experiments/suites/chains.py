@@ -104,7 +104,7 @@ def measure(chain: Chain, lenient: bool = False) -> None:
                 if status := launch.on_all_gpus(module, arguments):
                     sys.exit(status)
                 continue
-            launch.program, sys.argv = module, [module, *arguments]
+            sys.argv = [module, *arguments]
             importlib.import_module(module).main()
         except SystemExit as end:
             if end.code:

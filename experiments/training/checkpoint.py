@@ -1,14 +1,16 @@
 """Checkpoints to resume from: whole, of the same run and of the same code, or refused.
 
-A checkpoint is written to a temporary folder. Its manifest is written last, with every file's size, the run's settings
-and the code that trains. Then the folder is renamed, so a kill leaves the previous checkpoint. transformers would go on
-from one without an optimizer's state, to other losses.
+A checkpoint is written to a temporary folder. Its manifest is written last, with every file's SHA-256, the run's
+settings and the code that trains. Then the folder is renamed, so a kill leaves the previous checkpoint. transformers
+would go on from one without an optimizer's state, or with a flipped bit, to other losses.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 from unittest import mock
@@ -39,9 +41,9 @@ class SavesWhole(transformers.Trainer):
             super()._save_checkpoint(model, trial)
         self.accelerator.wait_for_everyone()
         if self.is_world_process_zero():
-            made = folder / SAVING / f"checkpoint-{self.state.global_step}"
-            files.write_json(made / MANIFEST, {"files": _sizes(made), **self.facts})
-            made.rename(folder / made.name)
+            saved = folder / SAVING / f"checkpoint-{self.state.global_step}"
+            write_manifest(saved, self.facts)
+            saved.rename(folder / saved.name)
             for old in checkpoints(folder)[:-1]:
                 shutil.rmtree(old)
             shutil.rmtree(folder / SAVING)
@@ -70,9 +72,13 @@ def facts(run: dict, *patterns: str) -> dict:
         run: everything that decides the result, as JSON values.
         patterns: of the files in this repository whose code trains.
     """
-    sources = [file for pattern in patterns for file in records.ROOT.glob(pattern) if file.is_file()]
-    code = {str(file.relative_to(records.ROOT)): files.sha256(file) for file in sources}
+    code = _hashes(records.ROOT, (file for pattern in patterns for file in records.ROOT.glob(pattern)))
     return {"run": run, "packages": records.versions(*_PACKAGES), "code": code, "commit": records.commit()}
+
+
+def write_manifest(checkpoint: Path, facts: dict) -> None:
+    """Write the manifest of a checkpoint's present files."""
+    files.write_json(checkpoint / MANIFEST, {"files": _hashes(checkpoint, checkpoint.rglob("*")), **facts})
 
 
 def whole(folder: Path, facts: dict) -> Path | None:
@@ -84,22 +90,26 @@ def whole(folder: Path, facts: dict) -> Path | None:
     checkpoint, anew = last(folder), f"remove {folder} to start again"
     if checkpoint is None:
         return None
-    there = files.read_json(checkpoint / MANIFEST, f"it may be incomplete; restore it, or {anew}")
-    sizes = _sizes(checkpoint)
-    wrong = [name for name, size in dict(there.get("files") or {}).items() if sizes.get(name) != size]
-    if wrong or not there.get("files"):
-        raise InputError(f"{checkpoint / (wrong or [MANIFEST])[0]} is not what was saved; restore it, or {anew}.")
-    if differing := records.difference(there["run"], facts["run"]):
+    manifest = files.read_json(checkpoint / MANIFEST, f"it may be incomplete; restore it, or {anew}")
+    if differing := records.difference(manifest.get("run", {}), facts["run"]):
         raise InputError(f"{folder} holds a run with {differing}; start this one elsewhere, or {anew}.")
     for what in ("packages", "code"):
-        if differing := records.difference(there[what], facts[what]):
+        if differing := records.difference(manifest[what], facts[what]):
             name = differing.split()[0]
-            mend = f"check out commit {there['commit']}" if what == "code" else f"install {there[what].get(name)}"
+            mend = f"check out commit {manifest['commit']}" if what == "code" else f"install {manifest[what].get(name)}"
             raise InputError(f"{checkpoint} was trained with another version of {name}; {mend}, or {anew}.")
+    present = _hashes(checkpoint, checkpoint.rglob("*"))
+    for name, sha256 in manifest["files"].items():
+        if present.get(name) != sha256:
+            raise InputError(f"{checkpoint / name} is missing or not what was saved; restore it, or {anew}.")
     return checkpoint
 
 
-def _sizes(folder: Path) -> dict[str, int]:
-    """The size of each file in a folder but the manifest."""
-    return {str(file.relative_to(folder)): file.stat().st_size
-            for file in sorted(folder.rglob("*")) if file.is_file() and file.name != MANIFEST}  # fmt: skip
+def _hashes(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
+    """The SHA-256 of those of the paths that are files, but for a manifest, by their paths in the folder.
+
+    The files may have tens of gigabytes, so threads hash them in parallel.
+    """
+    paths = sorted(path for path in paths if path.is_file() and path.name != MANIFEST)
+    with ThreadPoolExecutor() as pool:
+        return dict(zip([str(path.relative_to(folder)) for path in paths], pool.map(files.sha256, paths), strict=True))

@@ -105,7 +105,7 @@ def _listed(directory: str) -> list[Path]:
     listed = sorted(f for f in folder.glob("*") if f.suffix.lower() in SUFFIXES) if folder.is_dir() else []
     if not listed:
         raise InputError(
-            f"no .txt or .parquet file in {directory}; give --data a directory of them, `hub` for PG19, "
+            f"no .txt or .parquet file in {directory}; give --corpus a directory of them, `hub` for PG19, "
             "or `books` for the packaged books."
         )
     for file in listed:
@@ -150,8 +150,8 @@ def _groups(file: Path) -> list[list]:
 
     def load(index: int, row: int, name: str) -> Book:
         with reading():
-            part = group(index)
-            return Book(str((part[title][row].as_py() if title else None) or name), part["text"][row].as_py() or "")
+            rows = group(index)
+            return Book(str((rows[title][row].as_py() if title else None) or name), rows["text"][row].as_py() or "")
 
     return [
         [
@@ -168,7 +168,7 @@ def from_hub(seed: int | None) -> Iterator[Book]:
     A seed shuffles the shards, the row groups in each and the books in each group. So a shard is downloaded only when
     its first book is needed, and a group is read once.
     """
-    otherwise = "give --data a directory of text or parquet files instead"
+    otherwise = "give --corpus a directory of text or parquet files instead"
     rng = None if seed is None else np.random.default_rng(seed)
     for name in _shuffled(hub.files(HUB, TRAINING, otherwise), rng):
         (shard,) = hub.download(HUB, name, otherwise)

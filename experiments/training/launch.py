@@ -17,36 +17,21 @@ from experiments.kit.processes import rank
 
 # How long processes wait for one of them that tokenises a corpus, or reads or hashes hundreds of gigabytes.
 PATIENCE = timedelta(hours=4)
-program: str | None = None  # the module that this process runs, if it is not the one that Python was started with
-processes = rank  # (this process's rank, how many processes train together)
 
 
-def expected(module: str, count: int | None = None) -> int:
-    """How many processes train after :func:`start`: `count`, unless a launcher has decided.
-
-    This holds only if `module` is the program that runs, so that a program that only imports it is not started again.
-
-    Args:
-        count: None for one per GPU.
-    """
-    launched = "LOCAL_RANK" in os.environ
-    runs = program or getattr(getattr(sys.modules["__main__"], "__spec__", None), "name", None)
-    wanted = torch.cuda.device_count() if count is None else count
-    return processes()[1] if launched or runs != module else max(wanted, 1)
+def expected() -> int:
+    """How many processes train after :func:`start`: those that a launcher started, else one for each GPU."""
+    return rank()[1] if "LOCAL_RANK" in os.environ else max(torch.cuda.device_count(), 1)
 
 
-def start(module: str, count: int | None = None) -> None:
+def start(module: str) -> None:
     """Run `python -m module` again in as many processes as are expected, and exit with their status.
 
     If one process is enough, return instead. If one of several exits with status 2, so does this process.
-
-    Args:
-        count: None for one per GPU.
     """
-    count = expected(module, count)
-    if count == processes()[1]:
-        return
-    sys.exit(on_all_gpus(module, sys.argv[1:], count))
+    count = expected()
+    if count != rank()[1]:
+        sys.exit(on_all_gpus(module, sys.argv[1:], count))
 
 
 def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu") -> int:
@@ -63,8 +48,11 @@ def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu")
         run.run(run.parse_args(["--standalone", *deaf, f"--nproc-per-node={count}", "-m", module, *arguments]))
     except ChildFailedError as error:
         return _status({failure.exitcode for failure in error.failures.values()})
-    except SignalException as signalled:
-        return 128 + signalled.sigval
+    except SignalException as stop:
+        print(
+            "stopped; run the same command again to resume from the last checkpoint, if there is one.", file=sys.stderr
+        )
+        return 128 + stop.sigval
     return 0
 
 

@@ -33,8 +33,8 @@ def chunked_loss(hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Te
         logits = nn.functional.linear(hidden, weight.to(hidden.dtype), bias).float()
         return nn.functional.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
 
-    parts = zip(hidden.split(chunk), labels.split(chunk), strict=True)
-    losses = [checkpoint(of_chunk, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
+    chunks = zip(hidden.split(chunk), labels.split(chunk), strict=True)
+    losses = [checkpoint(of_chunk, *pair, use_reentrant=False, preserve_rng_state=False) for pair in chunks]
     return torch.stack(losses).sum()
 
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +29,10 @@ from core import files
 from core.errors import InputError
 from eval import special_tokens
 from experiments.kit.records import identity
-from experiments.kit.texts import Book
 from experiments.training import launch
 from experiments.training.corpus import Corpus
 
-_REMEDY = "remove its directory; it will be made again"
-TOGETHER = 2**20  # bytes of text per core that are tokenised at a time, which takes 100 MB of memory
+TOGETHER = 32  # books that are tokenised at a time, on all cores
 
 
 class PackedSequences(Dataset):
@@ -47,7 +46,7 @@ class PackedSequences(Dataset):
     """
 
     def __init__(self, directory: Path, total: int, seed: int) -> None:
-        self.facts = files.read_json(directory / "data.json", _REMEDY)
+        self.facts = files.read_json(directory / "data.json", "remove its directory; it will be made again")
         shape = self.facts["sequences"], self.facts["length"]
         self._tokens = np.memmap(directory / "tokens.bin", dtype=self.facts["dtype"], mode="r", shape=shape)
         self._total, self._seed = total, seed
@@ -70,35 +69,8 @@ class PackedSequences(Dataset):
         raise IndexError(index)
 
     def _row(self, index: int) -> int:
-        epoch, place = divmod(index, len(self._tokens))
-        return int(_order(self._seed, epoch, len(self._tokens))[place])
-
-
-class SkippedPositions(Dataset):
-    """Parts of training sequences of L' tokens, to train for positions up to L' at the cost of fewer tokens (PoSE).
-
-    Of each sequence, `length` tokens stay: those at its beginning and those after a gap, at their own positions. The
-    first part has up to half of them, and the gap is between none and all of the tokens that do not stay; the seed and
-    the place in the data decide both. This is the variant v_i = u_i of arXiv 2309.10400. As in the authors' code, the
-    last token before the gap predicts the first one after it.
-    """
-
-    def __init__(self, data: PackedSequences, length: int, seed: int) -> None:
-        self._data, self._length, self._seed = data, length, seed
-        self.facts, self.describe = data.facts, data.describe
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
-        tokens, rng = self._data[index]["input_ids"], np.random.default_rng([self._seed, index, self._length])
-        first = rng.integers(1, (self._length + 1) // 2, endpoint=True)
-        positions = torch.arange(self._length)
-        positions[first:] += int(rng.integers(0, len(tokens) - self._length, endpoint=True))
-        kept = tokens[positions]
-        # Without a mask, transformers would take the parts for two documents that do not see each other.
-        mask = torch.ones_like(kept)
-        return {"input_ids": kept, "labels": kept, "position_ids": positions, "attention_mask": mask}
+        epoch, turn = divmod(index, len(self._tokens))
+        return int(_order(self._seed, epoch, len(self._tokens))[turn])
 
 
 @functools.lru_cache(maxsize=2)
@@ -130,22 +102,17 @@ def pack(
     wanted = batch * steps
     what = {"source": corpus.fingerprint, "tokenizer": fingerprint(tokenizer), "length": length, "wanted": wanted}
     directory = cache / identity(**what, seed=seed, **({"bos": list(bos)} if bos else {}))
-    here = int(os.environ.get("LOCAL_RANK", "0")) == 0  # one process per host, as hosts may not share a disk
-    launch.once(
-        lambda: _make(directory, lambda new: _write(new, corpus, tokenizer, length, batch, wanted, seed, bos)), here
-    )
+
+    def make() -> None:  # it appears whole or not at all, and one process makes it
+        with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):
+            if not directory.exists():
+                with files.new(directory) as new:
+                    new.mkdir()
+                    _write(new, corpus, tokenizer, length, batch, wanted, seed, bos)
+
+    # In one process per host, as hosts may not share a disk.
+    launch.once(make, here=int(os.environ.get("LOCAL_RANK", "0")) == 0)
     return PackedSequences(directory, wanted, seed)
-
-
-def _make(directory: Path, write: Callable[[Path], None]) -> None:
-    """Make `directory` by `write`, unless it is there; it appears whole or not at all, and one process makes it."""
-    if directory.exists():
-        return
-    with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):
-        if not directory.exists():
-            with files.new(directory) as new:
-                new.mkdir()
-                write(new)
 
 
 def _write(
@@ -156,23 +123,26 @@ def _write(
     share = -(-wanted // corpus.count) if corpus.count else wanted
     bar = tqdm(total=wanted, unit="sequence", desc="tokenising", delay=3, leave=False)
     with open(folder / "tokens.bin", "wb") as out, bar:
-        # A token has at least one byte, so no book is read that tokenising one book at a time would not read.
-        while group := _next(unread, min((wanted - count) * length, TOGETHER * min(os.cpu_count() or 1, 64))):
-            for book, of_text in zip(group, _tokenised(group, tokenizer), strict=True):
+        while count < wanted and (group := list(itertools.islice(unread, TOGETHER))):
+            only = {"add_special_tokens": False, "return_attention_mask": False, "return_token_type_ids": False}
+            ids = tokenizer([book.text for book in group], verbose=False, **only).input_ids
+            for book, of_text in zip(group, ids, strict=True):
+                if count == wanted:
+                    break
                 special_tokens.check_ids(tokenizer, of_text, f"{book.title!r} in {corpus.source}")
                 tokens = [*bos, *of_text]
                 whole = len(tokens) // length
-                taken = min(whole, share, wanted - count)
-                # If a book gives only a share, the seed decides which part of it.
-                first = int(np.random.default_rng([seed, read]).integers(whole - taken + 1)) if corpus.count else 0
-                out.write(np.asarray(tokens[first * length : (first + taken) * length], dtype=dtype).tobytes())
-                count, read, longest = count + taken, read + 1, max(longest, len(tokens))
-                bar.update(taken)
-                if taken:
-                    what = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
-                    books.append(what | {"first": first, "sequences": taken})
+                cut = min(whole, share, wanted - count)
+                # If a book gives only a share, the seed decides where it begins.
+                first = int(np.random.default_rng([seed, read]).integers(whole - cut + 1)) if corpus.count else 0
+                out.write(np.asarray(tokens[first * length : (first + cut) * length], dtype=dtype).tobytes())
+                count, read, longest = count + cut, read + 1, max(longest, len(tokens))
+                bar.update(cut)
+                if cut:
+                    content = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
+                    books.append(content | {"first": first, "sequences": cut})
     if not read:
-        raise InputError(f"the corpus {corpus.source} holds no text; give --data a directory of books.")
+        raise InputError(f"the corpus {corpus.source} holds no text; give --corpus a directory of books.")
     if count < batch:
         raise InputError(
             f"the corpus {corpus.source} gives {count} sequences of {length} tokens and a batch needs {batch} "
@@ -188,21 +158,6 @@ def _write(
         "books": books,
     }
     files.write_json(folder / "data.json", facts)
-
-
-def _next(books: Iterator[Book], size: int) -> list[Book]:
-    """The next books, until they have `size` bytes of text together."""
-    group = []
-    while size > 0 and (book := next(books, None)):
-        group.append(book)
-        size -= len(book.text.encode())
-    return group
-
-
-def _tokenised(books: list[Book], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
-    """Every book's tokens, in parallel on all cores."""
-    only = {"add_special_tokens": False, "return_attention_mask": False, "return_token_type_ids": False}
-    return tokenizer([book.text for book in books], verbose=False, **only).input_ids
 
 
 def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:

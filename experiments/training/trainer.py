@@ -4,7 +4,7 @@
 - The data come in the dataset's own order, so the number of steps done is the position in the data. With the optimizer,
   scheduler and random states that the Trainer saves, a killed run continues exactly, to the last bit.
 - CLEX's random draws belong to the sample, so a run is the same on any number of processes.
-- A checkpoint appears whole or not at all (:mod:`experiments.training.checkpoint`).
+- A checkpoint appears whole or not at all (:mod:`experiments.training.checkpoint`). Ctrl-C and SIGTERM leave one.
 - A loss or gradient that is not finite stops the run before it reaches the weights.
 """
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import signal
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -20,12 +22,13 @@ import torch
 import transformers
 from torch.utils.data import Dataset
 from tqdm import tqdm
-from transformers import PreTrainedModel, PrinterCallback, TrainingArguments
+from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, TrainingArguments
+from transformers.integrations import TensorBoardCallback
 
 from core import clex
 from core.errors import InputError
 from experiments.base_models.model import Training
-from experiments.kit import records
+from experiments.kit import processes, records
 from experiments.training import budget, launch
 from experiments.training.checkpoint import SavesWhole, last, step
 from experiments.training.loss import HeadLoss
@@ -67,19 +70,29 @@ class Trainer(SavesWhole):
 
         A progress bar shows the last loss. TensorBoard's logs are in `tensorboard/` there; steps that a resumed run
         repeats replace those logged before the kill.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C came; a checkpoint of the step in which it came is kept.
+            SystemExit: SIGTERM came; so for it.
         """
         from torch.utils.tensorboard import SummaryWriter
 
-        checkpoint, first = last(Path(self.args.output_dir)), self.is_world_process_zero()
+        folder = Path(self.args.output_dir)
+        checkpoint, first = last(folder), self.is_world_process_zero()
         done = step(checkpoint) if checkpoint else 0
         self._last_log = time.perf_counter()
-        with contextlib.ExitStack() as stack:
-            bar = tqdm(total=self.args.max_steps, initial=done, unit="step", disable=not first)
-            self._bar = stack.enter_context(bar)  # closed before an error is printed, which so has a line of its own
-            if first:
-                logs = str(Path(self.args.output_dir) / TENSORBOARD)
-                self._writer = stack.enter_context(SummaryWriter(logs, purge_step=done + 1))
-            return super().train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        if first:
+            self.add_callback(TensorBoardCallback(SummaryWriter(str(folder / TENSORBOARD), purge_step=done + 1)))
+        bar = tqdm(total=self.args.max_steps, initial=done, unit="step", desc=folder.stem, disable=not first)
+        # The bar is closed before an error is printed, which so has a line of its own.
+        with bar as self._bar, StopsAtSignals(self.accelerator) as stop:
+            self.add_callback(stop)
+            output = super().train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        if stop.signal and self.state.global_step < self.args.max_steps:
+            if stop.signal == signal.SIGINT:
+                raise KeyboardInterrupt
+            sys.exit(128 + stop.signal)
+        return output
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         """This micro-batch's share of the mean loss over all tokens of the step."""
@@ -145,8 +158,40 @@ class Trainer(SavesWhole):
             self._bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
             self._bar.update()
         super().log(logs, start_time)
-        for name, value in logs.items() if self.is_world_process_zero() else ():
-            self._writer.add_scalar(name, value, self.state.global_step)
+
+
+class StopsAtSignals(TrainerCallback, contextlib.AbstractContextManager):
+    """Inside the context, Ctrl-C and SIGTERM end training after the step in which they come, with a checkpoint.
+
+    A second one ends the process at once. A signal that is ignored stays so.
+
+    Attributes:
+        signal: the number of the signal that came, or 0.
+    """
+
+    def __init__(self, accelerator) -> None:
+        self._accelerator, self.signal = accelerator, 0
+
+    def __enter__(self):
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._heed) for number in heeded}
+        return self
+
+    def __exit__(self, *_) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _heed(self, number: int, _) -> None:
+        self.signal = number
+        self.__exit__()
+        print("\nstopping after this step, with a checkpoint", file=sys.stderr)
+
+    def on_step_end(self, args, state, control, **_):
+        """Stop if a signal has come to any of the processes, which so stop together."""
+        self.signal = int(self._accelerator.reduce(torch.tensor(self.signal, device=args.device), "max"))
+        if self.signal:
+            control.should_save = control.should_training_stop = True
 
 
 def training_arguments(settings: Training, steps: int, seed: int, folder: Path, **changes) -> TrainingArguments:
@@ -162,21 +207,21 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
     Raises:
         InputError: the processes cannot divide the batch evenly.
     """
-    processes = launch.processes()[1]
-    each = budget.device_batch(settings, processes)
+    count = processes.rank()[1]
+    each = budget.device_batch(settings, count)
     on_gpu = torch.cuda.is_available()
     arguments = {
         "output_dir": str(folder),
         "max_steps": steps,
         "per_device_train_batch_size": each,
-        "gradient_accumulation_steps": settings.batch // (each * processes),
+        "gradient_accumulation_steps": settings.batch // (each * count),
         "learning_rate": settings.learning_rate,
         "lr_scheduler_type": "constant",
         "weight_decay": settings.weight_decay,
         "adam_beta1": settings.betas[0],
         "adam_beta2": settings.betas[1],
         "max_grad_norm": settings.clip,
-        "optim": "adamw_torch_fused" if processes == 1 else "adamw_torch",
+        "optim": "adamw_torch_fused" if count == 1 else "adamw_torch",
         "bf16": (settings.dtype or default_dtype()) == "bfloat16",
         "use_cpu": not on_gpu,
         "activation_checkpointing": settings.checkpointing,
@@ -189,10 +234,10 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
         "remove_unused_columns": False,
         "dataloader_pin_memory": on_gpu,
         "disable_tqdm": True,  # our Trainer draws the bar
-        "deepspeed": str(DEEPSPEED) if processes > 1 else None,
+        "deepspeed": str(DEEPSPEED) if count > 1 else None,
         "ddp_timeout": round(launch.PATIENCE.total_seconds()),
     }
-    if processes > 1 and not on_gpu:
+    if count > 1 and not on_gpu:
         launch.join_on_cpu()
         arguments["accelerator_config"] = {"use_configured_state": True}
     return launch.join(TrainingArguments(**arguments | changes))

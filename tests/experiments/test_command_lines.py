@@ -128,7 +128,7 @@ def test_a_fine_tune_takes_n_hat_where_its_model_trains_that(call, monkeypatch, 
             raise InputError("seen.")
 
     preset = dataclasses.replace(base_models.get("smoke"), n_hat={2: 6})
-    monkeypatch.setattr(finetune, "Run", Seen)
+    monkeypatch.setattr(finetune, "Output", Seen)
     stated = {name: value for name, value in options.items() if value in given}
     for trains_n_hat, expected in ((True, options), (False, stated)):
         monkeypatch.setitem(base_models.MODELS, "smoke", dataclasses.replace(preset, trains_n_hat=trains_n_hat))

@@ -110,7 +110,7 @@ def test_what_a_command_leaves_open_is_as_in_its_models_suite(monkeypatch, tmp_p
     model = checkpoint(tmp_path / "mine") if model == "mine" else model
     monkeypatch.setattr(sys, "argv", [name, "--model", str(model), *given])
     module = importlib.import_module(records.program(name))
-    arguments = module._parse() if name == "finetune" else module.main.__self__.parse()
+    arguments = module.main.__self__.parse()
     assert {key: getattr(arguments, key) for key in wanted} == wanted
 
 

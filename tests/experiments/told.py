@@ -14,8 +14,6 @@ from pathlib import Path
 
 
 def main() -> None:
-    from experiments.training import launch
-
     file, name = sys.argv[1:]
     if name == "parent":
         child = subprocess.Popen(["sleep", "60"])
@@ -24,7 +22,6 @@ def main() -> None:
     told = {
         "name": name,
         "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"),
-        "program": launch.program,
         "began": time.time(),
     }
     time.sleep(0.1)

@@ -2,57 +2,60 @@
 
 import json
 import os
-import shutil
 
 import pytest
-import torch
 
 from core import files
 from core.errors import InputError
 from experiments.training import checkpoint
-from experiments.training.trainer import Trainer
+from experiments.training.output import Output
 
 RUN = {"method": "pi", "seed": 0, "processes": 1}
-PATTERNS = "core/**/*.py", "experiments/training/*"
-STATE = "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "model.safetensors"
+MANIFEST = checkpoint.MANIFEST
 
 
 @pytest.fixture(scope="module")
 def facts():
-    return checkpoint.facts(RUN, *PATTERNS)
+    return checkpoint.facts(RUN, "core/**/*.py", "experiments/training/*")
 
 
 @pytest.fixture
 def folder(tmp_path, facts):
     """A run's directory with two checkpoints, the newer of which is gone on from."""
     for number in (90, 100):
-        made = tmp_path / "run" / f"checkpoint-{number}"
-        (made / "shards").mkdir(parents=True)
-        for name in (*STATE, "shards/0.pt"):
-            (made / name).write_bytes(name.encode() * 99)
-        files.write_json(made / checkpoint.MANIFEST, {"files": checkpoint._sizes(made), **facts})
+        saved = tmp_path / "run" / f"checkpoint-{number}"
+        (saved / "shards").mkdir(parents=True)
+        for name in ("optimizer.pt", "model.safetensors", "shards/0.pt"):
+            (saved / name).write_bytes(name.encode() * 99)
+        checkpoint.write_manifest(saved, facts)
     return tmp_path / "run"
 
 
-def manifest(change):
-    def apply(made):
-        file = made / checkpoint.MANIFEST
-        stated = json.loads(file.read_text())
-        change(stated)
-        file.write_text(json.dumps(stated))
+def flip(file):
+    content = bytearray(file.read_bytes())
+    content[40] ^= 1
+    file.write_bytes(content)
+
+
+def manifest(**changes):
+    def apply(saved):
+        content = json.loads((saved / MANIFEST).read_text())
+        for key, change in changes.items():
+            content[key] |= change
+        (saved / MANIFEST).write_text(json.dumps(content))
 
     return apply
 
 
 SPOILT = {
-    **{f"without {name}": (lambda made, name=name: (made / name).unlink(), name) for name in (STATE[0], "shards/0.pt")},
-    "without a manifest": (lambda made: (made / checkpoint.MANIFEST).unlink(), checkpoint.MANIFEST),
-    "cut short": (lambda made: os.truncate(made / "optimizer.pt", 40), "optimizer.pt"),
-    "a torn manifest": (lambda made: os.truncate(made / checkpoint.MANIFEST, 40), checkpoint.MANIFEST),
-    "a manifest of no files": (manifest(lambda stated: stated.update(files=[])), checkpoint.MANIFEST),
-    "another run": (manifest(lambda stated: stated["run"].update(method="yarn")), "method"),
-    "other code": (manifest(lambda stated: stated["code"].update({"core/rope.py": "0" * 64})), "core/rope.py"),
-    "another torch": (manifest(lambda stated: stated["packages"].update(torch="1.0")), "torch"),
+    "without a shard": (lambda saved: (saved / "shards" / "0.pt").unlink(), "shards/0.pt"),
+    "without a manifest": (lambda saved: (saved / MANIFEST).unlink(), MANIFEST),
+    "cut short": (lambda saved: os.truncate(saved / "optimizer.pt", 40), "optimizer.pt"),
+    "with a flipped bit": (lambda saved: flip(saved / "model.safetensors"), "model.safetensors"),
+    "with a torn manifest": (lambda saved: os.truncate(saved / MANIFEST, 40), MANIFEST),
+    "of another run": (manifest(run={"method": "yarn"}), "method"),
+    "of other code": (manifest(code={"core/rope.py": "0" * 64}), "core/rope.py"),
+    "of another torch": (manifest(packages={"torch": "1.0"}), "torch"),
 }
 
 
@@ -62,105 +65,47 @@ def test_a_whole_one_is_gone_on_from(folder, facts):
     assert checkpoint.whole(folder / "nowhere", facts) is None
 
 
-@pytest.mark.parametrize("spoil, named", SPOILT.values(), ids=SPOILT)
-def test_any_other_is_refused_by_name(folder, facts, spoil, named):
+@pytest.mark.parametrize("spoil, name", SPOILT.values(), ids=SPOILT)
+def test_any_other_is_refused_by_name(folder, facts, spoil, name):
     spoil(folder / "checkpoint-100")
     with pytest.raises(InputError) as error:
         checkpoint.whole(folder, facts)
-    assert named in str(error.value) and str(folder) in str(error.value) and "\n" not in str(error.value)
-    assert (folder / "checkpoint-100").is_dir()
+    assert name in str(error.value) and str(folder) in str(error.value) and "\n" not in str(error.value)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Through the command line
+def test_a_fine_tune_does_not_go_on_from_another_ones(finetuned, folder, tmp_path):
+    folder.rename(tmp_path / "out.unfinished")
+    status, _, err = finetuned()
+    assert status == 2 and f"{tmp_path / 'out.unfinished'} holds a run with " in err and len(err.splitlines()) <= 2
+    assert (tmp_path / "out.unfinished" / "checkpoint-90").is_dir() and not (tmp_path / "out").exists()
 
 
 @pytest.fixture
-def begun(finetuned, command, tmp_path, monkeypatch):
-    """A fine-tune interrupted after its first checkpoint; its directory."""
-
-    def interrupted(self, *_):
-        if self.state.global_step == 2:
-            raise KeyboardInterrupt
-        return original(self, *_)
-
-    original = Trainer.training_step
-    with monkeypatch.context() as patched:
-        patched.setattr(Trainer, "training_step", interrupted)
-        assert finetuned("--steps", 3)[0] == 130
-    return tmp_path / "out.unfinished"
+def output(tmp_path):
+    return Output(tmp_path / "out", {"method": "pi", "identity": "one"})
 
 
-def tree(root):
-    return {file: file.is_file() and file.read_bytes() for file in root.rglob("*")}
+@pytest.mark.parametrize("content", ["{", '{"method": "yarn", "identity": "two"}', None])
+def test_a_directory_that_is_not_this_runs_result_is_refused(output, content):
+    assert not output.is_done
+    files.write_json(output.path / "training.json", output.settings)
+    assert output.is_done
+    file = output.path / "training.json"
+    file.unlink() if content is None else file.write_text(content)
+    with pytest.raises(InputError, match=str(output.path)):
+        print(output.is_done)
 
 
-def sentence(err):
-    lines = [line for line in err.replace("\r", "\n").splitlines() if line.strip() and "step/s" not in line]
-    return lines[0] if len(lines) == 1 and lines[0].startswith("error: ") else None
+@pytest.mark.parametrize("clean", [lambda output: output.begin("data"), Output.sweep])
+def test_what_a_kill_left_without_a_checkpoint_goes_and_what_is_not_ours_stays(output, clean):
+    """At the start of training, and after its end; the checkpoint's manifest was already removed."""
+    for left in ("tensorboard", "finished", *(["checkpoint-1"] if clean is Output.sweep else [])):
+        (output.unfinished / left).mkdir(parents=True)
+    (output.unfinished / "notes.txt").write_text("mine")
+    clean(output)
+    assert [path.name for path in output.unfinished.iterdir()] == ["notes.txt"]
 
 
-def test_spoilt_or_another_runs_it_is_refused_and_restored_it_goes_on(finetuned, begun, tmp_path, monkeypatch, books):
-    """Each of these once went on, exit status 0, to other losses."""
-    shutil.copytree(begun, tmp_path / "kept")
-
-    def restore():
-        shutil.rmtree(begun)
-        shutil.copytree(tmp_path / "kept", begun)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Trainer, "train", lambda *_, **__: pytest.fail("trained"))
-        for name in ("optimizer.pt", "scheduler.pt", checkpoint.MANIFEST):
-            (begun / "checkpoint-2" / name).unlink()
-            before = tree(tmp_path)
-            status, _, err = finetuned("--steps", 3)
-            assert status == 2 and name in sentence(err) and tree(tmp_path) == before
-            restore()
-        edited = tmp_path / "edited"
-        shutil.copytree(books, edited)
-        text = (edited / "one.txt").read_text()
-        (edited / "one.txt").write_text("z" + text[1:])  # of the same size
-        for change, key in ((["--method", "yarn"], "method"), (["--corpus", edited], "data"), (["--seed", 1], "seed")):
-            status, _, err = finetuned("--steps", 3, *change)
-            assert status == 2 and f"with {key} " in sentence(err) and str(begun) in err
-    assert finetuned("--steps", 3)[0] == 0
-    assert finetuned("--steps", 3, "--output", tmp_path / "whole", "--results", tmp_path / "others")[0] == 0
-    found, whole = (json.loads((tmp_path / name / "training.json").read_text()) for name in ("out", "whole"))
-    assert found["losses"] == whole["losses"] and not begun.exists()
-
-    # A finished directory: training.json says what it is.
-    for content in ("{", '{"method": "yarn"}', None):
-        file = tmp_path / "out" / "training.json"
-        file.unlink() if content is None else file.write_text(content)
-        status, _, err = finetuned("--steps", 3)
-        assert status == 2 and str(tmp_path / "out") in sentence(err)
-
-
-def test_what_a_failed_run_left_without_a_checkpoint_is_no_hindrance(finetuned, tmp_path, monkeypatch):
-    """And a file of another's there stays."""
-
-    def failing(*_, **__):
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Trainer, "compute_loss", failing)
-        status, _, err = finetuned("--steps", 1)
-        last = err.splitlines(keepends=True)[-1]  # after notes of what was tried with less memory
-        assert status == 2 and "out of memory" in sentence(last) and (tmp_path / "out.unfinished").is_dir()
-    (tmp_path / "out.unfinished" / "notes.txt").write_text("mine")
-    assert finetuned("--steps", 1, "--method", "yarn")[0] == 0
-    assert [path.name for path in (tmp_path / "out.unfinished").iterdir()] == ["notes.txt"]
-    assert json.loads((tmp_path / "out" / "training.json").read_text())["method"] == "yarn"
-    # What a kill between the result's appearing and the end leaves, the next call removes.
-    for left in ("tensorboard", "checkpoint-1"):  # a checkpoint without its manifest was being removed
-        (tmp_path / "out.unfinished" / left).mkdir()
-        assert finetuned("--steps", 1, "--method", "yarn")[0] == 0
-        assert [path.name for path in (tmp_path / "out.unfinished").iterdir()] == ["notes.txt"]
-
-
-def test_the_second_run_of_one_output_says_who_holds_it(finetuned, tmp_path):
-    with files.lock(tmp_path / "out"):
-        before = tree(tmp_path)
-        status, _, err = finetuned("--steps", 1)
-        assert status == 2 and str(os.getpid()) in sentence(err) and str(tmp_path / "out") in err
-        assert tree(tmp_path) == before
+def test_the_second_run_of_one_output_says_who_holds_it(output):
+    with output.held(), pytest.raises(InputError, match=str(os.getpid())), output.held():
+        pass

@@ -14,19 +14,19 @@ import torch
 from core import clex
 from experiments import finetune
 from experiments.kit import command_line
-from experiments.training.run import Run
+from experiments.training.output import Output
 from experiments.training.trainer import Trainer
 
 file, killed_at = sys.argv.pop(1), int(sys.argv.pop(1))
-finish, step = Run.finish, Trainer.training_step
+finish, step = Output.finish, Trainer.training_step
 
 
-def look(self, made, *rest):
-    model = made.model
+def look(self, trainer, *rest):
+    model = trainer.model
     parameter, rotary = model.model.layers[0].mlp.up_proj.weight, model.model.rotary_emb
     seen = {
-        "stage": made.model_wrapped.zero_optimization_stage(),
-        "gradients": made.model_wrapped.optimizer.grad_partitions_flat_buffer.dtype,
+        "stage": trainer.model_wrapped.zero_optimization_stage(),
+        "gradients": trainer.model_wrapped.optimizer.grad_partitions_flat_buffer.dtype,
         "parameter_dtype": parameter.dtype,
         "elements_here": parameter.numel(),
     }
@@ -35,9 +35,9 @@ def look(self, made, *rest):
     else:
         x = torch.zeros(1, 1, 16)  # float32, so that the tables are not rounded
         seen["inv_freq"], (seen["cos"], seen["sin"]) = rotary.inv_freq, rotary(x, torch.tensor([[8191]]))
-    if made.is_world_process_zero():
+    if trainer.is_world_process_zero():
         torch.save(seen, file)
-    finish(self, made, *rest)
+    finish(self, trainer, *rest)
 
 
 def killed(self, *rest):
@@ -46,7 +46,7 @@ def killed(self, *rest):
     return step(self, *rest)
 
 
-Run.finish = look
+Output.finish = look
 if killed_at:
     Trainer.training_step = killed
 command_line.run(finetune.main)
