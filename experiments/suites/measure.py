@@ -103,11 +103,10 @@ def time_left(suite: Suite, chains: Iterable[Chain], workers: int) -> str:
     left = {file: options for file, options in files_of.items() if not (suite.results / file).is_file()}
     committed = {file: options for file, options in left.items() if (records.RESULTS / file).is_file()}
     seconds = sum(_seconds(records.read(records.RESULTS / file), options) for file, options in committed.items())
+    if not committed:
+        return f"{len(left)} commands, {workers} at a time; no committed record says how long they take"
     minutes = max(round(seconds / workers / 60), 1)
-    long = (
-        f"at least {minutes} min by the committed records of {len(committed)}" if committed else "no record tells time"
-    )
-    return f"{len(left)} commands, {workers} at a time: {long}"
+    return f"{len(left)} commands, {workers} at a time: {minutes} min, as {len(committed)} committed records have it"
 
 
 def _seconds(record: dict, options: Command) -> float:

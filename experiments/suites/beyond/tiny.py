@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
 from experiments.suites.chains import Chain
-from experiments.suites.steps import CORPUS, Suite, step
+from experiments.suites.steps import Suite, step
 from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
 
 NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is level with YaRN or better, and ours
@@ -17,18 +17,13 @@ positions = step(
 )
 long_perplexity = step("long_perplexity", parts=8, excerpts=4, quick=None)
 selections = step("selections")
-# On sequences of L tokens with positions up to L', on as many tokens as by sequences of L'.
-skipping = step(
-    "finetune", reads=CORPUS, skip_positions=True, batch=lambda model, factor: 2 * factor, quick={"steps": 2}
-)
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
     for setting in NEWER:
         yield suite.fine_tuned(tune, setting, 2, 0, [perplexity, passkey])
     for factor in FACTORS:
-        for tuning in (tune, skipping):
-            yield suite.fine_tuned(tuning, ("yarn", {}), factor, 0, [positions])
+        yield suite.fine_tuned(tune, ("yarn", {}), factor, 0, [positions])
     for factor in FACTORS:
         for seed in suite.seeds(SEEDS):
             yield suite.fine_tuned(tune, covering(suite, factor), factor, seed, EVALUATIONS)
