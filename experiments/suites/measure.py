@@ -106,7 +106,7 @@ def time_left(suite: Suite, chains: Iterable[Chain], workers: int) -> str:
     if not committed:
         return f"{len(left)} commands, {workers} at a time; no committed record says how long they take"
     minutes = max(round(seconds / workers / 60), 1)
-    return f"{len(left)} commands, {workers} at a time: {minutes} min, as {len(committed)} committed records have it"
+    return f"{len(left)} commands, {workers} at a time: at least {minutes} min, as {len(committed)} committed records took"
 
 
 def _seconds(record: dict, options: Command) -> float:
