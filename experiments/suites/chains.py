@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -72,8 +73,11 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
     environment = {"PYTHONPATH": path, "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
     logs.mkdir(parents=True, exist_ok=True)
     running: list[subprocess.Popen] = []
+    stopped = threading.Event()
 
     def one(number: int) -> list[str]:
+        if stopped.is_set():
+            return []
         name = chains[number].name
         log = logs / f"{name}.log"
         with open(log, "ab") as out:
@@ -84,9 +88,12 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
                 preexec_fn=_end_with_parent,
             )  # fmt: skip
             running.append(process)
+            if stopped.is_set():
+                process.terminate()
             process.wait()
         output = log.read_bytes()[begin:].decode(errors="replace").splitlines()
         if process.returncode:
+            stopped.set()
             last = next((line for line in reversed(output) if line.strip()), "no output")
             raise InputError(f"{name} failed ({last.removeprefix('error: ')}); see {log}.")
         return [line for line in output if line.startswith(SKIPPED)]
@@ -98,7 +105,7 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
             for future in tqdm(as_completed(futures), total=len(futures), unit="model", smoothing=0):
                 skipped += future.result()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            stopped.set()
             for process in running:
                 process.terminate()
     return skipped

@@ -103,10 +103,9 @@ def time_left(suite: Suite, chains: Iterable[Chain], workers: int) -> str:
     left = {file: options for file, options in files_of.items() if not (suite.results / file).is_file()}
     committed = {file: options for file, options in left.items() if (records.RESULTS / file).is_file()}
     seconds = sum(_seconds(records.read(records.RESULTS / file), options) for file, options in committed.items())
-    if not committed:
-        return f"{len(left)} commands, {workers} at a time; no committed record says how long they take"
-    minutes = max(round(seconds / workers / 60), 1)
-    return f"{len(left)} commands, {workers} at a time: at least {minutes} min, as {len(committed)} committed records took"
+    known = f"{max(round(seconds / workers / 60), 1)} min, as {len(committed)} committed records have it"
+    unknown = "how long, no committed record says"
+    return f"{len(left)} commands, {workers} at a time: {known if committed else unknown}"
 
 
 def _seconds(record: dict, options: Command) -> float:
