@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from core import rope
+from core.disturbance import select_interpolated, strategy_disturbance
 from core.geometry import RopeGeometry
 
 # The options that ablations vary. Settings that differ from the model's own go to the ablations' tables.
@@ -97,9 +98,9 @@ class Model:
         Extrapolation would show these pairs angles never seen in pre-training.
         """
         slow = self.geometry.wavelength > self.geometry.context_length
+        disturbances = strategy_disturbance(self.geometry.inv_freq, self.geometry.context_length, factor)
         sizes = range(0, self.geometry.head_dim + 1, 2)
-        chosen = (rope.scale(self.geometry, rope.PROPOSED, factor, n_hat=n_hat).interpolated for n_hat in sizes)
-        return next(n_hat for n_hat, interpolated in zip(sizes, chosen) if interpolated[slow].all())
+        return next(n_hat for n_hat in sizes if select_interpolated(*disturbances, n_hat=n_hat)[slow].all())
 
     def defaults(self, method: str, factor: float) -> dict:
         """The options of a fine-tune for which no options say which pairs to choose."""

@@ -1,14 +1,7 @@
 # What the Makefile has beyond the paper; it is read if it is here.
-.PHONY: rehearse env-serving serving
+.PHONY: env-serving serving
 
 ##@ Beyond the paper
-rehearse: env ## Try a large model's suite on a small made-up model, in minutes
-##   MODEL=llama2-7b; WHOLE=1 tries every model, not one of each kind
-	$(PY) -m experiments.beyond.rehearse --model $(call quote,$(or $(MODEL),llama2-7b)) $(if $(WHOLE),--whole) $(if $(REPLACE),--replace)
-	@for what in tables figures report.pages; do $(PY) -m $$what \
-	  --results $(call quote,build/rehearse/$(or $(MODEL),llama2-7b)/results) || exit; done
-	@echo "the rehearsal of $(or $(MODEL),llama2-7b) is green: measured, and rendered into build/rehearse/$(or $(MODEL),llama2-7b)"
-
 # An environment for each lock: the engines' packages contradict each other and this project's own.
 ENGINES := $(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock))
 env-serving: $(ENGINES:%=build/engines/%/.installed) ## Install the inference engines into build/engines/
@@ -22,7 +15,7 @@ build/engines/%/.installed: requirements-serving/%.lock
 	@touch $@
 serving: env ## Compare exported models in every installed engine (an hour)
 ##   MODEL=tiny
-	$(PY) -m experiments.beyond.served --model $(call quote,$(or $(MODEL),tiny)) $(call option,--results,$(RESULTS))
+	$(PY) -m tools.engines --model $(call quote,$(or $(MODEL),tiny))
 
 # `make verify` measures this, too: the book losses of a real model.
 VERIFY_BEYOND = $(PY) -m experiments.beyond.loss_by_position --model smollm2 --method dprope --packaged 1 --results $(VERIFY)/results

@@ -2,7 +2,7 @@
 
 A suite is a file here; what it measures beyond the paper is a file of the same name in beyond/. Its steps are how each
 experiment is called, also when it is called alone. PARTS are its functions that yield chains of commands; chains for
-the same model run as one. A function `after` yields what runs last and alone.
+the same model run as one, and a chain that needs the checkpoint of another runs last and alone.
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
 """Run chains of commands: side by side on a CPU; on GPUs one after the other, each command on all of them.
 
-A chain runs in a process of its own, which imports the libraries once: `python -m experiments.suites.chains`.
+A chain is a process, which imports the libraries once: the same command line again, with --chain and its number. So it
+is as a task of a cluster, too.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
-import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tqdm import tqdm
@@ -36,64 +37,87 @@ class Chain:
         name: the name of the log, and the beginning of the records' names if they belong to one run.
         commands: the commands.
         same: settings that give this same model, as (experiment, setting); its records hold for them too.
+        needs: the checkpoint of another chain that it reads; empty if none.
     """
 
     name: str
     commands: list[Command]
     same: list[tuple[str, Setting]] = field(default_factory=list)
+    needs: str = ""
 
 
-def run(chains: Sequence[Chain], logs: Path, workers: int | None = None, lenient: bool = False) -> list[str]:
-    """Run the chains, `workers` at a time; by default one for each core, or one if there are GPUs.
+def at_once(workers: int | None) -> int:
+    """How many chains run side by side: `workers`, or one for each core, or one if there are GPUs."""
+    import torch
+
+    return workers or (1 if torch.cuda.is_available() else len(os.sched_getaffinity(0)))
+
+
+def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers: int) -> list[str]:
+    """Run chains, `workers` at a time, each as `python -m COMMAND --chain NUMBER`, which calls :func:`measure`.
 
     Args:
-        lenient: skip a command that refuses its input.
+        chains: by number.
+        command: a module and its arguments.
+        logs: the folder for a log of each chain.
 
     Returns:
         what was skipped, a sentence each.
 
     Raises:
-        InputError: a command failed; the running ones are stopped.
+        InputError: a chain failed; the running ones are stopped.
     """
-    import torch
-
-    cores = len(os.sched_getaffinity(0))
-    workers = max(min(workers or (1 if torch.cuda.is_available() else cores), len(chains)), 1)
-    threads = {"OMP_NUM_THREADS": str(max(cores // workers, 1)), "TOKENIZERS_PARALLELISM": "false"}
+    workers = max(min(workers, len(chains)), 1)
+    threads = max(len(os.sched_getaffinity(0)) // workers, 1)
+    path = os.pathsep.join(filter(None, [str(records.ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {"PYTHONPATH": path, "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
     logs.mkdir(parents=True, exist_ok=True)
     running: list[subprocess.Popen] = []
+    stopped = threading.Event()
 
-    def one(chain: Chain) -> list[str]:
-        log = logs / f"{chain.name}.log"
+    def one(number: int) -> list[str]:
+        if stopped.is_set():
+            return []
+        name = chains[number].name
+        log = logs / f"{name}.log"
         with open(log, "ab") as out:
-            begin, asked = out.tell(), json.dumps([asdict(chain), lenient])
+            begin = out.tell()
             process = subprocess.Popen(
-                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=out, stderr=out, text=True,
-                env=os.environ | threads, cwd=records.ROOT, preexec_fn=_end_with_parent,
+                [sys.executable, "-m", *command, "--chain", str(number)],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=os.environ | environment,
+                preexec_fn=_end_with_parent,
             )  # fmt: skip
             running.append(process)
-            process.communicate(asked)
-        said = log.read_bytes()[begin:].decode(errors="replace").splitlines()
+            if stopped.is_set():
+                process.terminate()
+            process.wait()
+        output = log.read_bytes()[begin:].decode(errors="replace").splitlines()
         if process.returncode:
-            last = next((line for line in reversed(said) if line.strip()), "no output")
-            raise InputError(f"{chain.name} failed ({last.removeprefix('error: ')}); see {log}.")
-        return [line for line in said if line.startswith(SKIPPED)]
+            stopped.set()
+            last = next((line for line in reversed(output) if line.strip()), "no output")
+            raise InputError(f"{name} failed ({last.removeprefix('error: ')}); see {log}.")
+        return [line for line in output if line.startswith(SKIPPED)]
 
     skipped: list[str] = []
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(one, chain) for chain in chains if chain.commands]
+        futures = [pool.submit(one, number) for number in chains]
         try:
             for future in tqdm(as_completed(futures), total=len(futures), unit="model", smoothing=0):
                 skipped += future.result()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            stopped.set()
             for process in running:
                 process.terminate()
     return skipped
 
 
-def measure(chain: Chain, lenient: bool = False) -> None:
-    """Run the commands of a chain in this process; where there are several GPUs, in one process on each."""
+def measure(chain: Chain, folder: Path, lenient: bool = False) -> None:
+    """Run the commands of a chain in this process; where there are several GPUs, in one process on each.
+
+    Args:
+        folder: the model's records.
+        lenient: skip a command that refuses its input.
+    """
     import torch
 
     from experiments.training import launch
@@ -113,9 +137,10 @@ def measure(chain: Chain, lenient: bool = False) -> None:
             if not lenient or isinstance(error, command_line.UsageError):
                 raise
             print(f"{SKIPPED}{module.removeprefix('experiments.')}: {error}", flush=True)
+    copy_to_equal_settings(chain, folder)
 
 
-def share(chain: Chain, folder: Path) -> None:
+def copy_to_equal_settings(chain: Chain, folder: Path) -> None:
     """Copy a chain's records for `chain.same`: settings that select the same pairs and so give the same model.
 
     Args:
@@ -134,8 +159,3 @@ def share(chain: Chain, folder: Path) -> None:
 def _end_with_parent() -> None:
     """In a chain's process: a rerun that is killed leaves none behind."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-
-
-if __name__ == "__main__":
-    asked, lenient = json.load(sys.stdin)
-    command_line.run(lambda: measure(Chain(**asked), lenient))

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from experiments.ablation_intervals import vary_intervals
+from experiments.ablation_n_hat import n_hats, vary_n_hat
 from experiments.base_models.llama2 import N_HAT
 from experiments.suites.chains import Chain
 from experiments.suites.steps import BENCHMARK, CORPUS, TEXTS, Suite, step
@@ -9,9 +11,6 @@ from experiments.suites.steps import BENCHMARK, CORPUS, TEXTS, Suite, step
 MODELS = "llama2-7b", "llama2-13b"
 FACTORS = 2, 4
 LENGTHS = 4096, 8192, 16384
-# A setting is a method and its options. Tables 4 to 7 vary n̂, and b at the n̂ of the main comparison.
-N_HATS = [("dprope", {"n_hat": n_hat}) for n_hat in (56, 64, 72, 80, 88, 96)]
-INTERVALS = [("dprope", {"n_hat": N_HAT[2], "intervals": b}) for b in (90, 180, 360, 720)]
 
 # Each step is one call of a script in experiments/. Under --quick, just enough to show that each one runs.
 tune = step("finetune", reads=CORPUS, quick={"steps": 2})
@@ -28,7 +27,6 @@ passkey = step(
     keys=10,
     quick={"lengths": LENGTHS[:2], "depths": 3, "keys": 1},
 )
-disturbance, angle_distribution = step("disturbance"), step("angle_distribution")
 time_cost = step(
     "time_cost",
     factor=2,
@@ -41,7 +39,7 @@ EVALUATIONS = longbench_e, open_llm, ruler, perplexity, passkey
 
 
 def trained_settings(factor):
-    """DPRoPE is fine-tuned at n̂ alone, as in the paper."""
+    """DPRoPE is fine-tuned at n̂ alone, as in the paper; a setting is a method and its options."""
     return [("pi", {}), ("yarn", {}), ("dprope", {"n_hat": N_HAT[factor]}), ("clex", {})]
 
 
@@ -59,27 +57,24 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in untrained_settings(factor):
             yield suite.untrained(setting, factor, EVALUATIONS)
-    yield suite.once(disturbance)
-    yield suite.once(angle_distribution)
 
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
     """Tables 4 and 5, of 13B."""
     if suite.name.startswith("llama2-13b"):
-        for setting, same in suite.distinct(N_HATS, 2, known=trained_settings(2)):
-            yield suite.fine_tuned(tune, setting, 2, 0, [longbench_e, open_llm], same)
+        yield from vary_n_hat(suite, tune, [longbench_e, open_llm], trained_settings(2))
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
-    """Tables 6 and 7, of 13B."""
+    """Tables 6 and 7, of 13B, at the n̂ of the main comparison."""
     if suite.name.startswith("llama2-13b"):
-        for setting, same in suite.distinct(INTERVALS, 2, known=trained_settings(2) + N_HATS):
-            yield suite.fine_tuned(tune, setting, 2, 0, [longbench_e, open_llm], same)
+        others = trained_settings(2) + n_hats(suite.model)
+        yield from vary_intervals(suite, tune, [longbench_e, open_llm], others, n_hat=N_HAT[2])
 
 
-def after(suite: Suite) -> Iterator[Chain]:
-    """Runs last and alone: what is timed side by side meets the same machine."""
+def times(suite: Suite) -> Iterator[Chain]:
+    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle machine."""
     yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
 
 
-PARTS = trained, untrained, ablation_n_hat, ablation_intervals
+PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times

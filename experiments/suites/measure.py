@@ -3,95 +3,124 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
 from core import files, rope
 from core.errors import InputError
-from experiments import suites
+from experiments import base_models, suites
 from experiments.base_models.model import Model, papers_n_hat
-from experiments.kit import command_line, given_model, records
+from experiments.kit import command_line, records
 from experiments.kit.command_line import existing_directory, option
-from experiments.kit.given_model import GivenModel
-from experiments.suites import chains as running
-from experiments.suites.chains import Chain
+from experiments.suites.chains import Chain, Command, at_once, measure, run
 from experiments.suites.steps import Suite, merged
 
 BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
 
 
-def main(description: str, script: str, part: str | None = None) -> None:
+def main(description: str, part: str | None = None) -> None:
     """Measure what the command line asks for.
 
     Args:
         description: the script's docstring.
-        script: its name under experiments/.
-        part: the part of the suite that it measures; None for all of them, or the one that the command line names.
+        part: the one part of the suite that the script of that name measures; None for all, by experiments.rerun.
     """
-    arguments = _parse(description, script, part is None)
+    script = f"experiments.{part or 'rerun'}"
+    arguments = _parse(description, script)
     suite, modules = _suite(arguments)
-    only = part or arguments.only
-    chains = merged(of_parts(modules, suite, only))
-    experiments = {command[0].split(".")[-1] for chain in chains for command in chain.commands}
-    unknown = next((name for name in suite.experiments or () if name not in experiments), None)
-    if unknown or not chains:
-        what = f"no experiment {unknown!r}" if unknown else f"no part {only!r}" if only else "nothing of these methods"
-        raise InputError(f"the suite of {suite.name!r} has {what}; see all of it with --list alone.")
-    after = [] if only or suite.experiments or suite.methods else alone(modules, suite)
-    if arguments.chain is not None:
-        if not arguments.chain < len(chains + after):
-            raise InputError(f"there are {len(chains + after)} chains; --list numbers them from 0.")
-        chains, after = [(chains + after)[arguments.chain]], []
+    chains = chains_of(modules, suite, part)
     if arguments.list:
-        for number, chain in enumerate(chains + after):
+        for number, chain in enumerate(chains):
             print(f"# {number} {chain.name}", *(f"python -m {shlex.join(each)}" for each in chain.commands), sep="\n")
         return
+    if arguments.chain is not None and arguments.chain >= len(chains):
+        raise InputError(f"there are {len(chains)} chains; --list numbers them from 0.")
     files.check_writable(suite.output)
     files.check_writable(suite.results)
-    if suite.path:
+    if suite.own_checkpoint:
         from experiments.kit import load_model  # imports transformers, which listing does not need
 
-        facts = load_model.facts(suite.path, suite.name, *suite.model.factors)
+        facts = load_model.facts(suite.own_checkpoint, suite.name, *suite.model.factors)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
-    logs, lenient = suite.output / "logs", suite.path is not None
-    with files.lock(suite.output / chains[0].name if arguments.chain is not None else suite.output):
-        skipped = running.run(chains, logs, arguments.workers, lenient)
-        for chain in chains:
-            running.share(chain, suite.results / suite.name)
-        skipped += running.run(after, logs, 1, lenient)
+    if arguments.chain is None:
+        _measure_all(chains, suite, [script, *sys.argv[1:]], at_once(arguments.workers))
+    else:
+        _measure_one(chains[arguments.chain], suite)
+
+
+def _measure_all(chains: list[Chain], suite: Suite, command: Command, workers: int) -> None:
+    """Measure the chains side by side, then those that need another's checkpoint; print what was skipped."""
+    logs, first, last = suite.output / "logs", {}, {}
+    for number, chain in enumerate(chains):
+        (last if chain.needs else first)[number] = chain
+    print(time_left(suite, chains, workers), flush=True)
+    with files.lock(suite.output):
+        skipped = run(first, command, logs, workers) + run(last, command, logs, workers=1)
     for line in dict.fromkeys(skipped):
         print(line)
-    if suite.path and not any(file.name != records.MODEL for file in (suite.results / suite.name).rglob("*.json")):
-        raise InputError(f"nothing could be measured of {suite.path}; see {logs}.")
+    measured = (file for file in (suite.results / suite.name).rglob("*.json") if file.name != records.MODEL)
+    if suite.own_checkpoint and not any(measured):
+        raise InputError(f"nothing could be measured of {suite.own_checkpoint}; see {logs}.")
     print(f"records in {suite.results}; render them with")
     print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}")
 
 
-def of_parts(modules: list[ModuleType], suite: Suite, only: str | None = None) -> Iterator[Chain]:
-    """The chains of each part of a suite, or of the one called `only`: the paper's, then those beyond the paper."""
-    parts = [part for module in modules for part in module.PARTS]
-    for name in dict.fromkeys(part.__name__ for part in parts):
-        for part in parts:
-            if part.__name__ == name and only in (None, name):
-                yield from part(suite)
+def _measure_one(chain: Chain, suite: Suite) -> None:
+    """Measure one chain; exit with status 75 (EX_TEMPFAIL) if the checkpoint that it needs is not there yet."""
+    if chain.needs and not Path(chain.needs).is_dir():
+        print(f"{chain.name} needs {chain.needs}, which another chain writes; run this one again when it is there.")
+        sys.exit(os.EX_TEMPFAIL)
+    with files.lock(suite.output / chain.name):
+        measure(chain, suite.results / suite.name, lenient=suite.own_checkpoint is not None)
 
 
-def alone(modules: list[ModuleType], suite: Suite) -> list[Chain]:
-    """The chains that run after all others, one at a time."""
-    return [chain for module in modules if hasattr(module, "after") for chain in module.after(suite)]
+def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) -> list[Chain]:
+    """The chains of a suite, or of one part: the paper's, then those beyond it; those that need others come last.
+
+    Raises:
+        InputError: the suite has no such part, or nothing of these experiments or methods.
+    """
+    parts = [function for module in modules for function in module.PARTS if part in (None, function.__name__)]
+    names = [function.__name__ for function in parts]
+    parts.sort(key=lambda function: names.index(function.__name__))  # those of one name stay together
+    chains = sorted(merged(chain for function in parts for chain in function(suite)), key=lambda chain: chain.needs)
+    experiments = {command[0].split(".")[-1] for chain in chains for command in chain.commands}
+    unknown = next((name for name in suite.experiments or () if name not in experiments), None)
+    if unknown or not chains:
+        what = f"no experiment {unknown!r}" if unknown else f"no part {part!r}" if part else "nothing of these methods"
+        raise InputError(f"the suite of {suite.name!r} has {what}; see all of it with --list alone.")
+    return chains
 
 
-def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespace:
-    parser = command_line.parser(description, prog=f"python -m experiments.{script}")
-    given_model.add_argument(parser)
+def time_left(suite: Suite, chains: Iterable[Chain], workers: int) -> str:
+    """How long the chains take, by the seconds of the committed records of what has no record yet."""
+    commands = [(chain.name, module.split(".")[-1], options) for chain in chains for module, *options in chain.commands]
+    files_of = {records.path(Path(), suite.name, experiment, name): options for name, experiment, options in commands}
+    left = {file: options for file, options in files_of.items() if not (suite.results / file).is_file()}
+    committed = {file: options for file, options in left.items() if (records.RESULTS / file).is_file()}
+    seconds = sum(_seconds(records.read(records.RESULTS / file), options) for file, options in committed.items())
+    known = f"{max(round(seconds / workers / 60), 1)} min, as {len(committed)} committed records have it"
+    unknown = "how long, no committed record says"
+    return f"{len(left)} commands, {workers} at a time: {known if committed else unknown}"
+
+
+def _seconds(record: dict, options: Command) -> float:
+    """What a record took; of training, for as many steps as the options say."""
+    steps = int(options[options.index("--steps") + 1]) if "--steps" in options else 1
+    return record["seconds"] * steps / (record["steps"] if "--steps" in options else 1)
+
+
+def _parse(description: str, script: str) -> argparse.Namespace:
+    parser = command_line.parser(description, prog=f"python -m {script}")
+    models = f"a base model: {', '.join(base_models.MODELS)}; or a checkpoint's directory, or a name on the hub"
+    option(parser, "--model", str, "NAME", models, "tiny")
     factors = "scaling factors s for a model of your own (default 2)"
     option(parser, "--factor", command_line.factor, "S", factors, several=True)
     parser.add_argument("--quick", action="store_true", help="one seed and few samples; long steps are left out")
-    parser.set_defaults(only=None)
-    if with_parts:
-        option(parser, "--only", str, "PART", "measure only this part: a function of the suite, such as untrained")
     option(parser, "--experiments", str, "NAME", "run only these experiments of the suite", several=True)
     option(parser, "--methods", str, "NAME", "measure only these methods", several=True)
     parser.add_argument("--list", action="store_true", help="print the commands, chain by chain, and run nothing")
@@ -104,9 +133,8 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
         "(default: the hub's; for a model of your own, these benchmarks are left out)"
     )
     option(data, "--benchmarks", existing_directory, "DIR", items)
-    option(
-        data, "--corpus", _corpus, "DIR", "fine-tune on the .txt or .parquet files in DIR (default: the model's data)"
-    )
+    corpus = "fine-tune on the .txt or .parquet files in DIR (default: the model's data)"
+    option(data, "--corpus", _corpus, "DIR", corpus)
     where = parser.add_argument_group("where and how")
     output = "OUTPUT (default build/rerun/MODEL, for a model of your own build/own; with --quick …-quick)"
     option(where, "--output", command_line.directory, "DIR", output)
@@ -119,31 +147,31 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
 
 def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
     """The base model with the command line's options, and the modules of its suite; InputError for bad input."""
-    given, path = GivenModel(arguments.model), None
-    if given.known:
-        model, modules, place = given.known, suites.find(given.folder), f"rerun/{given.folder}"
+    name, own = arguments.model, None
+    if name in base_models.MODELS:
+        model, modules, folder = base_models.get(name), suites.find(name), f"rerun/{name}"
         if not modules:
-            raise InputError(f"{given.folder!r} has no suite; run its experiments one by one.")
+            raise InputError(f"{name!r} has no suite; run its experiments one by one.")
         if arguments.factor:
             raise InputError("a base model's suite decides its factors; give --factor for a model of your own only.")
     else:
-        # The commands run in another directory.
-        path = str(Path(given.name).absolute()) if Path(given.name).is_dir() else given.name
-        model, modules, place = _own(given, path, arguments.factor or [2]), suites.find(suites.OWN), "own"
+        own = str(Path(name).absolute()) if name and Path(name).is_dir() else name
+        name, model = _own(own, arguments.factor or [2])
+        modules, folder = suites.find(suites.OWN), "own"
     texts = sorted(arguments.texts.absolute().glob("*.txt")) if arguments.texts else []
     if arguments.texts and not texts:
         raise InputError(f"there is no text file in {arguments.texts}; give a directory of .txt files.")
     benchmarks = arguments.benchmarks and arguments.benchmarks.absolute()
-    if benchmarks and not any((benchmarks / name).is_dir() for name in BENCHMARKS):
+    if benchmarks and not any((benchmarks / folder).is_dir() for folder in BENCHMARKS):
         raise InputError(f"{benchmarks} has no folder {' or '.join(BENCHMARKS)}; add one.")
-    output = arguments.output or records.ROOT / "build" / (place + "-quick" * arguments.quick)
+    output = arguments.output or records.ROOT / "build" / (folder + "-quick" * arguments.quick)
     return Suite(
-        given.folder,
+        name,
         model,
         output.absolute(),
         (arguments.results or output / "results").absolute(),
         quick=arguments.quick,
-        path=path,
+        own_checkpoint=own,
         texts=tuple(texts),
         benchmarks=benchmarks,
         corpus=arguments.corpus,
@@ -153,18 +181,21 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
     ), modules
 
 
-def _own(given: GivenModel, path: str, factors: list[float]) -> Model:
-    """A model of one's own, to be extended by these factors."""
+def _own(path: str, factors: list[float]) -> tuple[str, Model]:
+    """A model of one's own, to be extended by these factors, after the name of its folder of records."""
+    from experiments.kit.given_model import GivenModel  # imports transformers, which a base model does not need
+
+    base = GivenModel(path)
     if (Path(path) / "training.json").is_file():
         raise InputError(
             f"{path} was fine-tuned for a longer context already; evaluate it as it is, for example with "
             f"`python -m experiments.perplexity --model {shlex.quote(path)}`."
         )
     for factor in factors:
-        rope.scale(given.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
-    return Model(given.folder, path, given.geometry, tuple(factors), papers_n_hat(given.geometry))
+        rope.scale(base.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
+    return base.folder, Model(base.folder, path, base.geometry, tuple(factors), papers_n_hat(base.geometry))
 
 
 def _corpus(name: str) -> str:
-    """`hub`, `books`, or the absolute path of a directory, because the commands run in another one."""
+    """`hub`, `books`, or the absolute path of a directory, so that commands that are listed can be run anywhere."""
     return name if name in ("hub", "books") else str(existing_directory(name).absolute())

@@ -1,11 +1,15 @@
 #!/bin/bash
-# A suite on Slurm, a task for each of its chains, which `experiments.rerun --list` numbers:
-#   mkdir -p build/logs && sbatch --array=0-139%4 experiments/suites/slurm.sh --model llama2-7b
-#   sbatch --array=140 --exclusive --dependency=afterok:JOB experiments/suites/slurm.sh --model llama2-7b   # the times
-# A chain that is preempted or reaches its time limit is queued again, and its commands go on where they were.
-#SBATCH --gpus-per-node=8 --time=24:00:00 --requeue --signal=B:USR2@120 --open-mode=append
+# A suite on Slurm: one task for each chain that `python -m experiments.rerun --list` numbers, here 0 to 139.
+#   mkdir -p build/logs
+#   sbatch --array=0-139%4 --gpus-per-node=8 --time=24:00:00 experiments/suites/slurm.sh --model llama2-7b
+# The last chain measures times, so give it --exclusive. A task is queued again if it is preempted, if its time limit
+# is near, or if it needs a checkpoint that another task has not written yet. It goes on where it was.
+#SBATCH --requeue --signal=B:USR2@120 --open-mode=append
 #SBATCH --output=build/logs/%x-%A_%a.log
 trap '' TERM
 trap 'scontrol requeue "$SLURM_JOB_ID"' USR2
 .venv/bin/python -m experiments.rerun "$@" --chain "$SLURM_ARRAY_TASK_ID" &
 wait $!
+status=$?
+[ $status -eq 75 ] && scontrol requeue "$SLURM_JOB_ID"
+exit $status

@@ -1,11 +1,14 @@
 """smollm2: the paper's comparison on a real pre-trained model, fine-tuned at L'; for one GPU and some hours.
 
-The chains are in the order of their worth: what README's claims compare comes first. `rerun --for 13m` measures as much
-as the time allows, and the same command goes on later. Under --quick a CPU measures all of it, at small sizes.
+The chains are in the order of their worth: what README's claims compare comes first. `timeout 13m` before the
+command measures as much as the time allows, and the same command goes on later. Under --quick a CPU measures all of it,
+at small sizes.
 """
 
 from collections.abc import Iterator
 
+from experiments.ablation_intervals import intervals
+from experiments.ablation_n_hat import n_hats, vary_n_hat
 from experiments.base_models import smollm2
 from experiments.suites.chains import Chain
 from experiments.suites.steps import BENCHMARK, CORPUS, TEXTS, Suite, step
@@ -17,9 +20,7 @@ YARN, ZERO = ("yarn", {}), ("dprope", {})
 HEADLINE = [YARN, PAPERS[2]]
 TRAINED = [*HEADLINE, ("pi", {}), ZERO, ("clex", {})]
 UNTRAINED = [("original", {}), *TRAINED[:-1]]
-# The paper's 96-56 of 128 dimensions as shares of 64; 48 are those of t = 0.
-N_HATS = [("dprope", {"n_hat": n_hat}) for n_hat in (48, 44, 40, 36, 32, 28)]
-INTERVALS = [("dprope", {"intervals": b}) for b in (90, 180, 360, 720)]
+N_HATS = n_hats(smollm2.MODEL)
 
 # Each step is one call of a script in experiments/; `quick` is what differs under --quick, None leaves the step out.
 # Without --texts, the texts are parts of War and Peace, which no one trains on.
@@ -35,7 +36,6 @@ ruler = step(
     quick={"lengths": (4096,), "samples": 1, "tasks": ("niah_single_1",)},
 )
 open_llm = step("open_llm", reads=BENCHMARK, limit=500, shots=5, quick=None)
-disturbance = step("disturbance")
 time_cost = step(
     "time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=256, precision=0.02, quick={"repeats": 1}
 )
@@ -48,7 +48,6 @@ def headline(suite: Suite) -> Iterator[Chain]:
         yield suite.fine_tuned(tune, setting, 2, 0, EVALUATIONS)
     for setting in (("original", {}), *HEADLINE):
         yield suite.untrained(setting, 2, EVALUATIONS)
-    yield suite.once(disturbance)
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
@@ -76,19 +75,18 @@ def four_times(suite: Suite) -> Iterator[Chain]:
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
     """As Table 5."""
-    for setting, same in suite.distinct(N_HATS, 2, known=TRAINED):
-        yield suite.fine_tuned(tune, setting, 2, 0, EVALUATIONS, same)
+    yield from vary_n_hat(suite, tune, EVALUATIONS, TRAINED)
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
     """As Table 7, without training."""
-    for setting, same in suite.distinct(INTERVALS, 2, known=UNTRAINED + N_HATS):
+    for setting, same in suite.distinct(intervals(), 2, UNTRAINED + N_HATS):
         yield suite.untrained(setting, 2, [open_llm], same)
 
 
-def after(suite: Suite) -> Iterator[Chain]:
-    """Runs last and alone: what is timed side by side meets the same machine."""
+def times(suite: Suite) -> Iterator[Chain]:
+    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle machine."""
     yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
 
 
-PARTS = headline, trained, untrained, seeds, four_times, ablation_n_hat, ablation_intervals
+PARTS = headline, trained, untrained, seeds, four_times, ablation_n_hat, ablation_intervals, times

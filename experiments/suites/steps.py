@@ -64,7 +64,7 @@ class Suite:
         output: the folder for checkpoints and logs.
         results: the folder for records.
         quick: run with few samples and one seed.
-        path: a checkpoint of one's own, which is measured instead of a known base model.
+        own_checkpoint: a checkpoint of one's own, which is measured instead of a known base model.
         texts: the texts to score.
         benchmarks: a folder that holds one folder for each benchmark, named after its experiment.
         corpus: the data to train on.
@@ -78,7 +78,7 @@ class Suite:
     output: Path
     results: Path
     quick: bool = False
-    path: str | None = None
+    own_checkpoint: str | None = None
     texts: tuple[Path, ...] = ()
     benchmarks: Path | None = None
     corpus: str | None = None
@@ -91,9 +91,13 @@ class Suite:
         return range(min(count, 1) if self.quick else count)
 
     def once(self, step: Step, **options) -> Chain:
-        """The chain of an experiment that chooses its methods itself, with more options."""
-        command = self._commands(["--model", self.path or self.name, *flags(options)], [step], None, 2)
-        return Chain(step.experiment, command)
+        """The chain of an experiment that chooses its methods itself.
+
+        Args:
+            options: more options of it; `weights` is the checkpoint of another chain, after which it runs.
+        """
+        commands = self._commands(["--model", self.own_checkpoint or self.name, *flags(options)], [step], None, 2)
+        return Chain(step.experiment, commands, needs=options.get("weights", ""))
 
     def untrained(self, setting: Setting, factor: float, steps: Iterable[Step], same: Iterable[Setting] = ()) -> Chain:
         """The chain that measures the base model with this setting, without training.
@@ -106,7 +110,7 @@ class Suite:
         """
         method, options = setting
         steps = list(steps)
-        model = ["--model", self.path or self.name, *flags({"method": method, "factor": factor, **options})]
+        model = ["--model", self.own_checkpoint or self.name, *flags({"method": method, "factor": factor, **options})]
         commands = self._commands(model, steps, method, factor)
         return Chain(records.run_name(method, factor, options), commands, _shared(steps, same))
 
@@ -132,29 +136,27 @@ class Suite:
         return str(self.output / "checkpoints" / records.run_name(setting[0], factor, setting[1], seed))
 
     def distinct(
-        self, settings: Iterable[Setting], factor: float, known: Iterable[Setting]
+        self, settings: Iterable[Setting], factor: float, others: Iterable[Setting]
     ) -> Iterator[tuple[Setting, list[Setting]]]:
         """Settings of the same frequencies once: the one to measure, and the others for which its records hold.
 
         Args:
-            settings: the settings that are asked for.
+            settings: the settings to measure.
             factor: the scaling factor s.
-            known: settings that the suite measures anyway, which stand for those asked.
+            others: settings that the suite measures anyway; one of equal frequencies is the one to measure.
         """
-        known = list(known)
-        groups: dict[tuple, list[Setting]] = {}
-        for setting in known:
-            if not rope.get(setting[0]).start:  # what is learned has no frequencies before it is
-                groups.setdefault(self._frequencies(setting, factor), [setting])
-        asked = {}
+        others = [setting for setting in others if not rope.get(setting[0]).start]  # what learns has no frequencies yet
+        equal: dict[tuple, list[Setting]] = {}
+        for setting in others:
+            equal.setdefault(self._frequencies(setting, factor), [setting])
+        chosen = {}
         for setting in settings:
             key = self._frequencies(setting, factor)
-            groups.setdefault(key, [setting])
-            if setting not in [*groups[key], *known]:
-                groups[key].append(setting)
-            asked[key] = groups[key]
-        for first, *others in asked.values():
-            yield first, others
+            group = chosen[key] = equal.setdefault(key, [setting])
+            if setting not in [*group, *others]:
+                group.append(setting)
+        for first, *same in chosen.values():
+            yield first, same
 
     def _commands(self, model: Command, steps: Iterable[Step], method: str | None, factor: float) -> list[Command]:
         """The commands that measure a method, or methods that the experiment chooses itself, by these steps."""
@@ -164,7 +166,7 @@ class Suite:
 
     def _runs(self, step: Step) -> bool:
         chosen = self.experiments is None or step.experiment in self.experiments
-        has_data = step.reads != BENCHMARK or self.path is None or self._has_benchmark(step)
+        has_data = step.reads != BENCHMARK or self.own_checkpoint is None or self._has_benchmark(step)
         return chosen and has_data and not (self.quick and step.quick is None)
 
     def _command(self, step: Step, model: Command, factor: float) -> Command:

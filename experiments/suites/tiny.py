@@ -1,11 +1,13 @@
 """tiny: every table and figure of the paper, on a model that was trained here.
 
-`python -m experiments.rerun --model tiny` runs the chains of all PARTS side by side, then `after`. A chain is the
+`python -m experiments.rerun --model tiny` runs the chains of all PARTS side by side, and `times` last. A chain is the
 commands that make one model and measure it. `suite` holds the options of that command, such as --quick.
 """
 
 from collections.abc import Iterator
 
+from experiments.ablation_intervals import vary_intervals
+from experiments.ablation_n_hat import n_hats, vary_n_hat
 from experiments.base_models import tiny
 from experiments.kit.records import ROOT
 from experiments.suites.chains import Chain
@@ -36,7 +38,6 @@ ruler = step("ruler", samples=4, tasks=FITTING, quick={"samples": 1, "lengths": 
 BENCHMARKS = ROOT / "models" / "tiny" / "benchmarks"
 longbench_e = step("longbench_e", benchmarks=BENCHMARKS, margin=128, new_tokens=64)
 open_llm = step("open_llm", benchmarks=BENCHMARKS)
-disturbance = step("disturbance")
 # Short sequences, many rounds.
 time_cost = step("time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=512, quick={"repeats": 1})
 EVALUATIONS = perplexity, passkey, ruler, longbench_e, open_llm
@@ -55,11 +56,6 @@ def trained_settings(factor):
     return [("pi", {}), ("yarn", {}), *dprope(factor), ("clex", {})]
 
 
-# Tables 4 to 7 fine-tune DPRoPE at s = 2 once for each n̂, the paper's 96-56 of 128 dimensions, and for each b.
-N_HATS = [("dprope", {"n_hat": n_hat}) for n_hat in (48, 44, 40, 36, 32, 28)]
-INTERVALS = [("dprope", {"intervals": b}) for b in (90, 180, 360, 720)]
-
-
 def trained(suite: Suite) -> Iterator[Chain]:
     for seed in suite.seeds(SEEDS):
         for factor in FACTORS:
@@ -71,22 +67,21 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in untrained_settings(factor):
             yield suite.untrained(setting, factor, EVALUATIONS)
-    yield suite.once(disturbance)
 
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
-    for setting, same in suite.distinct(N_HATS, 2, known=trained_settings(2)):
-        yield suite.fine_tuned(tune, setting, 2, 0, [longbench_e, open_llm], same)
+    """Tables 4 and 5."""
+    yield from vary_n_hat(suite, tune, [longbench_e, open_llm], trained_settings(2))
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
-    for setting, same in suite.distinct(INTERVALS, 2, known=trained_settings(2) + N_HATS):
-        yield suite.fine_tuned(tune, setting, 2, 0, [longbench_e, open_llm], same)
+    """Tables 6 and 7."""
+    yield from vary_intervals(suite, tune, [longbench_e, open_llm], trained_settings(2) + n_hats(tiny.MODEL))
 
 
-def after(suite: Suite) -> Iterator[Chain]:
-    """Runs last and alone: what is timed side by side meets the same machine."""
+def times(suite: Suite) -> Iterator[Chain]:
+    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle machine."""
     yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
 
 
-PARTS = trained, untrained, ablation_n_hat, ablation_intervals
+PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times

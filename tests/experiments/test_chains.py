@@ -1,6 +1,8 @@
 """Chains: what runs beside what, what is skipped, what a kill leaves, and records that several settings share."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,48 +16,57 @@ from experiments.kit.records import ROOT
 from experiments.suites import chains
 from experiments.suites.chains import Chain
 
-MODULE = "tests.experiments.told"
+SLURM = ROOT / "experiments" / "suites" / "slurm.sh"
 
 
-def command(tmp_path, name):
-    return [MODULE, str(tmp_path / "told"), name]
+def wait_for(file, process):
+    end = time.monotonic() + 60
+    while not file.exists():
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.02)
 
 
-def test_commands_run_in_order_and_a_failure_says_where(tmp_path):
-    many = [Chain(name, [command(tmp_path, f"{name}{i}") for i in range(2)]) for name in "abc"]
-    assert chains.run(many, tmp_path / "logs", workers=2) == []
-    rows = [json.loads(line)["name"] for line in (tmp_path / "told").read_text().splitlines()]
-    assert sorted(rows) == ["a0", "a1", "b0", "b1", "c0", "c1"] and rows.index("a0") < rows.index("a1")
-    bad = Chain("bad", [["experiments.passkey", "--depths", "0"]])
-    with pytest.raises(InputError, match=r"bad failed \(.*--depths.*bad.log"):
-        chains.run([bad], tmp_path / "logs")
+def test_each_chain_is_a_process_and_a_failure_says_where(tmp_path):
+    every = {number: Chain(f"chain {number}", []) for number in (0, 1, 4)}
+    command = ["tests.experiments.chain", str(tmp_path)]
+    skipped = chains.run(every, command, tmp_path / "logs", workers=2)
+    assert sorted(skipped) == [f"skipped {number}: too long" for number in every]
+    assert {file.name for file in tmp_path.glob("[0-9]")} == {"0", "1", "4"}
+    assert chains.run({}, command, tmp_path / "logs", workers=2) == []
+    (tmp_path / "fails-1").touch()
+    with pytest.raises(InputError, match=r"chain 1 failed \(number 1 is wrong\); see .*chain 1.log"):
+        chains.run(every, command, tmp_path / "logs", workers=1)
+    assert (tmp_path / "4").read_text() == "done\n"  # the one after the failure did not begin again
 
 
-def test_of_a_lenient_run_what_refuses_its_input_is_skipped(tmp_path):
-    chain = Chain("a", [["experiments.passkey", "--model", "nonesuch"], ["experiments.passkey", "--help"]])
-    (line,) = chains.run([chain], tmp_path / "logs", lenient=True)
-    assert line.startswith("skipped passkey: ") and "nonesuch" in line
-    assert "usage:" in (tmp_path / "logs" / "a.log").read_text()
-    broken = Chain("b", [["experiments.passkey", "--no-such-option"]])
-    with pytest.raises(InputError, match="b failed"):
-        chains.run([broken], tmp_path / "logs", lenient=True)
-
-
-def test_a_rerun_that_is_killed_leaves_no_process(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_rerun_that_is_killed_leaves_no_process(tmp_path, number):
+    (tmp_path / "waits-0").touch()
     code = (
-        f"from experiments.suites.chains import *; run([Chain('a', [{command(tmp_path, 'parent')!r}])], "
-        f"Path({str(tmp_path / 'logs')!r}))"
+        "from experiments.suites.chains import *; run({0: Chain('a', [])}, "
+        f"['tests.experiments.chain', {str(tmp_path)!r}], Path({str(tmp_path / 'logs')!r}), 1)"
     )
-    rerun = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
-    file = tmp_path / "told"
-    end = time.monotonic() + 120
-    while not (file.is_file() and file.read_text()):
-        assert time.monotonic() < end and rerun.poll() is None
-        time.sleep(0.1)
-    (child,) = [p for p in psutil.Process(rerun.pid).children() if "chains" in " ".join(p.cmdline())]
-    rerun.kill()
+    rerun = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL)
+    wait_for(tmp_path / "0.pids", rerun)
+    process = psutil.Process(int((tmp_path / "0.pids").read_text()))
+    for child in process.children():
+        child.kill()  # `sleep` is no chain's; what a chain starts ends with it, as torchrun does
+    os.kill(rerun.pid, number)
     rerun.wait()
-    assert child.wait(30) is not None or not child.is_running()
+    assert process.wait(30) is not None or not process.is_running()
+
+
+def test_commands_run_in_order_and_only_of_ones_own_model_a_refusal_is_skipped(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("experiments.training.launch.program", None)
+    chain = Chain("a", [["experiments.passkey", "--model", "nonesuch"], ["experiments.passkey", "--help"]])
+    chains.measure(chain, tmp_path, lenient=True)
+    out = capsys.readouterr().out
+    assert out.startswith("skipped passkey: ") and "nonesuch" in out and "usage:" in out
+    with pytest.raises(InputError, match="nonesuch"):
+        chains.measure(chain, tmp_path)
+    with pytest.raises(InputError, match="no-such-option"):
+        chains.measure(Chain("b", [["experiments.passkey", "--no-such-option"]]), tmp_path, lenient=True)
 
 
 def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
@@ -69,6 +80,47 @@ def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
     write("dprope_n-hat=44_s=2", {"n_hat": 44})
     write("dprope_n-hat=44_s=2_seed=01", {"n_hat": 44}, seed=1)
     same = [("perplexity", ("dprope", {"intervals": 180})), ("ruler", ("dprope", {"intervals": 180}))]
-    chains.share(Chain("dprope_n-hat=44_s=2_seed=0", [], same=same), tmp_path)
-    made = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*/*intervals*.json")}
-    assert set(made) == {"dprope_intervals=180_s=2_seed=0", "dprope_intervals=180_s=2_seed=0_whole"}
+    chains.copy_to_equal_settings(Chain("dprope_n-hat=44_s=2_seed=0", [], same=same), tmp_path)
+    copies = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*/*intervals*.json")}
+    assert set(copies) == {"dprope_intervals=180_s=2_seed=0", "dprope_intervals=180_s=2_seed=0_whole"}
+    assert all(record["same_selection_as"] == f"dprope_n-hat=44{name[20:]}" for name, record in copies.items())
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """slurm(SCRIPT) starts a task of slurm.sh with SCRIPT as .venv/bin/python; what is requeued goes to `requeued`."""
+
+    def program(path, script):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/bash\n{script}\n")
+        path.chmod(0o755)
+
+    program(tmp_path / "bin" / "scontrol", 'echo "$@" >> requeued')
+    environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3"}
+
+    def start(script, *arguments):
+        program(tmp_path / ".venv" / "bin" / "python", script)
+        return subprocess.Popen(["bash", SLURM, *arguments], cwd=tmp_path, env=environment)
+
+    return start
+
+
+def test_a_task_of_slurm_runs_its_chain_and_no_name_is_executed(slurm, tmp_path):
+    name = "a$(touch x) `touch y`; touch z"
+    assert slurm('printf "%s\\n" "$@" > arguments', "--model", name).wait() == 0
+    assert (tmp_path / "arguments").read_text().splitlines() == [
+        "-m", "experiments.rerun", "--model", name, "--chain", "3"]  # fmt: skip
+    assert not {"x", "y", "z", "requeued"} & {file.name for file in tmp_path.iterdir()}
+    assert slurm("exit 2", "--model", name).wait() == 2 and not (tmp_path / "requeued").exists()
+
+
+def test_a_task_of_slurm_is_queued_again_near_its_limit_and_if_it_needs_a_checkpoint(slurm, tmp_path):
+    assert slurm("exit 75").wait() == os.EX_TEMPFAIL  # what rerun --chain exits with then
+    assert (tmp_path / "requeued").read_text() == "requeue 7\n"
+    task = slurm("touch begun; sleep 60 & echo $! > child; wait")
+    wait_for(tmp_path / "begun", task)
+    task.send_signal(signal.SIGTERM)  # a preemption, which gives it time until it is killed
+    task.send_signal(signal.SIGUSR2)
+    task.wait(30)
+    assert (tmp_path / "requeued").read_text() == "requeue 7\n" * 2
+    os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)  # Slurm ends what is left

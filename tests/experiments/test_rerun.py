@@ -2,35 +2,37 @@
 
 import importlib
 import json
+import os
 import shlex
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core import files, rope
 from core.rope import RopeGeometry
-from experiments import base_models, suites
+from experiments import ablation_n_hat, base_models, suites
 from experiments.base_models.model import Model
 from experiments.kit import records
 from experiments.suites import measure
-from experiments.suites.steps import Suite, merged
+from experiments.suites.steps import Suite
 from tests.models import checkpoint
 
 KNOWN = ("tiny", "smollm2", "llama2-7b", "llama2-13b")
 
 
-def suite_of(name, tmp_path, **given):
-    return Suite(name, base_models.get(name), tmp_path, tmp_path / "results", **given)
+def suite_of(name, tmp_path, **options):
+    return Suite(name, base_models.get(name), tmp_path, tmp_path / "results", **options)
 
 
-def of_own(tmp_path, **given):
+def of_own(tmp_path, **options):
     model = Model("mine", "mine", RopeGeometry(64, 1e4, 1024), factors=(2,))
-    return Suite("mine", model, tmp_path, tmp_path / "results", path="/mine", **given)
+    return Suite("mine", model, tmp_path, tmp_path / "results", own_checkpoint="/mine", **options)
 
 
-def chains(suite, only=None):
-    return merged(measure.of_parts(suites.find(suites.OWN if suite.path else suite.name), suite, only))
+def chains(suite, part=None):
+    return measure.chains_of(suites.find(suites.OWN if suite.own_checkpoint else suite.name), suite, part)
 
 
 def test_the_ablations_are_parts_of_the_suite_and_scripts_of_their_own(call, tmp_path):
@@ -43,6 +45,45 @@ def test_the_ablations_are_parts_of_the_suite_and_scripts_of_their_own(call, tmp
         for value in values:
             assert sum(f"--{option} {value} " in line for line in trained) == 1
         assert not any("time_cost" in line for line in out.splitlines())
+
+
+def test_an_ablation_over_n_hat_has_the_papers_values_as_shares_of_the_head_dimension():
+    of_13b = [options["n_hat"] for _, options in ablation_n_hat.n_hats(base_models.get("llama2-13b"))]
+    assert of_13b == [96, 88, 80, 72, 64, 56]  # Table 4's
+    for name in KNOWN:
+        model = base_models.get(name)
+        assert [options["n_hat"] for _, options in ablation_n_hat.n_hats(model)] == [
+            n_hat * model.geometry.head_dim / 128 for n_hat in of_13b
+        ]
+
+
+def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(call, tmp_path, monkeypatch):
+    suite = suite_of("tiny", tmp_path)
+    *others, last = chains(suite)
+    assert last.needs == suite.checkpoint(("clex", {}), 2, seed=0) and not any(chain.needs for chain in others)
+    assert any(last.needs in command for chain in others for command in chain.commands)  # one of them writes it
+    command = ["rerun", "--model", "tiny", "--output", tmp_path, "--chain"]
+    status, out, _ = call(*command, len(others))
+    assert status == os.EX_TEMPFAIL and "needs" in out
+    measured = []
+    monkeypatch.setattr(measure, "measure", lambda chain, *_, **__: measured.append(chain.name))
+    Path(last.needs).mkdir(parents=True)
+    assert call(*command, len(others))[0] == 0 and measured == [last.name]
+    assert call(*command, len(others) + 1)[0] == 2
+
+
+def test_the_time_is_that_of_the_committed_records_which_are_still_to_be_measured(tmp_path):
+    suite = suite_of("tiny", tmp_path, quick=True)
+    (chain,) = [chain for chain in chains(suite) if chain.name == "dprope_n-hat=44_s=2_seed=0"]
+    kinds = "finetune", "longbench_e", "open_llm"
+    tuning, *scoring = (records.read(records.path(records.RESULTS, "tiny", kind, chain.name)) for kind in kinds)
+    seconds = tuning["seconds"] * 2 / tuning["steps"] + sum(record["seconds"] for record in scoring)
+    assert f"3 commands, 1 at a time: at least the {round(seconds / 60)} min of 3 " in measure.time_left(
+        suite, [chain], 1
+    )
+    for kind in kinds:
+        files.write_json(records.path(suite.results, "tiny", kind, chain.name), {})
+    assert measure.time_left(suite, [chain], 1).startswith("0 commands")
 
 
 @pytest.mark.parametrize("name", [*KNOWN, "own"])
@@ -59,10 +100,8 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
 
     for quick in (False, True):
         suite = of_own(tmp_path, quick=quick) if name == "own" else suite_of(name, tmp_path, quick=quick)
-        modules = suites.find(suites.OWN if suite.path else name)
         kinds = {}
-        apart = measure.alone(modules, suite)
-        for chain in [*chains(suite), *apart]:
+        for chain in chains(suite):
             for command in chain.commands:
                 options = tuple(word for word in command if word.startswith("--"))
                 kinds.setdefault((command[0], options), command)
@@ -75,42 +114,32 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
     assert parsed and not any(parsed)
 
 
-@pytest.mark.parametrize(
-    ("experiment", "model", "factor"),
-    [
-        *((name, "tiny", factor) for name in ("passkey", "perplexity") for factor in (2, 4)),
-        ("angle_distribution", "llama2-7b", 2),
-    ],
-)
-def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call, experiment, model, factor):
-    method = [] if experiment == "angle_distribution" else ["--method", rope.BASELINE]
-    status, out, err = call(experiment, "--model", model, *method, "--factor", factor)
+@pytest.mark.parametrize(("experiment", "factor"), [("passkey", 2), ("perplexity", 4)])
+def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call, experiment, factor):
+    status, out, err = call(experiment, "--model", "tiny", "--method", rope.BASELINE, "--factor", factor)
     assert (status, out.count("done already"), out.count("\n")) == (0, 1, 1), err
 
 
 @pytest.mark.parametrize(
     ("experiment", "model", "wanted"),
     [
-        ("ruler", "tiny", {"samples": 4}),
         ("longbench_e", "tiny", {"margin": 128, "new_tokens": 64, "limit": None}),
         ("perplexity", "smollm2", {"lengths": None, "stride": [256], "tokens": 20480, "parts": 17}),
         ("perplexity --tokens all", "tiny", {"tokens": None, "lengths": [1024, 2048, 4096]}),
         ("perplexity --lengths 512", "smollm2", {"lengths": [512], "stride": [256]}),
-        ("perplexity --books 1", "smollm2", {"books": 1, "parts": None}),
-        ("open_llm", "smollm2", {"limit": 500, "shots": 5, "data": None}),
-        ("open_llm --limit all", "smollm2", {"limit": None}),
+        ("perplexity --packaged 1", "smollm2", {"packaged": 1, "parts": None}),
+        ("open_llm --limit all", "smollm2", {"limit": None, "shots": 5, "benchmarks": None}),
         ("perplexity --factor 3", "tiny", {"tokens": 4352}),  # which the suite does not have
         ("time_cost", "tiny", {"length": 512, "method": None, "weights": None}),
         ("passkey --keys 5 --factor 2", "mine", {"lengths": [64, 128, 192, 256, 320], "keys": 5, "depths": 3}),
-        ("perplexity --factor 3", "mine", {"lengths": [128, 384], "stride": [64], "tokens": 512, "books": 1}),
+        ("perplexity --factor 3", "mine", {"lengths": [128, 384], "stride": [64], "tokens": 512, "packaged": 1}),
     ],
 )
 def test_what_a_command_leaves_open_is_as_in_its_models_suite(monkeypatch, tmp_path, experiment, model, wanted):
-    name, *given = experiment.split()
+    name, *options = experiment.split()
     model = checkpoint(tmp_path / "mine") if model == "mine" else model
-    monkeypatch.setattr(sys, "argv", [name, "--model", str(model), *given])
-    module = importlib.import_module(records.program(name))
-    arguments = module.main.__self__.parse()
+    monkeypatch.setattr(sys, "argv", [name, "--model", str(model), *options])
+    arguments = importlib.import_module(records.program(name)).main.__self__.parse()
     assert {key: getattr(arguments, key) for key in wanted} == wanted
 
 
@@ -119,26 +148,25 @@ def test_help_says_what_the_suite_asks(call):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "sentence"),
     [
         (["--model", "smollm2", "--texts", "{empty}"], "no text file in"),
         (["--model", "smollm2", "--benchmarks", "{empty}"], "no folder open_llm or longbench_e"),
         (["--model", "tiny", "--corpus", "{empty}/none"], "--corpus: '{empty}/none' is not a directory"),
         (["--model", "tiny", "--experiments", "passkeys"], "no experiment 'passkeys'"),
         (["--model", "tiny", "--factor", "2"], "give --factor for a model of your own only"),
-        (["--model", "tiny", "--workers", "0"], "--workers"),
         (["--model", "tiny", "--methods", "yarn2"], "unknown method 'yarn2'"),
-        (["--model", "llama2-7b", "--only", "learned"], "has no part 'learned'"),
+        (["--model", "tiny", "--chain", "999"], "--list numbers them from 0"),
         (["--model", "", "--factor", "2"], "--model is empty"),
     ],
 )
-def test_bad_input_is_refused_before_any_work(call, tmp_path, monkeypatch, given, said):
+def test_bad_input_is_refused_before_any_work(call, tmp_path, monkeypatch, arguments, sentence):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     output = tmp_path / "output"
     (tmp_path / "empty").mkdir()
-    arguments = [word.format(empty=tmp_path / "empty") for word in given]
-    status, out, err = call("rerun", *arguments, "--output", output)
-    assert (status, out) == (2, "") and said.format(empty=tmp_path / "empty") in err and err.count("\n") == 1
+    words = [word.format(empty=tmp_path / "empty") for word in arguments]
+    status, out, err = call("rerun", *words, "--output", output)
+    assert (status, out) == (2, "") and sentence.format(empty=tmp_path / "empty") in err and err.count("\n") == 1
     assert not output.exists()
 
 
@@ -150,43 +178,67 @@ def test_a_listed_command_can_be_given_to_a_shell(call, tmp_path):
     assert scored and all(str(book) in shlex.split(line) for line in scored)
 
 
-def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_path, monkeypatch):
-    """A real run on a random Llama with L = 256, given by a relative path; a second call finds all done."""
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A folder, which becomes the current one, with a random Llama of L = 256, `mine`, and a folder `texts`."""
     checkpoint(tmp_path / "mine", max_position_embeddings=256)
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 3000)
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "book.txt").write_text("".join(letters))
     monkeypatch.chdir(tmp_path)
-    wanted = ["perplexity", "passkey", "--methods", rope.TIME_REFERENCE, rope.PROPOSED]
-    command = ["rerun", "--model", "mine", "--factor", 2, "--texts", "texts", "--output", "out", "--workers", 2]
-    status, out, err = call(*command, "--experiments", *wanted)
+    return tmp_path
+
+
+OWN = (
+    "--model",
+    "mine",
+    "--factor",
+    "2",
+    "--texts",
+    "texts",
+    "--output",
+    "out",
+    "--experiments",
+    "perplexity",
+    "passkey",
+)
+
+
+def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, mine):
+    """A real run in a process of its own, with relative paths."""
+    status, out, err = call("rerun", *OWN, "--methods", rope.TIME_REFERENCE)
     assert status == 0, err
+    assert out.startswith("2 commands, ")
     for length in (128, 256):  # the other lengths are measured
         assert f"skipped passkey {length}: a passkey prompt does not fit in {length} tokens." in out
     assert out.count("skipped") == 2
-    assert "MODEL=mine" in out and str(tmp_path / "out" / "results") in out
-    folder = tmp_path / "out" / "results" / "mine"
+    assert "MODEL=mine" in out and str(mine / "out" / "results") in out
+    folder = mine / "out" / "results" / "mine"
     facts = json.loads((folder / "model.json").read_text())
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256} and facts["factors"] == [2]
-    settings = {
-        f"{method}_s=2" for method in (rope.TIME_REFERENCE, rope.PROPOSED, f"{rope.PROPOSED}_n-hat=10")
-    }  # 5/8 of d = 16
-    assert {path.stem for path in (folder / "perplexity").iterdir()} == settings
-    of_passkeys = [json.loads(path.read_text()) for path in (folder / "passkey").iterdir()]
-    assert [record["lengths"] for record in of_passkeys] == [[384, 512, 640]] * 3
-    assert json.loads((folder / "perplexity" / f"{rope.PROPOSED}_s=2.json").read_text())["data"].keys() == {"book"}
+    name = f"{rope.TIME_REFERENCE}_s=2.json"
+    assert json.loads((folder / "passkey" / name).read_text())["lengths"] == [384, 512, 640]
+    assert json.loads((folder / "perplexity" / name).read_text())["data"].keys() == {"book"}
+
+
+def test_every_method_is_measured_once_on_a_model_of_ones_own(call, mine):
+    """The paper's method at t = 0 and at 5/8 of d = 16; two tasks of a cluster, and one of them once more."""
+    command = ["rerun", *OWN[:-1], "--methods", rope.PROPOSED]
+    for number in (0, 1, 0):
+        assert call(*command, "--chain", number)[0] == 0
+    written = {file.stem for file in (mine / "out" / "results" / "mine" / "perplexity").iterdir()}
+    assert written == {f"{rope.PROPOSED}_s=2", f"{rope.PROPOSED}_n-hat=10_s=2"}
 
 
 def test_another_model_under_the_name_of_one_that_was_measured_is_refused(call, tmp_path):
-    first, second = (checkpoint(tmp_path / where / "mine", seed=seed) for where, seed in (("a", 0), ("b", 1)))
+    second = checkpoint(tmp_path / "b" / "mine")
     (tmp_path / "b" / "mine" / "training.json").write_text("{}")
     results = ["--results", tmp_path / "results", "--output", tmp_path / "out"]
-    assert call("disturbance", "--model", first, *results[:2])[0] == 0
     status, out, err = call("rerun", "--model", second, *results)
     assert (status, out) == (2, "") and "fine-tuned for a longer context already" in err and err.count("\n") == 1
     (tmp_path / "b" / "mine" / "training.json").unlink()
-    facts = json.loads((tmp_path / "results/mine/model.json").read_text())
-    files.write_json(tmp_path / "results/mine/model.json", facts | {"sha256": {"model.safetensors": "another's"}})
+    facts = {"model": "mine", "geometry": {}, "sha256": {"model.safetensors": "another's"}, "factors": [2]}
+    files.write_json(tmp_path / "results/mine/model.json", facts)
     status, out, err = call("rerun", "--model", second, *results)
     assert (status, out) == (2, "") and "another model of that name" in err and err.count("\n") == 1
     assert not (tmp_path / "out").exists()

@@ -28,16 +28,8 @@ def learned_factors(
 ) -> Iterator[Chain]:
     """The chain that learns the factors λ_i from the model itself, from a method's own, and measures it with them."""
     name = f"from={records.run_name(start, factor, {}, seed)}"
-    yield from _factors(suite, suite.once(learn, **{"from": start}, factor=factor, seed=seed), name, factor, steps)
-
-
-def searched_factors(suite: Suite, search: Step, factor: float, seed: int, steps: Iterable[Step]) -> Iterator[Chain]:
-    """The chain that searches the factors λ_i as LongRoPE2 does, and measures the model with them."""
-    name = records.run_name("searched", factor, {}, seed)
-    yield from _factors(suite, suite.once(search, factor=factor, seed=seed), name, factor, steps)
-
-
-def _factors(suite: Suite, made: Chain, name: str, factor: float, steps: Iterable[Step]) -> Iterator[Chain]:
-    if made.commands:
-        file = records.path(suite.results, suite.name, made.name, name)
-        yield Chain(name, made.commands + suite.untrained(("factors", {"file": str(file)}), factor, steps).commands)
+    learning = suite.once(learn, **{"from": start}, factor=factor, seed=seed)
+    if learning.commands:
+        file = records.path(suite.results, suite.name, learning.name, name)
+        measuring = suite.untrained(("factors", {"file": str(file)}), factor, steps)
+        yield Chain(name, learning.commands + measuring.commands)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from experiments.suites.beyond.parts import covering, learned_factors, searched_factors, temperature_swapped
+from experiments.ablation_intervals import intervals
+from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
 from experiments.suites.chains import Chain
 from experiments.suites.smollm2 import (
     EVALUATIONS,
     HEADLINE,
-    INTERVALS,
     N_HATS,
     PAPERS,
     SEEDS,
@@ -35,7 +35,6 @@ positions_at_4 = replace(positions, quick=None)
 # Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
 selections = step("selections", dtype="float32", quick={"every": 32})
 learn = step("learned", reads=CORPUS, steps=100, evaluate_every=5, dtype="float32", quick=None)
-search = step("searched", reads=CORPUS, population=32, generations=20, quick=None)  # a tenth of LongRoPE2's candidates
 
 
 def headline(suite: Suite) -> Iterator[Chain]:
@@ -73,15 +72,15 @@ def four_times(suite: Suite) -> Iterator[Chain]:
 
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
-    for setting, same in suite.distinct(N_HATS, 2, known=TRAINED):
+    for setting, same in suite.distinct(N_HATS, 2, TRAINED):
         yield suite.fine_tuned(tune, setting, 2, 0, [positions], same)
-    for setting, same in suite.distinct(N_HATS, 2, known=[*UNTRAINED, SIGNIFICANT]):
+    for setting, same in suite.distinct(N_HATS, 2, [*UNTRAINED, SIGNIFICANT]):
         yield suite.untrained(setting, 2, [positions], same)
     yield suite.once(selections)
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
-    for setting, same in suite.distinct(INTERVALS, 2, known=UNTRAINED + N_HATS):
+    for setting, same in suite.distinct(intervals(), 2, UNTRAINED + N_HATS):
         yield suite.untrained(setting, 2, [positions], same)
 
 
@@ -93,7 +92,6 @@ def temperature(suite: Suite) -> Iterator[Chain]:
 def learned(suite: Suite) -> Iterator[Chain]:
     for start in ("yarn", "original"):
         yield from learned_factors(suite, learn, start, 2, 0, [positions])
-    yield from searched_factors(suite, search, 2, 0, [positions, passkey])
 
 
 def more(suite: Suite) -> Iterator[Chain]:

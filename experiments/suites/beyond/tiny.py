@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from experiments.suites.beyond.parts import covering, learned_factors, searched_factors, temperature_swapped
+from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
 from experiments.suites.chains import Chain
 from experiments.suites.steps import Suite, step
 from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
@@ -11,12 +11,6 @@ NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is
 COMPARED = ("ntk", {}), ("dprope-significant", {}), *NEWER
 # The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
 learn = step("learned", steps=200, evaluate_every=4, quick={"steps": 2, "sequences": 1})
-# A tenth of LongRoPE2's candidates, on fewer texts.
-search = step(
-    "searched", samples=4, population=32, generations=20, quick={"population": 16, "generations": 1, "samples": 1}
-)
-
-
 # On 65,536 tokens of eight parts of the book that no one trains on, at each factor.
 positions = step(
     "loss_by_position", parts=8, excerpts=lambda model, factor: 8 // factor, quick={"parts": 2, "excerpts": 1}
@@ -61,7 +55,6 @@ def learned(suite: Suite) -> Iterator[Chain]:
         for start in ("yarn", "original"):
             for seed in suite.seeds(SEEDS):
                 yield from learned_factors(suite, learn, start, factor, seed, [positions])
-        yield from searched_factors(suite, search, factor, 0, [positions, passkey])
         yield suite.untrained(("longrope2", {}), factor, [passkey])
 
 

@@ -45,7 +45,7 @@ def main() -> None:
             logits = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(context, i), (words,)).astype(np.float64)
             top = logits.max()
             losses.append(float(top + np.log(np.exp(logits - top).sum()) - logits[ids[start + i + 1]]))
-    Path(sys.argv[3]).write_text(json.dumps({"losses": losses, "version": version("llama_cpp_python"), "notes": {}}))
+    Path(sys.argv[3]).write_text(json.dumps({"losses": losses, "version": version("llama_cpp_python")}))
 
 
 main()

@@ -30,4 +30,4 @@ for start, end in pairwise(edges):
         continue
     logits = model(inputs, cache=cache)[0].astype(mx.float32)
     losses += nn.losses.cross_entropy(logits, mx.array(ids[start + 1 : end + 1])).tolist()
-Path(sys.argv[3]).write_text(json.dumps({"losses": losses, "version": version("mlx-lm"), "notes": {}}))
+Path(sys.argv[3]).write_text(json.dumps({"losses": losses, "version": version("mlx-lm")}))

@@ -1,0 +1,163 @@
+"""Which method suits a model: its loss on your texts under every method that needs no training.
+
+    python -m experiments.beyond.best --model PATH_OR_NAME --factor 2 --texts FILES
+
+The first L' tokens of each text are scored within L and beyond it. The methods are printed by their loss beyond L, and
+then the command that extends the model. Methods that these texts do not tell apart from the best are level with it. Of
+those, the command has the simplest: the one that config.json states in the fewest numbers, which are the parameters of
+a stock RoPE type, or else a factor for each pair. Nothing is recorded.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+from tqdm import tqdm
+
+from core import rope
+from core.errors import InputError
+from core.extend import extend
+from core.huggingface.rotation import skeleton
+from core.rope import RopeGeometry
+from eval import special_tokens
+from eval.intervals import LEAST_TEXTS, students_half
+from eval.position_loss import position_losses
+from experiments.base_models.model import Model, papers_n_hat
+from experiments.kit import command_line, given_model, load_model, texts
+from experiments.kit.given_model import GivenModel
+from experiments.suites.chains import Setting
+from experiments.suites.steps import flags
+
+EQUAL = 5e-5  # nats; a smaller difference is printed as 0.0000
+
+
+def main() -> None:
+    parser = command_line.parser(__doc__, prog="python -m experiments.beyond.best")
+    given_model.add_argument(parser, required=True)
+    command_line.add_factor_argument(parser)
+    command_line.add_dtype_argument(parser)
+    texts.add_arguments(parser)
+    arguments = parser.parse_args()
+    name, factor = arguments.model, arguments.factor
+    base = GivenModel(name, as_it_is=True)
+    if base.training:
+        raise InputError(f"{name} was fine-tuned to fit {base.training['method']}; give the model before.")
+    books = different(texts.chosen(arguments))
+    settings = expressible(name, base.geometry, factor)
+    length, context_length = round(base.context_length * factor), base.context_length
+    tokenizer = load_model.tokenizer(name)
+    bos = special_tokens.beginning(tokenizer, arguments.bos)
+    tokens = [texts.sequence(tokenizer, book, length, bos) for book in books]
+    model = load_model.load(name, load_model.chosen_dtype(arguments.dtype, name, base.base)).model
+    losses = []
+    for method, options in tqdm(settings, unit="method"):
+        extend(model, method, factor, **options)
+        losses.append(np.stack([position_losses(model, ids)[-length:] for ids in tokens]))
+    rows = ranked(
+        [
+            {
+                "setting": setting,
+                "numbers": numbers(base.geometry, setting, factor),
+                "within": of_setting[:, :context_length].mean(axis=1),
+                "beyond": of_setting[:, context_length:].mean(axis=1),
+            }
+            for setting, of_setting in zip(settings, losses)
+        ]
+    )
+    method, options = simplest(rows)["setting"]
+    command = flags({"model": name, "method": method, "factor": factor, **options, "output": "DIR"})
+    scored = f"{len(books)} text{'s' * (len(books) > 1)} of {length:,} tokens, L = {context_length:,}"
+    print(f"{table(rows)}\n\nMean loss in nats per token, over {scored}. {verdict(rows)}\n")
+    print(f"python -m experiments.extend {shlex.join(command)}")
+
+
+def different(books: list[texts.Book]) -> list[texts.Book]:
+    """The texts; InputError if two are the same, which would count as two."""
+    titles: dict[str, str] = {}
+    for book in books:
+        if titles.setdefault(book.text, book.title) != book.title:
+            raise InputError(f"{titles[book.text]!r} and {book.title!r} are the same text; give it once.")
+    return books
+
+
+def expressible(name: str, geometry: RopeGeometry, factor: float) -> list[Setting]:
+    """Every setting that needs no training and that the model's configuration can express."""
+    rope.scale(geometry, rope.ORIGINAL, factor)  # refuses a factor that adds no token
+    model, settings = skeleton(load_model.check_config(name)), []
+    for method, options in Model("", name, geometry, n_hat=papers_n_hat(geometry)).comparison(factor):
+        try:
+            extend(model, method, factor, **options)
+            settings.append((method, options))
+        except InputError as error:
+            print(f"note: {method} is left out: {error}", file=sys.stderr)
+    return settings
+
+
+def numbers(geometry: RopeGeometry, setting: Setting, factor: float) -> int:
+    """In how many numbers config.json states a scaling: those of a stock RoPE type, else a factor for each pair."""
+    scaling = rope.scale(geometry, setting[0], factor, **setting[1])
+    return len(scaling.stock) - 1 if scaling.stock else geometry.pairs + (scaling.attention_factor != 1)
+
+
+def ranked(rows: Sequence[dict]) -> list[dict]:
+    """Settings by their mean loss beyond L, each with its difference from the least, paired by text.
+
+    The difference has Student's 95 % interval over texts. A setting is level with the best if its interval holds zero.
+    Below LEAST_TEXTS texts there is no interval, and a setting is level only if its loss is the same.
+
+    Args:
+        rows: {"beyond", …}, the loss of each text [texts].
+
+    Returns:
+        the rows with "gap", "low" and "high" in nats (None without an interval), and "level".
+    """
+    rows = sorted(rows, key=lambda row: np.mean(row["beyond"]))
+    for row in rows:
+        gaps = np.subtract(row["beyond"], rows[0]["beyond"])
+        half = students_half(gaps) if len(gaps) >= LEAST_TEXTS else None
+        row["gap"] = float(gaps.mean())
+        row["low"], row["high"] = (None, None) if half is None else (row["gap"] - half, row["gap"] + half)
+        row["level"] = row["gap"] < EQUAL or (half is not None and row["low"] <= 0)
+    return rows
+
+
+def simplest(rows: Sequence[dict]) -> dict:
+    """Of a ranking, the setting that is level with the best and stated in the fewest numbers."""
+    return min((row for row in rows if row["level"]), key=lambda row: row["numbers"])
+
+
+def table(rows: Sequence[dict]) -> str:
+    """A ranking as lines of text."""
+    lines = [f"{'method':24}  within L  beyond L  minus the least            numbers"]
+    for row in rows:
+        interval = "" if row["low"] is None else f" [{row['low']:+.4f}, {row['high']:+.4f}]"
+        within, beyond = np.mean(row["within"]), np.mean(row["beyond"])
+        gap = f"{row['gap']:+.4f}{interval}"
+        lines.append(f"{label(row):24}  {within:8.4f}  {beyond:8.4f}  {gap:25}  {row['numbers']:7}")
+    return "\n".join(lines)
+
+
+def verdict(rows: Sequence[dict]) -> str:
+    """What a ranking says of its first setting, and which one the command has."""
+    few = len(rows[0]["beyond"]) < LEAST_TEXTS
+    caution = f" Fewer than {LEAST_TEXTS} texts give no interval, so the order may be chance." if few else ""
+    others = ", ".join(label(row) for row in rows[1:] if row["level"])
+    if not others:
+        return f"{label(rows[0])} has the least loss beyond L.{caution}"
+    return (
+        f"A tie: {label(rows[0])} has the least loss beyond L, and level with it are {others}.{caution} "
+        f"The command has {label(simplest(rows))}, which config.json states in the fewest numbers."
+    )
+
+
+def label(row: dict) -> str:
+    """A setting in words."""
+    method, options = row["setting"]
+    return " ".join([method, *(f"{name}={value}" for name, value in options.items())])
+
+
+if __name__ == "__main__":
+    command_line.run(main)

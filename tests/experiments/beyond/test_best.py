@@ -1,0 +1,94 @@
+"""The method that suits a model: ranked as a plain loop and SciPy rank, and given as a command that works."""
+
+import re
+import shlex
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from transformers import AutoModelForCausalLM
+
+from core import rope
+from core.extend import extend
+from experiments.beyond.best import ranked, simplest, verdict
+from tests.models import byte_tokenizer, checkpoint
+
+L, LONGER = 64, 128
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """A folder with a checkpoint, `model`, and with texts, `0.txt` to `4.txt`, of which the last two are the same."""
+    root = tmp_path_factory.mktemp("best")
+    checkpoint(root / "model", max_position_embeddings=L)
+    letters = np.random.default_rng(0).choice(list("abcdefgh "), (5, 200))
+    letters[4] = letters[3]
+    for number, line in enumerate(letters):
+        (root / f"{number}.txt").write_text("".join(line))
+    return root
+
+
+def test_every_method_is_ranked_by_its_loss_and_the_command_extends_the_model(call, inputs, tmp_path):
+    books = [inputs / f"{number}.txt" for number in range(3)]
+    status, out, err = call("best", "--model", inputs / "model", "--no-bos", "--texts", *books)
+    assert status == 0, err
+    rows = re.findall(r"^(\S+)(?: n_hat=(\d+))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE)
+    ready = {name for name, method in rope.METHODS.items() if method.ready}
+    assert {method for method, *_ in rows} == ready and len(rows) == len(ready) + 1  # DPRoPE at t = 0 and at n̂
+    assert [beyond for *_, beyond in rows] == sorted(beyond for *_, beyond in rows)
+    for method, n_hat, *printed in rows[:2] + rows[-2:]:
+        losses = plain(inputs / "model", books, method, **({"n_hat": int(n_hat)} if n_hat else {}))
+        assert [float(loss) for loss in printed] == pytest.approx(losses, abs=1e-4)
+    command = shlex.split(out.splitlines()[-1].replace("DIR", str(tmp_path / "extended")))
+    assert call(*command[2:])[0] == 0
+    assert (tmp_path / "extended" / "config.json").is_file()
+
+
+def plain(model, books, method, **options):
+    """The mean losses within L and beyond it."""
+    extended, losses = extend(AutoModelForCausalLM.from_pretrained(model), method, 2, **options), []
+    for file in books:
+        ids = byte_tokenizer()(file.read_text(), add_special_tokens=False, return_tensors="pt").input_ids[0]
+        with torch.inference_mode():
+            logits = extended(ids[None, :LONGER]).logits[0]
+        losses.append(torch.nn.functional.cross_entropy(logits, ids[1 : LONGER + 1], reduction="none"))
+    losses = torch.stack(losses)
+    return losses[:, :L].mean().item(), losses[:, L:].mean().item()
+
+
+def rows_of(losses):
+    return [{"setting": (name, {}), "numbers": i, "within": [0.0], "beyond": beyond}
+            for i, (name, beyond) in enumerate(losses.items())]  # fmt: skip
+
+
+def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
+    losses = {"a": [1.0, 1.1, 0.9, 1.3, 0.8], "b": [1.0] * 5, "c": [2.0, 2.1, 2.0, 2.1, 2.0]}
+    rows = ranked(rows_of(losses))
+    assert [(row["setting"][0], row["level"]) for row in rows] == [("b", True), ("a", True), ("c", False)]
+    for row in rows[1:]:
+        low, high = stats.ttest_1samp(np.subtract(row["beyond"], losses["b"]), 0).confidence_interval()
+        assert (row["low"], row["high"]) == pytest.approx((low, high))
+    assert simplest(rows)["setting"][0] == "a" and verdict(rows).startswith("A tie")
+
+
+def test_few_texts_have_no_interval_and_equal_losses_are_a_tie():
+    rows = ranked(rows_of({"a": [2.0], "b": [1.0], "c": [1.00001]}))
+    assert [(row["setting"][0], row["level"]) for row in rows] == [("b", True), ("c", True), ("a", False)]
+    assert rows[1]["low"] is None and verdict(rows).startswith("A tie") and "chance" in verdict(rows)
+    assert not verdict(ranked(rows_of({"a": [2.0], "b": [1.0]}))).startswith("A tie")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--texts", "{root}/3.txt", "{root}/4.txt"], "'3' and '4' are the same text"),
+        (["--texts", "{root}/0.txt", "--factor", "1.001"], "adds no token"),
+        (["--texts", "{root}/0.txt", "--factor", "8"], "longer text"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused_before_a_model_is_loaded(call, inputs, monkeypatch, arguments, sentence):
+    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("a model was loaded"))
+    words = [word.format(root=inputs) for word in arguments]
+    status, out, err = call("best", "--model", inputs / "model", "--no-bos", *words)
+    assert (status, out) == (2, "") and sentence in err
