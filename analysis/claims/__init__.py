@@ -1,8 +1,8 @@
 """The claims of the paper, in its order, and what tests each."""
 
-from analysis import metrics
 from analysis.claims import tests
 from analysis.claims.statement import Claim
+from analysis.claims.tests import ablated, ahead, collapses
 
 # A key for code and files, the claim, the part of the paper that makes it, what is measured.
 CLAIMS = (
@@ -14,49 +14,39 @@ CLAIMS = (
         "Without extension a model collapses beyond L; extended it does not",
         "appendix B.2",
         (
-            tests.collapses("perplexity", metrics.perplexity, "text", less_is_better=True),
-            tests.collapses("passkey", metrics.passkey, "prompt", "%"),
-            tests.collapses("ruler", metrics.ruler, "sample", "%"),
+            collapses("perplexity", "text"),
+            collapses("passkey", "prompt"),
+            collapses("ruler", "sample"),
         ),
     ),
-    Claim(
-        "longbench_e",
-        "DPRoPE is best on LongBench-E beyond L",
-        "section 4.2",
-        (tests.ahead("longbench_e", metrics.longbench_e, "task mean"),),
-    ),
-    Claim("ruler", "DPRoPE is best on RULER", "appendix B.2", (tests.ahead("ruler", metrics.ruler, "task mean"),)),
+    Claim("longbench_e", "DPRoPE is best on LongBench-E beyond L", "section 4.2", (ahead("longbench_e"),)),
+    Claim("ruler", "DPRoPE is best on RULER", "appendix B.2", (ahead("ruler"),)),
     Claim("perplexity", "DPRoPE has the least perplexity at L'", "appendix B.2", (tests.less_perplexity,)),
-    Claim(
-        "open_llm",
-        "DPRoPE is best on short text (Open LLM)",
-        "section 4.3",
-        (tests.ahead("open_llm", metrics.open_llm, "document"),),
-    ),
+    Claim("open_llm", "DPRoPE is best on short text (Open LLM)", "section 4.3", (ahead("open_llm"),)),
     Claim("passkey", "DPRoPE finds every passkey within L'", "section 4.4", (tests.finds_all_passkeys,)),
     Claim(
         "n_hat_longbench_e",
         "With too few dimensions interpolated, LongBench-E falls",
         "section 5.2",
-        (tests.ablated("longbench_e", metrics.longbench_e, "task mean", "n_hat", tests.least_is_below),),
+        (ablated("longbench_e", "n_hat", tests.least_is_below),),
     ),
     Claim(
         "n_hat_open_llm",
         "n̂ has little effect on Open LLM",
         "section 5.2",
-        (tests.ablated("open_llm", metrics.open_llm, "document", "n_hat", tests.alike),),
+        (ablated("open_llm", "n_hat", tests.alike),),
     ),
     Claim(
         "intervals_longbench_e",
         "LongBench-E is the same for b = 90, 180, 360, and falls at 720",
         "section 5.3",
-        (tests.ablated("longbench_e", metrics.longbench_e, "task mean", "intervals", tests.alike_but_excess),),
+        (ablated("longbench_e", "intervals", tests.alike_but_excess),),
     ),
     Claim(
         "intervals_open_llm",
         "b does not influence Open LLM",
         "section 5.3",
-        (tests.ablated("open_llm", metrics.open_llm, "document", "intervals", tests.alike),),
+        (ablated("open_llm", "intervals", tests.alike),),
     ),
     Claim("time", "DPRoPE takes no more time than PI", "appendix B.2", (tests.costs_nothing,)),
 )

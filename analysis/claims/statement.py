@@ -29,7 +29,6 @@ VERDICTS = {
     CERTAIN: "it could not have come out otherwise",
     NONE: "no model has a record of it",
 }
-Beside = Sequence[tuple[str, str]]  # names and printed values of other numbers
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Statement:
         metric: the metric of the number; may be empty.
         region: where the claim places the number; None if no interval decides.
         paper: the paper's number; None if it states none.
-        beside: numbers that belong to it.
+        beside: names and printed values of numbers that belong to it.
         unit, digits, signed: how the number is printed.
         most: the greatest value that there can be.
         level: the level of the decision, Holm's.
@@ -58,7 +57,7 @@ class Statement:
     metric: str = ""
     region: Region | None = None
     paper: float | None = None
-    beside: Beside = ()
+    beside: Sequence[tuple[str, str]] = ()
     unit: str = ""
     digits: int = 2
     signed: bool = False

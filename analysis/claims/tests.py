@@ -12,27 +12,35 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from analysis import disturbance, metrics, published, row_differences
-from analysis.claims.statement import (
-    CERTAIN,
-    EXACT,
-    Beside,
-    Statement,
-    Test,
-    at_papers_n_hat,
-    decided,
-    measured_on,
-    printed,
-)
+from analysis.claims.statement import CERTAIN, EXACT, Statement, Test, at_papers_n_hat, decided, measured_on, printed
 from analysis.comparison import Comparison, Metrics, Row, ablations, agree, compared, factors
 from analysis.hypothesis_tests import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Estimate, Region
 from analysis.results import Results
 from analysis.scores import Score, Scores, over_seeds
-from analysis.settings import SYMBOLS, Setting, extended_length, tokens
+from analysis.settings import Setting, extended_length, tokens
 from core import rope
 
 INTERVALS = rope.method_options(rope.PROPOSED)["intervals"]  # b, the paper's own
 EXCESS = 720.0  # the b at which LongBench-E falls in the paper
-_DISTURBANCE = "× 10⁻³ nat"
+_NAT = "× 10⁻³ nat"
+# By experiment: the scores of which differences are taken, what they are over, a difference's unit and decimals.
+DIFFERENCES = {
+    "perplexity": (metrics.log_perplexity, "text", "nats per token", 3),
+    "longbench_e": (metrics.longbench_e, "task mean", "points", 2),
+    "open_llm": (metrics.open_llm, "document", "points", 2),
+    "ruler": (metrics.ruler, "task mean", "points", 2),
+}
+
+
+def difference(
+    row: Row, other: Row, rows: Comparison, experiment: str, metric: str, region: Region, **more
+) -> Statement:
+    """That a row's score minus another's lies in a region; `more` is what else the statement has."""
+    scores, sample, unit, digits = DIFFERENCES[experiment]
+    gap = row_differences.between(row, other, experiment, scores, metric, rows)
+    what, samples = f"{row.setting.name} minus {other.setting.name}", measured_on(row.trained, gap, sample)
+    factor = row.setting.factor
+    return Statement(what, gap, samples, factor, metric, region, unit=unit, digits=digits, signed=True, **more)
 
 
 # The disturbance
@@ -46,8 +54,8 @@ def published_numbers(results: Results) -> Iterator[Statement]:
         average = disturbance.of(published.GEOMETRY, Setting(method, (), factor), disturbance.FLOAT32).average
         deviation = abs(average / paper - 1)
         verdict = EXACT if deviation < 0.005 else CONTRADICTED  # the paper prints three to four digits
-        beside = ("deviation", f"{100 * deviation:.2f} %")
-        yield _computed(rope.METHODS[method].title, average, factor, beside, verdict, paper)
+        beside, title = [("deviation", f"{100 * deviation:.2f} %")], rope.METHODS[method].title
+        yield Statement(title, Estimate(average), "computed", factor, "", None, paper, beside, _NAT, verdict=verdict)
 
 
 def least(results: Results) -> Iterator[Statement]:
@@ -64,22 +72,15 @@ def least(results: Results) -> Iterator[Statement]:
         # The disturbance depends only on the geometry, so a model of the paper's must give the paper's numbers.
         verdict = EXACT if geometry == published.GEOMETRY else REPRODUCED
         verdict = CERTAIN if rival == rope.TIME_REFERENCE else verdict
-        beside = (other.name, f"{others:.2f} {_DISTURBANCE}")
-        yield _computed(ours.name, average, factor, beside, verdict if average < others else CONTRADICTED)
+        verdict = verdict if average < others else CONTRADICTED
+        beside = [(other.name, f"{others:.2f} {_NAT}")]
+        yield Statement(ours.name, Estimate(average), "computed", factor, beside=beside, unit=_NAT, verdict=verdict)
 
 
 def _published() -> list[tuple[float, str, float]]:
     """The paper's disturbances as (factor, method, 10⁻³ nat), by factor."""
     values = [(factor, method, value) for (method, factor), value in published.disturbance().items()]
     return sorted(values, key=lambda each: each[0])
-
-
-def _computed(
-    what: str, average: float, factor: float, beside: tuple[str, str], verdict: str, paper: float | None = None
-) -> Statement:
-    """About a disturbance in 10⁻³ nat, which has no error."""
-    number = Estimate(average)
-    return Statement(what, number, "computed", factor, "", None, paper, (beside,), _DISTURBANCE, verdict=verdict)
 
 
 def order_loss(results: Results) -> list[Statement]:
@@ -92,49 +93,35 @@ def order_loss(results: Results) -> list[Statement]:
     for factor in factors(results, "perplexity"):
         length = tokens(extended_length(results, factor))
         rows = compared(results, "perplexity", False, twins=False, factor=factor)
-        wanted = [(method, {}) for method in published.rivals("disturbance")] + [(rope.PROPOSED, {})]
-        wanted += [(rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)})]
-        scored = [
-            row for each in wanted if (row := rows.find(*each, factor)) and length in row.scores(metrics.perplexity)
-        ]
+        wanted = [(method, {}) for method in (*published.rivals("disturbance"), rope.PROPOSED)]
+        wanted.append((rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}))
+        candidates = [rows.find(*each, factor) for each in wanted]
+        scored = [row for row in candidates if row and length in row.scores(metrics.perplexity)]
         averages = [1e3 * disturbance.averaged(results, row.setting) for row in scored]
         by_disturbance = sorted(zip(averages, scored), key=lambda each: each[0])
         for (less, row), (more, other) in itertools.combinations(by_disturbance, 2):
             if less < more:
-                gap = row_differences.between(row, other, "perplexity", metrics.log_perplexity, length, rows)
-                names, values = [each.setting.name for each in (row, other)], (less, more)
-                beside = [(f"{name}, disturbance", f"{value:.2f} {_DISTURBANCE}") for name, value in zip(names, values)]
-                statements.append(_less_loss(" minus ".join(names), gap, False, factor, "", None, beside))
+                beside = [(f"{each.setting.name}, disturbance", f"{average:.2f} {_NAT}")
+                          for average, each in ((less, row), (more, other))]  # fmt: skip
+                statements.append(difference(row, other, rows, "perplexity", length, BELOW, beside=beside))
     return decided(statements)
-
-
-def _less_loss(
-    what: str, gap: Estimate, trained: bool, factor: float, metric: str, paper: float | None, beside: Beside
-) -> Statement:
-    """That a difference of two losses is below zero."""
-    samples, unit = measured_on(trained, gap, "text"), "nats per token"
-    return Statement(what, gap, samples, factor, metric, BELOW, paper, beside, unit, digits=3, signed=True)
 
 
 # Against the paper's rivals
 
 
-def ahead(experiment: str, scores: Metrics, sample: str) -> Test:
-    """DPRoPE is ahead of every rival at every factor in a benchmark's average.
-
-    Args:
-        sample: what the average is over.
-    """
+def ahead(experiment: str) -> Test:
+    """DPRoPE is ahead of every rival at every factor in a benchmark's average."""
+    scores = DIFFERENCES[experiment][0]
 
     @at_papers_n_hat(experiment)
     def test(results: Results, rows: Comparison, ours: Row) -> Iterator[Statement]:
-        names, factor = list(scores(ours.first)), ours.setting.factor
+        names = list(scores(ours.first))
         metric = ([name for name in names if name.startswith("Avg")] or names)[-1]
-        for rival, what, beside in _rivals(experiment, rows, ours, scores, metric):
-            gap = row_differences.between(ours, rival, experiment, scores, metric, rows)
-            samples = measured_on(ours.trained, gap, sample)
-            effect = published.advantage(experiment, rival.setting.method, factor, metric)
-            yield Statement(what, gap, samples, factor, metric, ABOVE, effect, beside, "points", signed=True)
+        for rival in _rivals(experiment, rows, ours):
+            effect = published.advantage(experiment, rival.setting.method, ours.setting.factor, metric)
+            beside = _means(ours, rival, scores, metric)
+            yield difference(ours, rival, rows, experiment, metric, ABOVE, paper=effect, beside=beside)
 
     return test
 
@@ -142,24 +129,24 @@ def ahead(experiment: str, scores: Metrics, sample: str) -> Test:
 @at_papers_n_hat("perplexity")
 def less_perplexity(results: Results, rows: Comparison, ours: Row) -> Iterator[Statement]:
     """DPRoPE has less perplexity than every rival at L'; its logarithm is compared, the loss in nats per token."""
-    names, factor = list(metrics.perplexity(ours.first)), ours.setting.factor
+    factor, names = ours.setting.factor, list(metrics.perplexity(ours.first))
     extended = tokens(extended_length(results, factor))
     metric = extended if extended in names else names[-1]
-    for rival, what, beside in _rivals("perplexity", rows, ours, metrics.perplexity, metric):
-        gap = row_differences.between(ours, rival, "perplexity", metrics.log_perplexity, metric, rows)
+    for rival in _rivals("perplexity", rows, ours):
         effect = published.perplexity_advantage(rival.setting.method, factor)
-        yield _less_loss(what, gap, ours.trained, factor, metric, effect, beside)
+        beside = _means(ours, rival, metrics.perplexity, metric)
+        yield difference(ours, rival, rows, "perplexity", metric, BELOW, paper=effect, beside=beside)
 
 
-def _rivals(
-    experiment: str, rows: Comparison, ours: Row, scores: Metrics, metric: str
-) -> Iterator[tuple[Row, str, Beside]]:
-    """The paper's rivals at DPRoPE's factor, with the name of the difference and both scores, printed."""
+def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
+    """The paper's rivals at DPRoPE's factor."""
     plain = rows.only(lambda row: row.setting.plain())
-    for method in published.rivals(experiment):
-        if rival := plain.find(method, None, ours.setting.factor):
-            both = [(row.setting.name, printed(Score(row.scores(scores)[metric].mean))) for row in (ours, rival)]
-            yield rival, " minus ".join(name for name, _ in both), both
+    found = [plain.find(method, None, ours.setting.factor) for method in published.rivals(experiment)]
+    return [rival for rival in found if rival]
+
+
+def _means(ours: Row, rival: Row, scores: Metrics, metric: str) -> list[tuple[str, str]]:
+    return [(row.setting.name, printed(Score(row.scores(scores)[metric].mean))) for row in (ours, rival)]
 
 
 def costs_nothing(results: Results) -> list[Statement]:
@@ -203,33 +190,27 @@ def alike_but_excess(values: list[float], paper: dict[float, float]) -> Regions:
     return others | {v: (BELOW, paper[EXCESS] - paper[INTERVALS]) for v in values if v == EXCESS}
 
 
-def ablated(
-    experiment: str, scores: Metrics, sample: str, option: str, regions: Callable[[list[float], dict], Regions]
-) -> Test:
+def ablated(experiment: str, option: str, regions: Callable[[list[float], dict], Regions]) -> Test:
     """The last metric at each value of an option minus that at a reference value: the paper's own b, or the greatest n̂.
 
     Args:
-        sample: what the metric is over.
         regions: from the other values, and the paper's scores by value, to those that have a statement.
     """
-    own, symbol = INTERVALS if option == "intervals" else None, SYMBOLS[option]
+    own = INTERVALS if option == "intervals" else None
 
     def test(results: Results) -> list[Statement]:
         by_state = list(ablations(results, experiment, option, own))
         rows = _of_papers_range(results, by_state[-1][1], option) if by_state else {}
         if len(rows) < 2:
             return []
-        value = own if own in rows else max(rows)
-        reference = rows.pop(value)
-        metric = list(scores(reference.first))[-1]
+        reference = rows.pop(own if own in rows else max(rows))
+        metric = list(DIFFERENCES[experiment][0](reference.first))[-1]
         paper = published.ablated(f"{option}_{experiment}", metric if metric.startswith("Avg") else "Avg.")
-        among, statements = compared(results, experiment, reference.trained), []
-        for other, (region, effect) in regions(list(rows), paper).items():
-            row, what = rows[other], f"{symbol} = {other:g} minus {value:g}"
-            gap = row_differences.between(row, reference, experiment, scores, metric, among)
-            samples, factor = measured_on(row.trained, gap, sample), row.setting.factor
-            statements.append(Statement(what, gap, samples, factor, metric, region, effect, (), "points", signed=True))
-        return decided(statements)
+        among = compared(results, experiment, reference.trained)
+        return decided(
+            difference(rows[value], reference, among, experiment, metric, region, paper=effect)
+            for value, (region, effect) in regions(list(rows), paper).items()
+        )
 
     return test
 
@@ -244,15 +225,15 @@ def _of_papers_range(results: Results, varied: dict[float, Row], option: str) ->
 # Within L and beyond it
 
 
-def collapses(experiment: str, scores: Metrics, sample: str, unit: str = "", less_is_better: bool = False) -> Test:
+def collapses(experiment: str, sample: str) -> Test:
     """Two statements at each factor: the unextended model loses from L to L', and DPRoPE keeps a greater share.
 
     For perplexities, the share that is kept is the perplexity at L divided by that at L'.
 
     Args:
-        scores: by length in tokens.
-        sample: what they are over.
+        sample: what the scores, which are by length in tokens, are over.
     """
+    scores, less_is_better = getattr(metrics, experiment), experiment == "perplexity"
 
     @at_papers_n_hat(experiment)
     def test(results: Results, rows: Comparison, ours: Row) -> Iterator[Statement]:
@@ -269,6 +250,7 @@ def collapses(experiment: str, scores: Metrics, sample: str, unit: str = "", les
             (original, by_length[0], "lost beyond L", lost, None),
             (ours, by_length[1], "kept beyond what the original keeps", minus(mine, theirs), effect),
         ):
+            unit = "" if less_is_better else "%"
             beside = [(f"{row.setting.name} at {end}", printed(each[end], 1, unit)) for end in (near, far)]
             samples = measured_on(row.trained, number, sample)
             yield Statement(what, number, samples, factor, experiment, ABOVE, paper, beside, "%", 0, signed=True)

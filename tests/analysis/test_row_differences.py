@@ -6,7 +6,7 @@ from scipy import stats
 
 from analysis import row_differences
 from analysis.comparison import compared
-from analysis.hypothesis_tests import ABOVE, UNDECIDED, decide
+from analysis.hypothesis_tests import ABOVE, UNDECIDED
 from analysis.metrics import log_perplexity, open_llm, ruler
 from analysis.scores import over_texts
 from core.errors import InputError
@@ -119,14 +119,13 @@ def test_losses_are_paired_by_text(made, texts):
         made.add("perplexity", method, **on_texts({4096: losses}))
     found = difference(made, "perplexity", log_perplexity, "4k")
     assert found.mean == pytest.approx(gaps.mean()) and found.samples == texts
-    (decision,) = decide([(found, ABOVE, None)])
+    interval = found.interval()
     if texts < 5:
-        assert decision.interval.low is None and decision.verdict == UNDECIDED
-        assert decision.interval.texts == pytest.approx(gaps)
+        assert interval.low is None and ABOVE.verdict(found) == UNDECIDED and interval.texts == pytest.approx(gaps)
     else:
         test = stats.ttest_1samp(gaps, 0)
-        assert decision.p == pytest.approx(test.pvalue)
-        assert (decision.interval.low, decision.interval.high) == pytest.approx(tuple(test.confidence_interval()))
+        assert ABOVE.p(found) == pytest.approx(test.pvalue)
+        assert (interval.low, interval.high) == pytest.approx(tuple(test.confidence_interval()))
 
 
 def test_losses_of_seeds_and_texts_have_the_interval_of_the_tables(made):

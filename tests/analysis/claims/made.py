@@ -1,9 +1,13 @@
-"""Records made by hand in a results folder of several models, and what the claims come out as on them."""
+"""Records made by hand in a results folder of several models, and what the claims state of them."""
 
 import json
 import shutil
 
-from analysis.claims import claims
+import pytest
+
+from analysis import results
+from analysis.claims import CLAIMS
+from analysis.claims.statement import overall
 from experiments.kit import records
 from experiments.kit.records import RESULTS
 from tests.analysis.made import score
@@ -51,24 +55,15 @@ class Folder:
             shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
 
 
-def findings(start, folder):
-    (claim,) = [claim for claim in claims() if claim.text.startswith(start)]
-    return claim.findings(folder.path)
+def statements(key, folder):
+    """What a claim states of the only model that has records of it; nothing if none has."""
+    (claim,) = (claim for claim in CLAIMS if claim.key == key)
+    by_model = [found for each in results.every(folder.path) if (found := claim.statements(each))]
+    assert len(by_model) < 2
+    return by_model[0] if by_model else []
 
 
-def only(start, folder):
-    (finding,) = findings(start, folder)
-    return finding
-
-
-def means(fact):
-    return [round(quantity.score.mean, 6) for quantity in fact.quantities]
-
-
-def by_name(fact):
-    return {quantity.name: quantity.score for quantity in fact.quantities}
-
-
-def decided(finding):
-    """The last number of every fact, and what was decided on it."""
-    return [(round(fact.quantities[-1].score.mean, 6), fact.verdict) for fact in finding.facts]
+def outcome(key, folder):
+    """The verdict on a claim, and (mean, verdict) of each of its statements."""
+    found = statements(key, folder)
+    return overall(found), [(pytest.approx(each.number.mean), each.verdict) for each in found]
