@@ -93,7 +93,7 @@ def claims(tested: list[list[claims_page.Tested]]) -> str:
 
 def overall_pages(models: Pages) -> Pages:
     """The repository's own pages; they lead to sections of the models' pages."""
-    checks = audit.findings()
+    checks = audit.checks()
     measured = {each.model.name: each for each in results.every()}
 
     def took(model: str, *experiments: str) -> str:
