@@ -17,7 +17,7 @@ from analysis.comparison import Comparison, Metrics, Row, ablations, agree, comp
 from analysis.hypothesis_tests import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Estimate, Region
 from analysis.results import Results
 from analysis.scores import Score, Scores, over_seeds
-from analysis.settings import Setting, extended_length, tokens
+from analysis.settings import SYMBOLS, Setting, extended_length, tokens
 from core import rope
 
 INTERVALS = rope.method_options(rope.PROPOSED)["intervals"]  # b, the paper's own
@@ -196,21 +196,22 @@ def ablated(experiment: str, option: str, regions: Callable[[list[float], dict],
     Args:
         regions: from the other values, and the paper's scores by value, to those that have a statement.
     """
-    own = INTERVALS if option == "intervals" else None
+    own, symbol = INTERVALS if option == "intervals" else None, SYMBOLS[option]
 
     def test(results: Results) -> list[Statement]:
         by_state = list(ablations(results, experiment, option, own))
         rows = _of_papers_range(results, by_state[-1][1], option) if by_state else {}
         if len(rows) < 2:
             return []
-        reference = rows.pop(own if own in rows else max(rows))
+        value = own if own in rows else max(rows)
+        reference = rows.pop(value)
         metric = list(DIFFERENCES[experiment][0](reference.first))[-1]
         paper = published.ablated(f"{option}_{experiment}", metric if metric.startswith("Avg") else "Avg.")
-        among = compared(results, experiment, reference.trained)
-        return decided(
-            difference(rows[value], reference, among, experiment, metric, region, paper=effect)
-            for value, (region, effect) in regions(list(rows), paper).items()
-        )
+        among, statements = compared(results, experiment, reference.trained), []
+        for other, (region, effect) in regions(list(rows), paper).items():
+            gap = difference(rows[other], reference, among, experiment, metric, region, paper=effect)
+            statements.append(replace(gap, what=f"{symbol} = {other:g} minus {symbol} = {value:g}"))
+        return decided(statements)
 
     return test
 

@@ -134,8 +134,7 @@ def test_n_hat_has_little_effect_within_the_papers_spread(folder, least, width, 
     for n_hat, mean in ((48, 50), (40, 50.1), (28, least), (20, 0), (60, 99)):  # the paper's are 28 to 48 of 64
         folder.save("open_llm", method="dprope", options={"n_hat": n_hat}, scores={"average": score(mean, width)})
     found = {each.what: each.number.mean for each in statements("n_hat_open_llm", folder)}
-    reference = "minus DPRoPE (n̂ = 48)"
-    wanted = {f"DPRoPE (n̂ = 28) {reference}": least - 50, f"DPRoPE (n̂ = 40) {reference}": 0.1}
+    wanted = {"n̂ = 28 minus n̂ = 48": least - 50, "n̂ = 40 minus n̂ = 48": 0.1}
     assert found == pytest.approx(wanted) and outcome("n_hat_open_llm", folder)[0] == verdict
     assert statements("n_hat_open_llm", folder)[0].region.high == pytest.approx(61.055 - 60.7575)
     assert outcome("intervals_open_llm", folder) == (NONE, [])
