@@ -42,7 +42,7 @@ def pair(runs, ours, other, factor):
 
 
 def estimate(mean, *errors):
-    """(mean, standard error, degrees of freedom) of independent errors, each with its own, by Welch and Satterthwaite."""
+    """(mean, standard error, degrees of freedom) of independent errors, by Welch and Satterthwaite."""
     error = np.sqrt(sum(each**2 for each, _ in errors))
     return float(mean), error, error**4 / sum(each**4 / freedom for each, freedom in errors)
 
@@ -51,15 +51,14 @@ def of_sample(values):
     return values.std(ddof=1) / np.sqrt(len(values)), len(values) - 1
 
 
-def at_holms_level(estimates, place, edge=0.0):
+def at_holms_level(estimates, key, edge=0.0):
     """(mean, low, high) of one of several estimates that are decided together."""
-    p = [2 * stats.t.sf(abs(mean - edge) / error, freedom) for mean, error, freedom in estimates]
-    level = 0.05
-    for rank, each in enumerate(np.argsort(p)):
+    p = {name: 2 * stats.t.sf(abs(mean - edge) / error, freedom) for name, (mean, error, freedom) in estimates.items()}
+    for rank, name in enumerate(sorted(p, key=p.get)):
         level = 0.05 / (len(p) - rank)
-        if p[each] > level or each == place:
+        if p[name] > level or name == key:
             break
-    mean, error, freedom = estimates[place]
+    mean, error, freedom = estimates[key]
     half = stats.t.ppf(1 - level / 2, freedom) * error
     return [mean, mean - half, mean + half]
 
@@ -80,21 +79,20 @@ def gaps(model, runs, ours, other, factor):
 
 @pytest.mark.parametrize(("key", "trained"), [("perplexity", True), ("less_is_better", False)])
 def test_losses_of_tiny(claims, key, trained):
-    runs, families, shown = by_setting("tiny", "perplexity", trained), [], None
+    runs, family, zero = by_setting("tiny", "perplexity", trained), {}, ("dprope", {})
     for factor in (2, 4):
         own = ("dprope", N_HAT[factor])
-        settings = [*RIVALS[:2], ("dprope", {}), own]
-        pairs = [(own, rival) for rival in RIVALS] if trained else itertools.combinations(settings, 2)
-        for ours, other in pairs:
-            shown = (
-                len(families) if shown is None and (ours, other) in ((own, RIVALS[1]), (("dprope", {}), own)) else shown
-            )
+        untrained = itertools.combinations([*RIVALS[:2], zero, own], 2)
+        for ours, other in itertools.product([own], RIVALS) if trained else untrained:
             values = gaps("tiny", runs, ours, other, factor)
             assert values.shape == (3 if trained else 1, 8)
-            errors = [of_sample(values.mean(axis=0))] + [of_sample(values.mean(axis=1))] * trained
-            families.append(estimate(values.mean(), *errors))
+            samples = [values.mean(axis=0), values.mean(axis=1)] if trained else [values[0]]
+            family[factor, str((ours, other))] = estimate(values.mean(), *map(of_sample, samples))
+    pair_shown = (("dprope", N_HAT[2]), ("yarn", {})) if trained else (zero, ("dprope", N_HAT[2]))
     row = claims.loc[key, "tiny"]
-    assert row[["mean", "low", "high"]].tolist() == pytest.approx(at_holms_level(families, shown), rel=1e-4)
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(
+        at_holms_level(family, (2, str(pair_shown))), rel=1e-4
+    )
     assert row["measured_on"].endswith("8 texts")
 
 
@@ -117,22 +115,18 @@ def by_group(run, experiment):
     return [np.array([of[bucket]["mean"] for of in tasks]) for bucket in ("4-8k", "8k+")]
 
 
-@pytest.mark.parametrize(
-    ("key", "model", "factors"),
-    [("longbench_e", "tiny", (2, 4)), ("open_llm", "tiny", (2, 4)), ("open_llm", "smollm2", (2,))],
-)
-def test_benchmarks(claims, key, model, factors):
-    runs, families, shown = by_setting(model, key, model == "tiny"), [], None
-    for factor, rival in itertools.product(factors, RIVALS):
+@pytest.mark.parametrize(("key", "model"), [("longbench_e", "tiny"), ("open_llm", "tiny"), ("open_llm", "smollm2")])
+def test_benchmarks(claims, key, model):
+    runs, family = by_setting(model, key, trained=model == "tiny"), {}
+    for factor, rival in itertools.product((2, 4), RIVALS):
         if pairs := pair(runs, ("dprope", N_HAT[factor]), rival, factor):
-            shown = len(families) if shown is None and rival[0] == "yarn" else shown
             values = [[a - b for a, b in zip(*(by_group(run, key) for run in both))] for both in pairs]
             groups = [np.mean(group, axis=0) for group in zip(*values)]
             of_seeds = np.array([np.mean([group.mean() for group in of_seed]) for of_seed in values])
             errors = [(np.sqrt(sum(group.var() / len(group) for group in groups)) / len(groups), 1e9)]
-            errors += [of_sample(of_seeds)] * (len(pairs) > 1)
-            families.append(estimate(of_seeds.mean(), *errors))
-    row, (mean, low, high) = claims.loc[key, model], at_holms_level(families, shown)
+            errors += [of_sample(of_seeds)] if len(pairs) > 1 else []
+            family[factor, rival[0]] = estimate(of_seeds.mean(), *errors)
+    row, (mean, low, high) = claims.loc[key, model], at_holms_level(family, (2, "yarn"))
     assert row["mean"] == pytest.approx(mean, abs=1e-4)
     assert [row["low"], row["high"]] == pytest.approx([low, high], abs=0.1 * (high - low))
 
@@ -140,7 +134,8 @@ def test_benchmarks(claims, key, model, factors):
 def test_time(claims):
     run = json.loads(next((RESULTS / "tiny" / "time_cost").glob("*.json")).read_text())
     rows = [row for row in run["scores"] if row["method"] == "dprope" and not row["options"]]
-    families = [(row["relative_to_pi"], (row["high"] - row["relative_to_pi"]) / 1.959964, 1e9) for row in rows]
-    row = claims.loc["time", "tiny"]
-    mean, _, high = at_holms_level(families, 0, edge=1.005)  # the paper prints two decimals
-    assert [row["mean"], row["high"]] == pytest.approx([mean, high], abs=5e-6)
+    family = {
+        row["phase"]: (row["relative_to_pi"], (row["high"] - row["relative_to_pi"]) / 1.959964, 1e9) for row in rows
+    }
+    mean, _, high = at_holms_level(family, "train", edge=1.005)  # the paper prints two decimals
+    assert claims.loc["time", "tiny"][["mean", "high"]].tolist() == pytest.approx([mean, high], abs=5e-6)
