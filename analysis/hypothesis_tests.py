@@ -50,11 +50,12 @@ class Estimate:
     @classmethod
     def of(cls, score: Score) -> Estimate:
         """From a 95 % interval over samples, taken as Student's on each side, or as normal for a bootstrap."""
+        alone = cls(score.mean, samples=score.n, seeds=score.seeds, texts=score.texts)
         if score.low is None:
-            return cls(score.mean, samples=score.n, seeds=score.seeds, texts=score.texts)
+            return alone
         times = stdtrit(score.freedom, 0.975)
         below, above = (float(abs(end - score.mean) / times) for end in (score.low, score.high))
-        return cls(score.mean, below, above, score.n, seeds=score.seeds, of_samples=score.freedom, texts=score.texts)
+        return replace(alone, below=below, above=above, of_samples=score.freedom)
 
     @property
     def errors(self) -> tuple[float, float]:

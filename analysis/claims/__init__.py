@@ -4,7 +4,6 @@ from analysis.claims import tests
 from analysis.claims.statement import Claim
 from analysis.claims.tests import ablated, ahead, collapses
 
-# A key for code and files, the claim, the part of the paper that makes it, what is measured.
 CLAIMS = (
     Claim("table_3", "Table 3: the disturbance of PI, YaRN and DPRoPE", "section 5.1", (tests.published_numbers,)),
     Claim("least_disturbance", "DPRoPE has the least disturbance", "abstract, section 5.1", (tests.least,)),

@@ -91,7 +91,7 @@ class Claim:
     """A claim of the paper.
 
     Attributes:
-        key: a short name.
+        key: a short name, for code and files.
         text: the claim.
         where: the part of the paper that makes it.
         tests: what is measured.

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from analysis import disturbance, metrics, published, row_differences
 from analysis.claims.statement import CERTAIN, EXACT, Statement, Test, at_papers_n_hat, decided, measured_on, printed
-from analysis.comparison import Comparison, Metrics, Row, ablations, agree, compared, factors
+from analysis.comparison import Comparison, Row, ablations, agree, compared, factors
 from analysis.hypothesis_tests import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Estimate, Region
 from analysis.results import Results
 from analysis.scores import Score, Scores, over_seeds
@@ -35,12 +35,15 @@ DIFFERENCES = {
 def difference(
     row: Row, other: Row, rows: Comparison, experiment: str, metric: str, region: Region, **more
 ) -> Statement:
-    """That a row's score minus another's lies in a region; `more` is what else the statement has."""
+    """That a row's score minus another's lies in a region; the two scores stand beside it, unless `more` has others."""
     scores, sample, unit, digits = DIFFERENCES[experiment]
     gap = row_differences.between(row, other, experiment, scores, metric, rows)
-    what, samples = f"{row.setting.name} minus {other.setting.name}", measured_on(row.trained, gap, sample)
-    factor = row.setting.factor
-    return Statement(what, gap, samples, factor, metric, region, unit=unit, digits=digits, signed=True, **more)
+    names, factor = [each.setting.name for each in (row, other)], row.setting.factor
+    means = [printed(Score(each.scores(getattr(metrics, experiment))[metric].mean)) for each in (row, other)]
+    samples, more = measured_on(row.trained, gap, sample), {"beside": list(zip(names, means))} | more
+    return Statement(
+        " minus ".join(names), gap, samples, factor, metric, region, unit=unit, digits=digits, signed=True, **more
+    )
 
 
 # The disturbance
@@ -112,16 +115,14 @@ def order_loss(results: Results) -> list[Statement]:
 
 def ahead(experiment: str) -> Test:
     """DPRoPE is ahead of every rival at every factor in a benchmark's average."""
-    scores = DIFFERENCES[experiment][0]
 
     @at_papers_n_hat(experiment)
     def test(results: Results, rows: Comparison, ours: Row) -> Iterator[Statement]:
-        names = list(scores(ours.first))
+        names = list(getattr(metrics, experiment)(ours.first))
         metric = ([name for name in names if name.startswith("Avg")] or names)[-1]
         for rival in _rivals(experiment, rows, ours):
             effect = published.advantage(experiment, rival.setting.method, ours.setting.factor, metric)
-            beside = _means(ours, rival, scores, metric)
-            yield difference(ours, rival, rows, experiment, metric, ABOVE, paper=effect, beside=beside)
+            yield difference(ours, rival, rows, experiment, metric, ABOVE, paper=effect)
 
     return test
 
@@ -134,8 +135,7 @@ def less_perplexity(results: Results, rows: Comparison, ours: Row) -> Iterator[S
     metric = extended if extended in names else names[-1]
     for rival in _rivals("perplexity", rows, ours):
         effect = published.perplexity_advantage(rival.setting.method, factor)
-        beside = _means(ours, rival, metrics.perplexity, metric)
-        yield difference(ours, rival, rows, "perplexity", metric, BELOW, paper=effect, beside=beside)
+        yield difference(ours, rival, rows, "perplexity", metric, BELOW, paper=effect)
 
 
 def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
@@ -145,10 +145,6 @@ def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
     return [rival for rival in found if rival]
 
 
-def _means(ours: Row, rival: Row, scores: Metrics, metric: str) -> list[tuple[str, str]]:
-    return [(row.setting.name, printed(Score(row.scores(scores)[metric].mean))) for row in (ours, rival)]
-
-
 def costs_nothing(results: Results) -> list[Statement]:
     """DPRoPE's times of a training step and of a forward pass are no more than PI's, within the margin.
 
@@ -156,15 +152,15 @@ def costs_nothing(results: Results) -> list[Statement]:
     operators on numbers of the same size, so that only a fault could make a difference.
     """
     region, unit = Region(high=1 + published.time_resolution()), f"of {rope.METHODS[rope.TIME_REFERENCE].title}"
+    rows = [row | {"factor": run["factor"]} for run in results.records("time_cost") for row in run["scores"]]
     statements = []
-    for record in results.records("time_cost"):
-        for row in record["scores"]:
-            if row["method"] == rope.PROPOSED:
-                time = Estimate.of(Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"]))
-                setting, rounds = Setting.of(row | {"factor": record["factor"]}), f"{row['rounds']} rounds"
-                statements.append(
-                    Statement(setting.name, time, rounds, setting.factor, row["phase"], region, unit=unit, digits=3)
-                )
+    for row in rows:
+        if row["method"] == rope.PROPOSED:
+            setting, rounds = Setting.of(row), f"{row['rounds']} rounds"
+            time = Estimate.of(Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"]))
+            statements.append(
+                Statement(setting.name, time, rounds, setting.factor, row["phase"], region, unit=unit, digits=3)
+            )
     return [each if each.verdict == CONTRADICTED else replace(each, verdict=CERTAIN) for each in decided(statements)]
 
 
@@ -200,12 +196,18 @@ def ablated(experiment: str, option: str, regions: Callable[[list[float], dict],
 
     def test(results: Results) -> list[Statement]:
         by_state = list(ablations(results, experiment, option, own))
-        rows = _of_papers_range(results, by_state[-1][1], option) if by_state else {}
+        if not by_state:
+            return []
+        # Within the range of the paper's table; n̂ counts as a share of the dimensions.
+        values = published.ablated(f"{option}_open_llm", "Avg.")
+        share = results.model.geometry.head_dim / published.GEOMETRY.head_dim if option == "n_hat" else 1.0
+        least, most = min(values) * share, max(values) * share
+        rows = {value: row for value, row in by_state[-1][1].items() if least <= value <= most}
         if len(rows) < 2:
             return []
         value = own if own in rows else max(rows)
         reference = rows.pop(value)
-        metric = list(DIFFERENCES[experiment][0](reference.first))[-1]
+        metric = list(getattr(metrics, experiment)(reference.first))[-1]
         paper = published.ablated(f"{option}_{experiment}", metric if metric.startswith("Avg") else "Avg.")
         among, statements = compared(results, experiment, reference.trained), []
         for other, (region, effect) in regions(list(rows), paper).items():
@@ -214,13 +216,6 @@ def ablated(experiment: str, option: str, regions: Callable[[list[float], dict],
         return decided(statements)
 
     return test
-
-
-def _of_papers_range(results: Results, varied: dict[float, Row], option: str) -> dict[float, Row]:
-    """The rows, by value, within the range of the paper's table; n̂ counts as a share of the dimensions."""
-    values = published.ablated(f"{option}_open_llm", "Avg.")
-    share = results.model.geometry.head_dim / published.GEOMETRY.head_dim if option == "n_hat" else 1.0
-    return {value: row for value, row in varied.items() if min(values) * share <= value <= max(values) * share}
 
 
 # Within L and beyond it
