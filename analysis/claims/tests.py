@@ -152,15 +152,14 @@ def costs_nothing(results: Results) -> list[Statement]:
     operators on numbers of the same size, so that only a fault could make a difference.
     """
     region, unit = Region(high=1 + published.time_resolution()), f"of {rope.METHODS[rope.TIME_REFERENCE].title}"
-    rows = [row | {"factor": run["factor"]} for run in results.records("time_cost") for row in run["scores"]]
     statements = []
-    for row in rows:
-        if row["method"] == rope.PROPOSED:
-            setting, rounds = Setting.of(row), f"{row['rounds']} rounds"
-            time = Estimate.of(Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"]))
-            statements.append(
-                Statement(setting.name, time, rounds, setting.factor, row["phase"], region, unit=unit, digits=3)
-            )
+    for record in results.records("time_cost"):
+        for row in record["scores"]:
+            if row["method"] == rope.PROPOSED:
+                name = Setting(row["method"], tuple(row["options"].items())).name
+                time = Estimate.of(Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"]))
+                factor, rounds = float(record["factor"]), f"{row['rounds']} rounds"
+                statements.append(Statement(name, time, rounds, factor, row["phase"], region, unit=unit, digits=3))
     return [each if each.verdict == CONTRADICTED else replace(each, verdict=CERTAIN) for each in decided(statements)]
 
 
