@@ -9,6 +9,7 @@ from analysis.claims import CLAIMS
 from analysis.claims.statement import NONE
 from experiments.kit.records import RESULTS
 from report import claims_page, pages
+from tests.analysis.claims.conftest import folder  # noqa: F401
 
 
 @pytest.fixture(scope="module")
