@@ -142,7 +142,7 @@ def repeated_rows() -> Iterator[Check]:
 
 def _run(row: dict) -> str:
     """What a row of a table is of, to be read."""
-    known = {key: row[key] for key in _KEYS if pd.notna(row.get(key))}
-    if method := known.get("method"):
-        known["method"] = rope.METHODS[method].title
-    return ", ".join(value if isinstance(value, str) else f"{_KEYS[key]}{value:g}" for key, value in known.items())
+    keys = {key: row[key] for key in _KEYS if pd.notna(row.get(key))}
+    if method := keys.get("method"):
+        keys["method"] = rope.METHODS[method].title
+    return ", ".join(value if isinstance(value, str) else f"{_KEYS[key]}{value:g}" for key, value in keys.items())

@@ -141,8 +141,8 @@ def less_perplexity(results: Results, rows: Comparison, ours: Row) -> Iterator[S
 def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
     """The paper's rivals at DPRoPE's factor."""
     plain = rows.only(lambda row: row.setting.plain())
-    found = [plain.find(method, None, ours.setting.factor) for method in published.rivals(experiment)]
-    return [rival for rival in found if rival]
+    rivals = [plain.find(method, None, ours.setting.factor) for method in published.rivals(experiment)]
+    return [rival for rival in rivals if rival]
 
 
 def costs_nothing(results: Results) -> list[Statement]:
@@ -289,16 +289,16 @@ def finds_all_passkeys(results: Results, rows: Comparison, ours: Row) -> Iterato
     """
     factor = ours.setting.factor
     rivals = [rows.find(method, {}, factor) for method in published.rivals("perplexity")]
-    shares = [(row.setting.name, _share_found(results, row, factor)) for row in rivals if row]
+    shares = [(row.setting.name, _passkey_share(results, row, factor)) for row in rivals if row]
     if original := _original(results, "passkey", ours):
-        shares.append(("original within L", _share_found(results, original, 1)))
+        shares.append(("original within L", _passkey_share(results, original, 1)))
     beside = [(name, f"{score.mean:.0f} % of {score.n}") for name, score in shares]
-    number, region = Estimate.of(_share_found(results, ours, factor)), Region(low=99.5)  # whole per cents are printed
+    number, region = Estimate.of(_passkey_share(results, ours, factor)), Region(low=99.5)  # whole per cents are printed
     prompts = measured_on(ours.trained, number, "prompt")
     yield Statement(ours.setting.name, number, prompts, factor, "", region, 100.0, beside, "%", 0, most=100.0)
 
 
-def _share_found(results: Results, row: Row, factor: float) -> Score:
+def _passkey_share(results: Results, row: Row, factor: float) -> Score:
     """The per cent of passkeys found within `factor` times L; n counts the prompts of one run."""
     longest = extended_length(results, factor)
     return over_seeds([{"": metrics.passkeys_within(run, longest)} for run in row.runs])[""]

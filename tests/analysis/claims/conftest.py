@@ -49,12 +49,12 @@ def folder(tmp_path):
 def statements(key, folder):
     """What a claim states of the only model that has records of it; nothing if none has."""
     (claim,) = (claim for claim in CLAIMS if claim.key == key)
-    by_model = [found for each in results.every(folder.path) if (found := claim.statements(each))]
+    by_model = list(filter(None, map(claim.statements, results.every(folder.path))))
     assert len(by_model) < 2
     return by_model[0] if by_model else []
 
 
 def outcome(key, folder):
     """The verdict on a claim, and (mean, verdict) of each of its statements."""
-    found = statements(key, folder)
-    return overall(found), [(pytest.approx(each.number.mean), each.verdict) for each in found]
+    of_model = statements(key, folder)
+    return overall(of_model), [(pytest.approx(each.number.mean), each.verdict) for each in of_model]

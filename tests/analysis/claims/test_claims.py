@@ -31,8 +31,8 @@ def test_a_published_number_is_met_within_half_a_per_cent(folder, monkeypatch, o
 @pytest.mark.parametrize(("model", "verdict"), [("llama2-7b", EXACT), ("tiny", HOLDS)])
 def test_the_least_disturbance_cannot_be_above_pis(folder, model, verdict):
     folder.scale(model, like=model)
-    found = statements("least_disturbance", folder)
-    assert [(dict(each.beside).keys(), each.verdict) for each in found] == [({"PI"}, CERTAIN), ({"YaRN"}, verdict)] * 2
+    rivals = [(dict(each.beside).keys(), each.verdict) for each in statements("least_disturbance", folder)]
+    assert rivals == [({"PI"}, CERTAIN), ({"YaRN"}, verdict)] * 2
 
 
 @pytest.mark.parametrize(
@@ -55,16 +55,16 @@ def test_of_two_methods_that_with_less_disturbance_has_less_loss(folder, losses,
 def test_every_rival_of_the_paper_is_compared(folder, ours, width, verdict):
     for method, mean in (("pi", 45), ("yarn", 50), ("dprope", ours), ("original", 99), ("ntk", 99)):
         folder.ruler(method, {1024: mean, 2048: mean}, width, options=options(method))
-    found = statements("ruler", folder)
-    assert [each.number.mean for each in found] == [ours - 45, ours - 50]
-    assert min(each.level for each in found) == 0.05 / 2  # Holm's
+    gaps = statements("ruler", folder)
+    assert [each.number.mean for each in gaps] == [ours - 45, ours - 50]
+    assert min(each.level for each in gaps) == 0.05 / 2  # Holm's
     assert outcome("ruler", folder)[0] == verdict
 
 
 @pytest.mark.parametrize(("papers", "verdict"), [([(PAPERS, 60)], HOLDS), ([], NONE)])
 def test_dprope_is_the_papers_setting_whatever_scores_more(folder, papers, verdict):
-    for given, mean in (({}, 70), ({"n_hat": 28}, 80), *papers):
-        folder.ruler("dprope", {8192: mean, 16384: mean}, options=given)
+    for setting, mean in (({}, 70), ({"n_hat": 28}, 80), *papers):
+        folder.ruler("dprope", {8192: mean, 16384: mean}, options=setting)
     folder.ruler("dprope-significant", {8192: 99, 16384: 99})
     folder.ruler("yarn", {8192: 50, 16384: 50})
     folder.ruler("yarn", {8192: 0, 16384: 0}, options={"attention_factor": 1.0})
@@ -137,11 +137,11 @@ BS = (90, 720)  # beside 360
 def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(folder, key, values, means, width, verdicts):
     option, experiment = ("n_hat", key[6:]) if key.startswith("n_hat") else ("intervals", key[10:])
     reference = ({"n_hat": 48} if option == "n_hat" else {}, 50)
-    for given, mean in (reference, *(({option: value}, mean) for value, mean in zip(values, means))):
+    for setting, mean in (reference, *(({option: value}, mean) for value, mean in zip(values, means))):
         scores = {"average": score(mean, width)}
         if experiment == "longbench_e":
             scores = {"buckets": {}, "averages": {"Avg.": score(mean, width)}, "tasks": {}}
-        folder.save(experiment, method="dprope", options=given, scores=scores)
+        folder.save(experiment, method="dprope", options=setting, scores=scores)
     folder.save(experiment, method="dprope", options={option: values[0]}, scores=scores, training={"seed": 0})
     assert outcome(key, folder)[1] == [(mean - 50, verdict) for mean, verdict in zip(means, verdicts)]
     if key == "n_hat_open_llm":
@@ -188,7 +188,7 @@ def test_perplexity_collapses_upward(folder):
     ("share", "asked", "verdict"), [(1.0, 1000, HOLDS), (1.0, 10, OPEN), (29 / 30, 30, OPEN), (0.5, 10, FAILS)]
 )
 def test_all_passkeys_within_the_extended_length(folder, share, asked, verdict):
-    for method, given, far in (
+    for method, setting, far in (
         ("dprope", PAPERS, share),
         ("dprope", {"n_hat": 2}, 0.0),  # an ablation's
         ("yarn", {}, 0.8),
@@ -196,7 +196,7 @@ def test_all_passkeys_within_the_extended_length(folder, share, asked, verdict):
     ):
         lengths = {8192: 1.0, 16384: far, 32768: 0.0}  # the last is beyond L'
         rows = [{"length": length, "n": asked, "low": 0, "high": 1, "mean": mean} for length, mean in lengths.items()]
-        folder.save("passkey", method=method, options=given, scores={"by_length": rows})
+        folder.save("passkey", method=method, options=setting, scores={"by_length": rows})
     (keys,) = statements("passkey", folder)
     assert keys.number.mean == pytest.approx(50 * (1 + share)) and keys.verdict == verdict
     assert keys.measured_on == f"without training, {2 * asked:,} prompts" and keys.interval.high <= 100
