@@ -1,17 +1,15 @@
-"""Whether a measured number decides a statement: its interval, and Holm's correction.
+"""Whether a measured number lies in a region: its interval, and Holm's correction.
 
-A statement says that a number lies in a region: above zero, below zero, or within a margin. It is reproduced if the
-whole interval lies in the region, contradicted if the whole interval lies outside, and undecided otherwise, so also if
-there is no interval. The p-value of a decision belongs to the region's nearer edge, so it is at most α exactly if the
-interval at 1 - α contains no edge. If several statements are decided together, each is decided at Holm's level (Scand.
-J. Stat. 1979).
+A claim places a number in a region: above zero, below zero, or within a margin. It is reproduced if the whole interval
+lies in the region, contradicted if the whole interval lies outside, and undecided otherwise, so also if there is no
+interval. The p-value belongs to the region's nearer edge, so it is at most α exactly if the interval at 1 - α contains
+no edge. If several numbers are decided together, each is decided at Holm's level (Scand. J. Stat. 1979).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -52,11 +50,12 @@ class Estimate:
     @classmethod
     def of(cls, score: Score) -> Estimate:
         """From a 95 % interval over samples, taken as Student's on each side, or as normal for a bootstrap."""
+        alone = cls(score.mean, samples=score.n, seeds=score.seeds, texts=score.texts)
         if score.low is None:
-            return cls(score.mean, samples=score.n, texts=score.texts)
+            return alone
         times = stdtrit(score.freedom, 0.975)
         below, above = (float(abs(end - score.mean) / times) for end in (score.low, score.high))
-        return cls(score.mean, below, above, score.n, of_samples=score.freedom, texts=score.texts)
+        return replace(alone, below=below, above=above, of_samples=score.freedom)
 
     @property
     def errors(self) -> tuple[float, float]:
@@ -70,25 +69,33 @@ class Estimate:
         return together([(samples, self.of_samples), (self.over_seeds, self.freedom or math.inf)])[1]
 
     def interval(self, level: float = LEVEL) -> Score:
-        """The interval at 1 - level, if there is an error; n counts seeds if there are several, else samples."""
-        n = self.seeds if self.seeds > 1 else self.samples
+        """The interval at 1 - level, if there is an error."""
+        alone = Score(self.mean, n=self.samples, texts=self.texts, seeds=self.seeds)
         if not any(self.errors):
-            return Score(self.mean, n=n, texts=self.texts)
+            return alone
         times = stdtrit(self.degrees, 1 - level / 2)
         low, high = (float(self.mean + sign * times * error) for sign, error in zip((-1, 1), self.errors))
-        return Score(self.mean, low, high, n, self.texts, self.degrees)
+        return replace(alone, low=low, high=high, freedom=self.degrees)
 
 
 @dataclass(frozen=True)
 class Region:
-    """The region between two edges in which a statement places a number."""
+    """The region between two edges in which a claim places a number."""
 
     low: float = -math.inf
     high: float = math.inf
 
-    def holds(self, value: float) -> bool:
-        """Whether a value lies in the region."""
-        return self.low < value < self.high
+    def __str__(self) -> str:
+        low, high = (f"{edge:.4g}".replace("-", "−") for edge in (self.low, self.high))
+        if math.isinf(self.low):
+            return f"< {high}"
+        return f"> {low}" if math.isinf(self.high) else f"{low} to {high}"
+
+    def verdict(self, estimate: Estimate, level: float = LEVEL) -> str:
+        """REPRODUCED, CONTRADICTED or UNDECIDED."""
+        if self.p(estimate) > level:
+            return UNDECIDED
+        return REPRODUCED if self.low < estimate.mean < self.high else CONTRADICTED
 
     def p(self, estimate: Estimate) -> float:
         """The two-sided p-value of the nearer edge: the least level at which the interval contains no edge.
@@ -107,57 +114,14 @@ class Region:
 ABOVE, BELOW = Region(low=0.0), Region(high=0.0)
 
 
-def within(margin: float) -> Region:
-    """The region from -margin to margin."""
-    return Region(-margin, margin)
-
-
 def _in_errors(gap: float, error: float) -> float:
     if error:
         return gap / error
     return math.inf if gap else 0.0
 
 
-@dataclass(frozen=True)
-class Decision:
-    """What a measured number says about a statement.
-
-    Attributes:
-        estimate: the number.
-        region: the region in which the statement places it.
-        effect: the number that the paper measured; None if the paper states nothing comparable.
-        level: the level of the decision, Holm's within a family.
-        p: the p-value, corrected by Holm.
-    """
-
-    estimate: Estimate
-    region: Region
-    effect: float | None
-    level: float
-    p: float
-
-    @property
-    def verdict(self) -> str:
-        """REPRODUCED, CONTRADICTED or UNDECIDED."""
-        if self.region.p(self.estimate) > self.level:
-            return UNDECIDED
-        return REPRODUCED if self.region.holds(self.estimate.mean) else CONTRADICTED
-
-    @property
-    def interval(self) -> Score:
-        """The interval at the decision's level; it contains an edge of the region exactly if UNDECIDED."""
-        return self.estimate.interval(self.level)
-
-
-def decide(family: Sequence[tuple[Estimate, Region, float | None]]) -> list[Decision]:
-    """The decisions on a family of statements (estimate, region, the paper's effect), corrected by Holm."""
-    p_values = np.array([region.p(estimate) for estimate, region, _ in family])
-    levels, corrected = holm(p_values)
-    return [Decision(*each, float(level), float(p)) for each, level, p in zip(family, levels, corrected)]
-
-
-def holm(p_values: np.ndarray, level: float = LEVEL) -> tuple[np.ndarray, np.ndarray]:
-    """Holm's level for each of several p-values [n], and the corrected p-values [n].
+def holm(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
+    """Holm's level for each of several p-values [n].
 
     In ascending order, the j-th p-value is compared with level / (n - j + 1). From the first one above its level on,
     all are compared with that same level.
@@ -166,7 +130,6 @@ def holm(p_values: np.ndarray, level: float = LEVEL) -> tuple[np.ndarray, np.nda
     steps = level / np.arange(n, 0, -1)
     failing = np.flatnonzero(p_values[order] > steps)
     last = failing[0] if len(failing) else n - 1
-    levels, corrected = np.empty(n), np.empty(n)
+    levels = np.empty(n)
     levels[order] = steps[np.minimum(np.arange(n), last)]
-    corrected[order] = np.minimum(np.maximum.accumulate(p_values[order] * np.arange(n, 0, -1)), 1.0)
-    return levels, corrected
+    return levels

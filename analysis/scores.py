@@ -22,10 +22,11 @@ class Score:
     Attributes:
         mean, low, high: in the metric's unit. There is no interval of a published number, over fewer than LEAST_TEXTS
             texts and one seed, and where resampling changes nothing, as for one sample a task.
-        n: the number of seeds if there are several, else of samples or of texts; None for a published number.
+        n: the number of samples or of texts, of each seed; None for a published number.
         texts: the value of each text, for what is measured on texts.
         freedom: the degrees of freedom of the interval; infinite for a bootstrap.
         geometric: whether texts and seeds are averaged by their logarithms, as perplexities are.
+        seeds: the number of training seeds.
 
     Raises:
         InputError: one of them is not a finite number.
@@ -38,6 +39,7 @@ class Score:
     texts: tuple[float, ...] = ()
     freedom: float = math.inf
     geometric: bool = False
+    seeds: int = 1
 
     def __post_init__(self) -> None:
         for value in (self.mean, self.low, self.high):
@@ -118,8 +120,7 @@ def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
         error, freedom = together((standard_error(sample), len(sample) - 1) for sample in samples)
         mean, half = float(by_text.mean()), float(stdtrit(freedom, 0.975) * error)
         low, high = (mean - half, mean + half) if samples else (None, None)
-        n = len(by_seed) if len(by_seed) > 1 else len(by_text)
-        score = Score(mean, low, high, n, tuple(by_text.tolist()), freedom)
+        score = Score(mean, low, high, len(by_text), tuple(by_text.tolist()), freedom, seeds=len(by_seed))
         return replace(score.to(np.exp), geometric=True) if geometric else score
 
 
@@ -157,10 +158,10 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
             continue
         means = np.array([score.mean for score in scores])
         if any(score.low is None for score in scores):
-            pooled[metric] = Score(float(means.mean()), n=len(scores))
+            pooled[metric] = Score(float(means.mean()), n=scores[0].n, seeds=len(scores))
             continue
         mean, seeds = float(means.mean()), students_half(means)
         below, above = (float(np.mean([abs(getattr(s, end) - s.mean) for s in scores])) for end in ("low", "high"))
         low, high = max(mean - np.hypot(seeds, below), 0.0), mean + np.hypot(seeds, above)
-        pooled[metric] = Score(mean, float(low), float(high), len(scores))
+        pooled[metric] = Score(mean, float(low), float(high), scores[0].n, seeds=len(scores))
     return pooled

@@ -1,4 +1,4 @@
-"""Check the paper against itself: its tables, and every claim that follows from them (tables/paper/audit.tex).
+"""Check the paper against itself: its tables, and every sentence that follows from them (tables/paper/audit.tex).
 
 Reads nothing but the published numbers in results/paper/. Sentences that compare methods are checked by one RULE.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis import published
+from analysis.numbers import number
 from core import files, rope
 from core.errors import InputError
 from experiments.kit import command_line
@@ -24,14 +25,14 @@ from report.audit_tables import (
     ROUNDING,
     SLIP,
     TITLES,
-    Finding,
+    Check,
     averaged,
     averages,
     bold_entries,
     repeated_rows,
 )
 from tables.kit import latex
-from tables.kit.table import NONE, Block, Cell, Table, number, sentence_case
+from tables.kit.table import NONE, Block, Cell, Table, sentence_case
 
 RULE = (
     "A sentence is recomputed from the printed averages against every method that it names or, where it names none, "
@@ -39,7 +40,7 @@ RULE = (
     "against each of them, in each average that the table has."
 )
 OUTPUT = ROOT / "tables" / "paper"
-_STATED = "stated"  # in the place of a number, where the sentence has none
+_NO_NUMBER = "no number"  # of a sentence that prints none
 _GEOMETRY = "LLaMA2"  # whose disturbance is the same for both models
 _MODELS = _SEVEN, _THIRTEEN = ("LLaMA2-7B", "LLaMA2-13B")
 # Methods that a sentence may cover; “existing methods” are PI, YaRN and CLEX.
@@ -53,7 +54,7 @@ _UNITS = {
 
 
 @dataclass(frozen=True)
-class Claim:
+class Sentence:
     """A sentence that compares a method with others, by an average of a table.
 
     Attributes:
@@ -80,7 +81,7 @@ class Claim:
     factors: tuple[int, ...] = (2, 4)
 
     @property
-    def stated(self) -> str:
+    def printed_as(self) -> str:
         """The number as it is printed."""
         return "ahead" if self.printed is None else self._value(self.printed, self._digits)
 
@@ -108,7 +109,7 @@ class Claim:
         least = self.least or self.printed is None
         return pairs.loc[by_method.idxmin() if least else by_method.idxmax()].set_index("method_other")
 
-    def finding(self) -> Finding:
+    def check(self) -> Check:
         """By the RULE."""
         rows = self.values()
         covered = rows["value"][rows.index.isin(self.against)]
@@ -124,8 +125,8 @@ class Claim:
             named = " and ".join(rope.METHODS[method].title for method in rows.index[same])
             kind = "" if same[decides] else OMISSION if named else SLIP
             why = f"It is the number against {named}." if named else "The table gives it against no method."
-        printed = _STATED if self.printed is None else self.stated
-        return Finding(self.where, f"{self.what} ({self.metric})", printed, derived, kind, why)
+        printed = _NO_NUMBER if self.printed is None else self.printed_as
+        return Check(self.where, f"{self.what} ({self.metric})", printed, derived, kind, why)
 
 
 def _scores(table: str, metric: str) -> pd.DataFrame:
@@ -141,41 +142,43 @@ def _scores(table: str, metric: str) -> pd.DataFrame:
 _LESS = {"table": "disturbance", "metric": "mean over pairs", "unit": "% less"}
 _LONG, _BEYOND = ("longbench_e", "Avg."), ("longbench_e", "Avg.>4k")
 _SHORT, _BEFORE = ("open_llm", "Avg."), {"against": (rope.ORIGINAL,)}
-CLAIMS = (
-    Claim("abstract", "less disturbance than the strong baselines at 8k, by up to", **_LESS, printed=72, factors=(2,)),
-    Claim("abstract", "less disturbance than the strong baselines at 16k, by up to", **_LESS, printed=32, factors=(4,)),
-    Claim("abstract", "LongBench-E above existing methods, by up to", *_LONG, printed=4.33, unit="% more"),
-    Claim("abstract", "Open LLM after extension, from", *_SHORT, **_BEFORE, printed=-0.12, least=True),
-    Claim("abstract", "Open LLM after extension, to", *_SHORT, **_BEFORE, printed=0.22),
-    Claim("introduction", "LongBench-E above PI and YaRN", *_LONG, _EXISTING[:2]),
-    Claim("introduction", "LongBench-E above PI and YaRN", *_BEYOND, _EXISTING[:2]),
-    Claim("introduction", "a new state of the art on LongBench-E", *_LONG, _ALL, factors=(4,)),
-    Claim("introduction", "a new state of the art on LongBench-E", *_BEYOND, _ALL, factors=(4,)),
-    Claim("introduction, section 4", "LongBench-E above existing methods", *_LONG),
-    Claim("introduction, section 4", "LongBench-E above existing methods", *_BEYOND),
-    Claim("introduction, section 4", "RULER above existing methods", "ruler"),
-    Claim("introduction, section 4", "Open LLM above existing methods", *_SHORT),
-    Claim("section 4.2", "LongBench-E best at each extension", *_LONG, _ALL),
-    Claim("section 4.2", "LongBench-E best at each extension", *_BEYOND, _ALL),
-    Claim("section 4.2", "LongBench-E above PI for 7B at 16k, by up to", *_LONG, (rope.TIME_REFERENCE,), 4.33, "% more",
-          models=(_SEVEN,), factors=(4,)),
-    Claim("section 4.3", "Open LLM of 7B after extension to 8k", *_SHORT, **_BEFORE, printed=-0.12,
-          models=(_SEVEN,), factors=(2,)),
-    Claim("section 4.3", "Open LLM of YaRN, 7B, after extension to 16k", *_SHORT, **_BEFORE, printed=-0.53,
-          of=rope.BASELINE, models=(_SEVEN,), factors=(4,)),
-    Claim("section 4.3", "Open LLM of YaRN above PI there", *_SHORT, (rope.TIME_REFERENCE,), of=rope.BASELINE,
-          models=(_SEVEN,), factors=(4,)),
-    Claim("section 4.3", "Open LLM of 13B above the original", *_SHORT, **_BEFORE, models=(_THIRTEEN,)),
-    Claim("sections 5.1, A.2", "the least disturbance", **_LESS, against=_ALL),
-    Claim("section B.2", "RULER best", "ruler", "Avg.", _ALL),
+SENTENCES = (
+    Sentence("abstract", "less disturbance than the strong baselines at 8k, by up to", **_LESS,
+             printed=72, factors=(2,)),
+    Sentence("abstract", "less disturbance than the strong baselines at 16k, by up to", **_LESS,
+             printed=32, factors=(4,)),
+    Sentence("abstract", "LongBench-E above existing methods, by up to", *_LONG, printed=4.33, unit="% more"),
+    Sentence("abstract", "Open LLM after extension, from", *_SHORT, **_BEFORE, printed=-0.12, least=True),
+    Sentence("abstract", "Open LLM after extension, to", *_SHORT, **_BEFORE, printed=0.22),
+    Sentence("introduction", "LongBench-E above PI and YaRN", *_LONG, _EXISTING[:2]),
+    Sentence("introduction", "LongBench-E above PI and YaRN", *_BEYOND, _EXISTING[:2]),
+    Sentence("introduction", "a new state of the art on LongBench-E", *_LONG, _ALL, factors=(4,)),
+    Sentence("introduction", "a new state of the art on LongBench-E", *_BEYOND, _ALL, factors=(4,)),
+    Sentence("introduction, section 4", "LongBench-E above existing methods", *_LONG),
+    Sentence("introduction, section 4", "LongBench-E above existing methods", *_BEYOND),
+    Sentence("introduction, section 4", "RULER above existing methods", "ruler"),
+    Sentence("introduction, section 4", "Open LLM above existing methods", *_SHORT),
+    Sentence("section 4.2", "LongBench-E best at each extension", *_LONG, _ALL),
+    Sentence("section 4.2", "LongBench-E best at each extension", *_BEYOND, _ALL),
+    Sentence("section 4.2", "LongBench-E above PI for 7B at 16k, by up to", *_LONG, (rope.TIME_REFERENCE,), 4.33,
+             "% more", models=(_SEVEN,), factors=(4,)),
+    Sentence("section 4.3", "Open LLM of 7B after extension to 8k", *_SHORT, **_BEFORE, printed=-0.12,
+             models=(_SEVEN,), factors=(2,)),
+    Sentence("section 4.3", "Open LLM of YaRN, 7B, after extension to 16k", *_SHORT, **_BEFORE, printed=-0.53,
+             of=rope.BASELINE, models=(_SEVEN,), factors=(4,)),
+    Sentence("section 4.3", "Open LLM of YaRN above PI there", *_SHORT, (rope.TIME_REFERENCE,), of=rope.BASELINE,
+             models=(_SEVEN,), factors=(4,)),
+    Sentence("section 4.3", "Open LLM of 13B above the original", *_SHORT, **_BEFORE, models=(_THIRTEEN,)),
+    Sentence("sections 5.1, A.2", "the least disturbance", **_LESS, against=_ALL),
+    Sentence("section B.2", "RULER best", "ruler", "Avg.", _ALL),
 )  # fmt: skip
 
 
-def findings() -> list[Finding]:
+def checks() -> list[Check]:
     """Every check; InputError where a published number that one needs is gone."""
     try:
-        claims = (claim.finding() for claim in CLAIMS)
-        return [*averages(), *bold_entries(), *repeated_rows(), *claims, *sentences()]
+        compared_methods = (sentence.check() for sentence in SENTENCES)
+        return [*averages(), *bold_entries(), *repeated_rows(), *compared_methods, *other_sentences()]
     except InputError:
         raise
     except (LookupError, ValueError, TypeError) as error:
@@ -184,34 +187,24 @@ def findings() -> list[Finding]:
         ) from error
 
 
-def sentences() -> Iterator[Finding]:
+def other_sentences() -> Iterator[Check]:
     """What else the text says of the tables."""
 
-    def true(where: str, what: str, holds: bool, derived: str, kind: str = SLIP, why: str = "") -> Finding:
-        return Finding(where, what, _STATED, derived, "" if holds else kind, why)
+    def true(where: str, what: str, holds: bool, derived: str, kind: str = SLIP, why: str = "") -> Check:
+        return Check(where, what, _NO_NUMBER, derived, "" if holds else kind, why)
 
-    yield Finding(
-        "section 4.3",
-        "table that the drops of 0.12 and 0.53 are read from",
-        "LongBench-E",
-        "Open LLM",
-        SLIP,
-        "The text refers to the wrong table.",
-    )
+    what, why = "table that the drops of 0.12 and 0.53 are read from", "The text refers to the wrong table."
+    yield Check("section 4.3", what, "LongBench-E", "Open LLM", SLIP, why)
     for model, other in ((_SEVEN, rope.TIME_REFERENCE), (_THIRTEEN, rope.BASELINE)):
         near, far = (_rows("longbench_e", model=model, metric=m) for m in ("4-8k", "8k+"))
         near, far = (rows[rows["factor"] >= 4].set_index("method")["score"] for rows in (near, far))
         change = (far - near).round(2)
-        less = [method for method in change.index if method != rope.PROPOSED and change[method] > change[rope.PROPOSED]]
-        yield true(
-            "section 4.2",
-            f"{model}, 16k: DPRoPE keeps its level from 4-8k to 8k+ (here: loses less than half as much), "
-            f"{rope.METHODS[other].title} does not",
-            change[rope.PROPOSED] > change[other] / 2,
-            _list(change.to_dict()),
-            JUDGEMENT,
-            f"The paper does not say what “maintain” means; {_titles(less)} fall less than DPRoPE.",
-        )
+        less = [rope.METHODS[method].title for method in change.index if change[method] > change[rope.PROPOSED]]
+        what = (f"{model}, 16k: DPRoPE keeps its level from 4-8k to 8k+ (here: loses less than half as much), "
+                f"{rope.METHODS[other].title} does not")  # fmt: skip
+        why = f"The paper does not say what “maintain” means; {' and '.join(less)} fall less than DPRoPE."
+        holds = change[rope.PROPOSED] > change[other] / 2
+        yield true("section 4.2", what, holds, _list(change.to_dict()), JUDGEMENT, why)
 
     n_hat = _rows("n_hat_longbench_e", metric="Avg.").set_index("n_hat")["score"]
     spread = n_hat.loc[[80, 88, 96]].max() - n_hat.loc[[80, 88, 96]].min()
@@ -245,11 +238,7 @@ def sentences() -> Iterator[Finding]:
     for row in published.table("perplexity").drop_duplicates("model").itertuples():
         label, size = row.printed_label, row.model.removeprefix("LLaMA2-")
         kind, why = "" if label == size else SLIP, "The table has two blocks of 7B; the second is of 13B."
-        yield Finding(TITLES["perplexity"], f"label of the {row.model} rows", label, size, kind, why)
-
-
-def _titles(methods: list[str]) -> str:
-    return " and ".join(rope.METHODS[method].title for method in methods)
+        yield Check(TITLES["perplexity"], f"label of the {row.model} rows", label, size, kind, why)
 
 
 def _list(values: dict[str, float]) -> str:
@@ -264,23 +253,23 @@ def _rows(table: str, **values: str | int) -> pd.DataFrame:
     return frame
 
 
-def kinds(checked: list[Finding]) -> dict[str, int]:
+def kinds(checked: list[Check]) -> dict[str, int]:
     """How many there are of each kind of what does not agree."""
-    counted = Counter(finding.kind for finding in checked)
+    counted = Counter(check.kind for check in checked)
     return {kind: counted[kind] for kind in KINDS if counted[kind]}
 
 
-def build(checked: list[Finding]) -> Table:
+def build(checked: list[Check]) -> Table:
     """What does not agree, by kind."""
-    wrong = [finding for kind in KINDS for finding in checked if finding.kind == kind]
+    wrong = [check for kind in KINDS for check in checked if check.kind == kind]
     caption = (
-        f"The paper checked against its own tables: {len(checked)} averages, bold entries, repeated rows and claims, "
-        f"of which these {len(wrong)} do not agree."
+        f"The paper checked against its own tables: {len(checked)} averages, bold entries, repeated rows and "
+        f"sentences, of which these {len(wrong)} do not agree."
     )
     rows = []
-    for finding in wrong:
-        printed = ": ".join(x for x in (finding.where, finding.what, finding.printed) if x != _STATED)
-        rows.append(tuple(map(Cell, (finding.kind, printed, finding.derived, finding.why))))
+    for check in wrong:
+        printed = ": ".join(x for x in (check.where, check.what, check.printed) if x != _NO_NUMBER)
+        rows.append(tuple(map(Cell, (check.kind, printed, check.derived, check.why))))
     header = ("Kind", "What is printed", "By the tables", "Why")
     return Table("audit", caption, (Block("", header, tuple(rows)),), words=True)
 
@@ -288,20 +277,15 @@ def build(checked: list[Finding]) -> Table:
 def compared() -> Table:
     """What each sentence that compares methods gives against each method of its table."""
     rows = []
-    for claim in CLAIMS:
-        values, finding = claim.values()["value"], claim.finding()
-        cells = [
-            Cell(number(values[method], 2, sign=claim.unit == "points"), bold=method in claim.against)
-            if method in values
-            else Cell(NONE)
-            for method in _ALL
-        ]
-        rows.append(
-            (Cell(f"{finding.where}: {finding.what}"), Cell(claim.stated), *cells, Cell(finding.kind or "agrees"))
-        )
+    for sentence in SENTENCES:
+        values, check = sentence.values()["value"], sentence.check()
+        texts = {method: number(value, 2, sign=sentence.unit == "points") for method, value in values.items()}
+        cells = [Cell(texts.get(each, NONE), bold=each in texts and each in sentence.against) for each in _ALL]
+        first = Cell(f"{check.where}: {check.what}")
+        rows.append((first, Cell(sentence.printed_as), *cells, Cell(check.kind or "agrees")))
     header = ("Sentence", "Printed", *(sentence_case(rope.METHODS[method].title) for method in _ALL), "Outcome")
     caption = f"Sentences of the paper that compare methods. {RULE} In bold: the methods that the sentence covers."
-    return Table("audit_claims", caption, (Block("", header, tuple(rows)),))
+    return Table("audit_sentences", caption, (Block("", header, tuple(rows)),))
 
 
 def main() -> None:
@@ -309,12 +293,12 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="list what agrees, too")
     arguments = parser.parse_args()
 
-    checked = findings()
-    for finding in checked:
-        if arguments.all or not finding.holds:
-            why = "" if finding.holds else f" {finding.why}"
-            print(f"{finding.kind or 'ok':9} {finding.where}: {finding.what}: printed {finding.printed}, "
-                  f"derived {finding.derived}.{why}")  # fmt: skip
+    checked = checks()
+    for check in checked:
+        if arguments.all or not check.holds:
+            why = "" if check.holds else f" {check.why}"
+            print(f"{check.kind or 'ok':9} {check.where}: {check.what}: printed {check.printed}, "
+                  f"derived {check.derived}.{why}")  # fmt: skip
     counts = kinds(checked)
     wrong = sum(counts.values())
     listed = ", ".join(f"{kind} {n}" for kind, n in counts.items())

@@ -48,7 +48,7 @@ _KEYS = {"model": "", "method": "", "factor": "s = ", "n_hat": "n̂ = ", "interv
 
 
 @dataclass(frozen=True)
-class Finding:
+class Check:
     """One thing the paper prints, and what its own tables give.
 
     Attributes:
@@ -72,14 +72,14 @@ class Finding:
         return not self.kind
 
 
-def averages() -> Iterator[Finding]:
+def averages() -> Iterator[Check]:
     """Each printed average against the mean of its row."""
     for table, metric in _PARTS:
         for row in averaged(table, metric).to_dict("records"):
             printed, derived = row["score"], row["derived"]
             kind = "" if abs(printed - derived) <= ROUNDING else SLIP
             why = "It is not the mean of its row."
-            yield Finding(TITLES[table], f"{metric} of {_run(row)}", f"{printed:.2f}", f"{derived:.3f}", kind, why)
+            yield Check(TITLES[table], f"{metric} of {_run(row)}", f"{printed:.2f}", f"{derived:.3f}", kind, why)
 
 
 def averaged(table: str, metric: str) -> pd.DataFrame:
@@ -97,7 +97,7 @@ def averaged(table: str, metric: str) -> pd.DataFrame:
     return printed.merge(rows.mean().rename("derived").reset_index(), on=keys)
 
 
-def bold_entries() -> Iterator[Finding]:
+def bold_entries() -> Iterator[Check]:
     """Whether what is printed in bold is the best of its column."""
     columns = {"perplexity": "perplexity", "disturbance": "disturbance_e3"}  # where less is better
     for table, title in TITLES.items():
@@ -108,7 +108,7 @@ def bold_entries() -> Iterator[Finding]:
             best = group[group[score] == (group[score].min() if table in columns else group[score].max())]
             marked = group[group["bold"] == 1]
             some = 0 < len(marked) < len(best) and set(marked.index) < set(best.index)
-            yield Finding(
+            yield Check(
                 title,
                 f"best of {', '.join(map(str, key))} in bold",
                 " and ".join(map(_run, marked.to_dict("records"))) or "none",
@@ -118,7 +118,7 @@ def bold_entries() -> Iterator[Finding]:
             )
 
 
-def repeated_rows() -> Iterator[Finding]:
+def repeated_rows() -> Iterator[Check]:
     """The ablations' default setting is LLaMA2-13B with s = 2: the same run must print the same scores."""
     for table, main, key, default in (
         ("n_hat_longbench_e", "longbench_e", "n_hat", 80),
@@ -137,12 +137,12 @@ def repeated_rows() -> Iterator[Finding]:
                     means = averaged(table, row.metric).set_index(key)["derived"]
                     kind, why = ROUNDED, f"It is the same run, whose printed scores average {means[default]:.3f}."
             what = f"{row.metric} of {_KEYS[key]}{default} repeats the {TITLES[main]}"
-            yield Finding(TITLES[table], what, f"{row.score:.2f}", f"{elsewhere:.2f}", kind, why)
+            yield Check(TITLES[table], what, f"{row.score:.2f}", f"{elsewhere:.2f}", kind, why)
 
 
 def _run(row: dict) -> str:
     """What a row of a table is of, to be read."""
-    known = {key: row[key] for key in _KEYS if pd.notna(row.get(key))}
-    if method := known.get("method"):
-        known["method"] = rope.METHODS[method].title
-    return ", ".join(value if isinstance(value, str) else f"{_KEYS[key]}{value:g}" for key, value in known.items())
+    keys = {key: row[key] for key in _KEYS if pd.notna(row.get(key))}
+    if method := keys.get("method"):
+        keys["method"] = rope.METHODS[method].title
+    return ", ".join(value if isinstance(value, str) else f"{_KEYS[key]}{value:g}" for key, value in keys.items())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from analysis import disturbance, metrics, published, rendering, row_differences, time_taken
 from analysis.comparison import Comparison, Row, compared
+from analysis.numbers import number, spread
 from analysis.results import NotMeasured, Results, root
 from analysis.scores import Score
 from analysis.settings import Setting, tokens
@@ -22,7 +23,7 @@ from experiments.kit import records
 from experiments.kit.records import BEYOND, RESULTS
 from figures.kit import command as figures
 from tables.kit import benchmark_table, command, markdown
-from tables.kit.table import Table, number, spread
+from tables.kit.table import Table
 
 BASELINE = rope.METHODS[rope.BASELINE].title
 

@@ -20,13 +20,14 @@ from urllib.parse import quote
 import jinja2
 
 from analysis import results, time_taken
+from analysis.claims.statement import VERDICTS
 from analysis.results import Results, place
 from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import BEYOND, RESULTS, ROOT
 from report import audit, claims_page, paper_and_code
-from report.model_view import BASELINE, FILTERS, View, environment, holds
+from report.model_view import FILTERS, View, environment, holds
 from tables.kit import markdown
 
 Pages = dict[Path, str]  # what belongs in which file
@@ -57,8 +58,8 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     for name in models:
         written |= model_pages(Results.of(name, folder))
     if not model:
-        written[folder / "claims.md"] = claims(folder, written)
-        written[folder / "claims.csv"] = claims_page.table(claims_page.tested(folder))
+        tested = claims_page.tested(folder)
+        written |= {folder / "claims.md": claims(tested), folder / "claims.csv": claims_page.table(tested)}
     return written if model or folder.resolve() != RESULTS else written | overall_pages(written)
 
 
@@ -79,22 +80,20 @@ def _model_page(view: View, templates: Path, further: bool) -> str:
     return _render(ours if known else "model.md", environment(view) | {"further": further}, templates)
 
 
-def claims(folder: Path, models: Pages) -> str:
-    """The page of the claims, which leads to those sections that the models' pages have."""
-    tested = claims_page.tested(folder)
+def claims(tested: list[list[claims_page.Tested]]) -> str:
+    """The page of the claims, which leads to the models' pages."""
     names = {
         "tested": tested,
         "counts": claims_page.counts(tested),
-        "meanings": claims_page.MEANING,
-        "section": sections(folder, folder, models),
-        "rival": BASELINE,
+        "verdicts": VERDICTS,
+        "models": {one.model.name: one.name for claim in tested for one in claim if one.model},
     }
     return _render("claims.md", names)
 
 
 def overall_pages(models: Pages) -> Pages:
     """The repository's own pages; they lead to sections of the models' pages."""
-    checks = audit.findings()
+    checks = audit.checks()
     measured = {each.model.name: each for each in results.every()}
 
     def took(model: str, *experiments: str) -> str:

@@ -7,10 +7,11 @@ import functools
 import numpy as np
 
 from analysis import published
+from analysis.numbers import number
 from core import disturbance as kl
 from core import rope
 from core.angles import angle_distribution
-from tables.kit.table import Block, Cell, Table, number
+from tables.kit.table import Block, Cell, Table
 
 # The ε at which equation (7) is computed; the paper calls it "extremely small".
 EPSILONS = tuple(10.0**-power for power in range(3, 9))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from analysis.comparison import LeftOut
+from analysis.numbers import by_text, interval, number
 from analysis.scores import LEAST_TEXTS, Score
 
 NO_RECORD, NONE = "no record", "–"
@@ -87,36 +88,12 @@ def _below(block: Block, columns: tuple[str, ...]) -> Block:
     return replace(block, header=(block.header[0], *columns), rows=rows)
 
 
-def number(value: float, digits: int, sign: bool = False) -> str:
-    """A number with a real minus sign."""
-    return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
-
-
 def probability(p: float) -> str:
     """A p value with two decimals; of less than 0.005, its power of ten."""
     if p >= 0.005:
         return f"{p:.2f}"
     digit, power = f"{p:.0e}".split("e")
     return f"{digit}·10{str(int(power)).translate(_RAISED)}"
-
-
-def interval(score: Score, digits: int) -> str:
-    """[low, high]; empty where there is no interval."""
-    return "" if score.low is None else f"[{number(score.low, digits)}, {number(score.high, digits)}]"
-
-
-def by_text(score: Score, digits: int, sign: bool = False) -> str:
-    """The value of each text, where there are too few for an interval over texts; empty for a single one."""
-    few = 1 < len(score.texts) < LEAST_TEXTS
-    return ", ".join(number(value, digits, sign) for value in score.texts) if few else ""
-
-
-def spread(score: Score, digits: int, sign: bool = False) -> str:
-    """What stands behind a number in prose: its interval and of what it is; of few texts, the value of each."""
-    parts, each = [interval(score, digits)], by_text(score, digits, sign)
-    parts += ["over seeds"] if score.over_seeds_alone else []
-    parts += [f"(texts: {each})"] if each else ["(one text)"] if len(score.texts) == 1 else []
-    return " ".join(filter(None, parts))
 
 
 def titles(texts: Iterable[str]) -> str:

@@ -18,11 +18,12 @@ def test_seeds_become_their_mean_with_an_interval_for_seeds_and_samples():
     found = over_seeds(scores(*means))["a"]
     _, seeds = stats.t.interval(0.95, 2, scale=stats.sem(means))
     half = np.hypot(seeds, 1.0)
-    assert (found.mean, found.low, found.high, found.n) == pytest.approx((13, 13 - half, 13 + half, 3))
+    assert (found.mean, found.low, found.high) == pytest.approx((13, 13 - half, 13 + half))
+    assert (found.n, found.seeds) == (5, 3)
 
 
 def test_seeds_that_answer_alike_are_no_more_certain_than_their_samples():
-    assert over_seeds(scores(3, 3, 3, width=5))["a"] == Score(3, 0, 8, 3)  # no score is negative
+    assert over_seeds(scores(3, 3, 3, width=5))["a"] == Score(3, 0, 8, 5, seeds=3)  # no score is negative
 
 
 @pytest.mark.parametrize("texts", [5, 8, 20])
@@ -43,7 +44,7 @@ def test_few_texts_have_no_interval_but_that_over_seeds(texts):
     assert (alone.low, alone.high) == (None, None) and alone.texts == tuple(losses[0]) and not alone.over_seeds_alone
     found = over_texts(losses)
     low, high = stats.t.interval(0.95, 2, loc=losses.mean(), scale=stats.sem(losses.mean(axis=1)))
-    assert (found.low, found.high) == pytest.approx((low, high)) and found.over_seeds_alone and found.n == 3
+    assert (found.low, found.high) == pytest.approx((low, high)) and found.over_seeds_alone and found.seeds == 3
     assert found.texts == pytest.approx(losses.mean(axis=0))
 
 

@@ -15,15 +15,14 @@ from core.errors import InputError
 from experiments.kit import records
 from experiments.kit.records import RESULTS
 from figures.kit import command as figures
-from report import model_view, pages, summary
+from report import claims_page, model_view, pages
 from tables.kit import command as tables
 from tables.kit import latex
 
 JUNK = (None, True, "x", "7", -1, 0, 1, 3.5, 10**400, [], {}, [None], [[1]], {"a": 1})
 WHOLE = {
     "pages": pages.model_pages,
-    "summary": lambda measured: summary.build(measured.folder),
-    "claims": lambda measured: pages.claims(measured.folder, {}),
+    "claims": lambda measured: pages.claims(claims_page.tested(measured.folder)),
 }
 EVERY = WHOLE | {
     f"{kind.__name__} {name}": functools.partial(kind.build, name)

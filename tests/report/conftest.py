@@ -1,4 +1,4 @@
 from tests.analysis.claims.conftest import folder
-from tests.analysis.claims.made import score
+from tests.analysis.made import score
 
 __all__ = ["folder", "score"]

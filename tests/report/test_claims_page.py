@@ -1,49 +1,45 @@
-"""The page of the claims has each claim on each model, with the numbers of the findings and sections that there are."""
+"""The page of the claims has every statement on each model."""
 
 import re
 from collections import Counter
 
 import pytest
 
-from analysis.claims import claims
-from analysis.claims.finding import NONE
+from analysis.claims import CLAIMS
+from analysis.claims.statement import NONE
 from experiments.kit.records import RESULTS
 from report import claims_page, pages
+from tests.analysis.claims.conftest import folder  # noqa: F401
 
 
 @pytest.fixture(scope="module")
-def page():
-    return (RESULTS / "claims.md").read_text()
+def tested():
+    return claims_page.tested(RESULTS)
 
 
-def test_each_claim_has_a_row_for_each_model_with_its_verdict(page):
-    found = Counter(re.search(r"\*\*(.*?)\*\*", line)[1] for line in re.findall(r"^\| \[\d+\. .*", page, re.MULTILINE))
-    counted = re.findall(r"^\| \*\*(.*?)\*\* \| .* \| (\d+) \|$", page, re.MULTILINE)
-    assert found == {verdict: int(count) for verdict, count in counted}
-    expected = Counter()
-    for claim in claims():
-        findings = claim.findings(RESULTS)
-        expected[claim.text] = len({finding.model.name for finding in findings if finding.model}) or 1
-    assert Counter(re.findall(r"^\| \[\d+\. (.*?)\]\(#", page, re.MULTILINE)) == expected
+@pytest.fixture(scope="module")
+def page(tested):
+    return pages.claims(tested)
 
 
-def test_every_number_that_decides_is_on_the_page(page):
-    for claim in claims():
-        for finding in claim.findings(RESULTS):
-            numbers = [claims_page.value(quantity) for fact in finding.facts for quantity in fact.quantities]
-            assert all(number in page for number in numbers)
+def test_each_claim_has_a_row_with_its_verdict_on_each_model(page, tested):
+    rows = re.findall(r"^\| \[\d+\. .*", page, re.MULTILINE)
+    shown = Counter(verdict for row in rows for verdict in re.findall(r"\*\*(.*?)\*\*", row))
+    counted = dict(re.findall(r"^\| \*\*(.*?)\*\* \| .* \| (\d+) \|$", page, re.MULTILINE))
+    assert shown == {verdict: int(count) for verdict, count in counted.items()} and len(rows) == len(CLAIMS)
+    assert shown.total() == sum(map(len, tested)) and NONE not in shown
+    assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
 
 
-def test_a_claim_is_shown_in_sections_of_a_models_page():
-    text = "\n".join(file.read_text() for file in RESULTS.glob("*/**/README.md"))
-    headings = set(re.findall("^## (.+)$", text, re.MULTILINE))
-    for claim in claims():
-        assert claim.shown and set(claim.shown) <= headings
+def test_every_number_is_on_the_page_once(page, tested):
+    statements = [each for claim in tested for one in claim for each in one.statements]
+    lines = [line for line in page.splitlines() if "| s = " in line]
+    assert len(lines) == len(statements)
+    assert all(f"| {each.value} |" in line and each.verdict in line for each, line in zip(statements, lines))
 
 
 def test_without_records_no_claim_is_tested(folder):
     folder.scale("mine")
     tested = claims_page.tested(folder.path)
-    assert all(one.model is None or one.claim.shown == ("Disturbance",) for models in tested for one in models)
-    text = pages.claims(folder.path, {folder.path / "mine" / "README.md": ""})
-    assert text.count(f"**{NONE}**") > len(claims()) - 3 and "](mine/" not in text
+    assert [one.claim.key for claim in tested for one in claim if one.model] == ["least_disturbance"]
+    assert pages.claims(tested).count("No record") == len(CLAIMS) - 1

@@ -10,9 +10,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from analysis.comparison import LeftOut
+from analysis.numbers import number, spread
 from analysis.scores import Score
 from tables.kit import latex, markdown, plain
-from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, noted, number, probability, score_block, spread
+from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, noted, probability, score_block
 
 HOSTILE = (
     r"\input{/etc/passwd}",
