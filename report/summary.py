@@ -46,7 +46,7 @@ def _perplexities(measured: Results) -> list[str]:
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m report.summary")
     command_line.add_results_argument(parser)
-    print(build(results.place(None, parser.parse_args().results)))
+    print(build(results.folder_of(None, parser.parse_args().results)))
 
 
 if __name__ == "__main__":

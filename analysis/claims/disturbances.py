@@ -60,12 +60,12 @@ def least(results: Results) -> Finding | None:
     return concluded(results.model, facts, COMPUTED)
 
 
-def _averages(results: Results, way: disturbance.Way) -> Iterator[tuple[float, str, float]]:
+def _averages(results: Results, way: disturbance.Convention) -> Iterator[tuple[float, str, float]]:
     """(factor, method, averaged disturbance in 10⁻³ nat) of every method without options."""
     for factor in (2.0, 4.0):
         for setting in disturbance.settings(results, factor):
             if not setting.options:
-                yield factor, setting.method, disturbance.of(results.model.geometry, setting, way).average
+                yield factor, setting.method, disturbance.compute(results.model.geometry, setting, way).average
 
 
 def order_loss(results: Results) -> Finding | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import matplotlib
 
@@ -95,28 +96,8 @@ def line(style: rope.Style) -> dict:
 
 
 def use() -> None:
-    """Small sans serif type, light grid, embedded fonts."""
-    plt.rcParams.update(
-        {
-            "font.size": 8,
-            "axes.titlesize": 8,
-            "axes.labelsize": 8,
-            "legend.fontsize": 7,
-            "xtick.labelsize": 7,
-            "ytick.labelsize": 7,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.color": "#dddddd",
-            "grid.linewidth": 0.5,
-            "axes.axisbelow": True,
-            "lines.linewidth": 1.2,
-            "legend.frameon": False,
-            "figure.constrained_layout.use": True,
-            "pdf.fonttype": 42,
-            "savefig.dpi": 200,
-        }
-    )
+    """Draw in the style of figures/paper.mplstyle."""
+    plt.style.use(Path(__file__).parent.parent / "paper.mplstyle")
 
 
 def mark_length(axes: Axes, position: float, name: str = "L") -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from analysis.comparison import LeftOut
 from analysis.scores import LEAST_TEXTS, Score
 
 NO_RECORD, NONE = "no record", "–"
@@ -54,7 +53,7 @@ class Table:
         caption: what it shows, and how to read it.
         blocks: from top to bottom.
         paper: which of the paper's it is, as "Table 1"; empty for one beyond the paper.
-        notes: below it: what was left out, and why.
+        notes: sentences below it.
         words: columns of text rather than of numbers.
     """
 
@@ -82,9 +81,11 @@ def _below(block: Block, columns: tuple[str, ...]) -> Block:
     own = block.header[1:]
     if own == columns or len(set(columns)) < len(columns) or not set(own) <= set(columns):
         return block
-    places = [block.header.index(title, 1) if title in own else None for title in columns]
-    rows = tuple((row[0], *(Cell(NONE) if place is None else row[place] for place in places)) for row in block.rows)
-    return replace(block, header=(block.header[0], *columns), rows=rows)
+    rows = []
+    for name, *cells in block.rows:
+        by_title = dict(zip(own, cells))
+        rows.append((name, *(by_title.get(title, Cell(NONE)) for title in columns)))
+    return replace(block, header=(block.header[0], *columns), rows=tuple(rows))
 
 
 def number(value: float, digits: int, sign: bool = False) -> str:
@@ -166,7 +167,7 @@ def score_block(
         means = [scores[metric].mean for _, scores in rows if scores.get(metric)]
         pick = of(best, metric)
         chosen[metric] = pick(means) if pick and len(rows) > 1 and means else None
-    made = []
+    lines = []
     for name, scores in rows:
         cells = [Cell(sentence_case(name))]
         for metric in metrics:
@@ -176,21 +177,10 @@ def score_block(
             score = scores[metric]
             bold = score is not None and score.mean == chosen[metric]
             cells.append(score_cell(score, of(digits, metric), metric in signed, bold))
-        made.append(tuple(cells))
-    return Block(title, (first, *metrics), tuple(made))
+        lines.append(tuple(cells))
+    return Block(title, (first, *metrics), tuple(lines))
 
 
 def sentence_case(name: str) -> str:
     """A row's name as it stands first in its line."""
     return name[:1].upper() + name[1:]
-
-
-def noted(table: Table, left_out: Iterable[LeftOut]) -> Table:
-    """The table with what it leaves out named below it, records of one reason together."""
-    files: dict[tuple[str, str], list[str]] = {}
-    for record in dict.fromkeys(left_out):
-        files.setdefault((record.experiment, record.reason), []).append(record.file)
-    if not files:
-        return table
-    named = "; ".join(f"of {experiment} {', '.join(own)} ({reason})" for (experiment, reason), own in files.items())
-    return replace(table, notes=(*table.notes, f"Not comparable, so left out: {named}."))
