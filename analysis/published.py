@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.scores import Score, Scores
-from analysis.settings import tokens
-from core import rope
+from analysis.settings import methods, tokens
+from core import roles
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.kit.records import RESULTS
@@ -76,7 +76,7 @@ def blocks(name: str) -> list[Published]:
     for line in table(name).to_dict("records"):
         if "model" in line:
             method, factor = line["method"], line.get("factor")
-            title = rope.METHODS[method].title if method in rope.METHODS else method
+            title = methods()[method].title if method in methods() else method
             model = line["model"]
             row = with_factor(title[:1].upper() + title[1:], method, None if pd.isna(factor) else factor)
             value, metric = next((key, of) for key, of in _METRICS.items() if key in line)
@@ -96,13 +96,13 @@ def with_factor(title: str, method: str | None, factor: float | None) -> str:
     """A row's name with its s, or "s ≤" for a learned method, whose RoPE model follows the input's length up to s."""
     if factor is None:
         return title
-    learned = method in rope.METHODS and rope.METHODS[method].start is not None
+    learned = method in methods() and methods()[method].start is not None
     return f"{title} (s {'≤' if learned else '='} {factor:g})"
 
 
 def rivals(name: str) -> list[str]:
     """The methods that the paper compares its own with in a table."""
-    return [method for method in table(name)["method"].unique() if method not in (rope.ORIGINAL, rope.PROPOSED)]
+    return [method for method in table(name)["method"].unique() if method not in (roles.ORIGINAL, roles.PROPOSED)]
 
 
 def advantage(name: str, rival: str, factor: float, metric: str) -> float | None:
@@ -125,7 +125,7 @@ def perplexity_advantage(rival: str, factor: float) -> float | None:
 def kept_advantage(factor: float) -> float | None:
     """The per cent of its RULER score at L that DPRoPE keeps at L', minus the same of the unextended model."""
     near, far = tokens(_LENGTH), tokens(round(_LENGTH * factor))
-    return _difference("ruler", rope.ORIGINAL, factor, lambda scores: 100 * scores[far] / scores[near])
+    return _difference("ruler", roles.ORIGINAL, factor, lambda scores: 100 * scores[far] / scores[near])
 
 
 def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str, float]], float]) -> float | None:
@@ -136,7 +136,7 @@ def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str,
     """
     column = "perplexity" if name == "perplexity" else "score"
     both: list[dict[str, float]] = [{}, {}]
-    for method, values in zip((rope.PROPOSED, rival), both):
+    for method, values in zip((roles.PROPOSED, rival), both):
         for model, rows in _rows(name, method, factor).groupby("model"):
             with contextlib.suppress(KeyError):
                 values[model] = value(dict(zip(rows[_METRICS[column]], rows[column])))
@@ -156,7 +156,7 @@ def ablated(name: str, metric: str) -> dict[float, float]:
 def time(phase: str) -> float | None:
     """The paper's time of DPRoPE relative to PI, for a phase."""
     frame = table("time_cost")
-    return _mean(list(frame[(frame["method"] == rope.PROPOSED) & (frame["phase"] == phase)]["relative_to_pi"]))
+    return _mean(list(frame[(frame["method"] == roles.PROPOSED) & (frame["phase"] == phase)]["relative_to_pi"]))
 
 
 def time_resolution() -> float:
@@ -169,8 +169,8 @@ def _rows(name: str, method: str, factor: float) -> pd.DataFrame:
     """The rows of a method at a factor; a method that is learned once for all factors has them at every factor."""
     frame = table(name)
     frame = frame[frame["method"] == method]
-    known = rope.METHODS.get(method)
-    if "factor" not in frame or method == rope.ORIGINAL or (known and known.start):
+    registered = methods().get(method)
+    if "factor" not in frame or method == roles.ORIGINAL or (registered and registered.start):
         return frame
     return frame[frame["factor"] == factor]
 

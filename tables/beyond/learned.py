@@ -17,7 +17,7 @@ _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
 CAPTION = (
     "Loss (nats per token) within and beyond L without training, and its difference Δ to factors found by gradient "
     "descent, paired by text. Factors and temperature were learned with all weights frozen; seeds are those of the "
-    f"learning. LongRoPE2's search looks for passkeys in texts instead. {OVER_TEXTS}"
+    f"learning. {OVER_TEXTS}"
 )
 
 
