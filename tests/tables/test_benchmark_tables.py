@@ -68,8 +68,8 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(made):
     assert (original[1].text, original[1].small, original[1].bold) == ("60.0", "[59.0, 61.0]", True)
     assert (original[2].text, original[2].small, original[2].bold) == ("0.0", "[−1.0, 1.0]", False)
     assert dprope[2].bold and dprope[3].bold and not yarn[3].bold
-    (note,) = table.notes
-    assert "other" in note and "samples 1" in note  # other samples: not shown, and named
+    _, (_, other) = list(rows(table).items())[-1]  # other samples: a block of its own
+    assert other[0].text == "PI (s = 2)" and other[1].text == "99.0"
 
 
 def test_seeds_become_one_row(made):
@@ -92,18 +92,12 @@ def test_perplexity_has_an_interval_over_texts_or_each_texts_value(made, texts):
     assert bool(pi[1].small) == (texts > 1) and ("Book 0; Book 1; Book 2" in title) == (texts == 3)
 
 
-def test_an_interval_over_seeds_on_few_texts_stands_beside_their_values(made):
-    for seed in range(3):
-        made.add("perplexity", "pi", seed=seed, **on_texts({8192: {"A": 3.0 + 0.1 * seed, "B": 4.0}}))
-    title, (_, pi) = list(rows(perplexity.build(made.results())).items())[-1]
-    assert "3 seeds" in title and "2 texts: A; B" in title
-    assert pi[1].small.endswith(f"({math.exp(3.1):.2f}, {math.exp(4):.2f})") and pi[1].small.startswith("[")
-
-
-def test_whole_texts_stand_below_their_beginnings(made):
+def test_whole_texts_and_their_beginnings_stand_apart(made):
     for method, loss in (("pi", 3.5), ("yarn", 3.0)):
-        made.add("perplexity", method, **on_texts({8192: {"A": loss}}, stride=4096, tokens=20480))
-    made.add("perplexity", "yarn", **on_texts({8192: {"A": 3.2}}, stride=[4096, 8192]))
+        made.add(
+            "perplexity", method, **on_texts({8192: {"A": loss}}, stride=4096, tokens=20480, comparable=["tokens"])
+        )
+    made.add("perplexity", "yarn", **on_texts({8192: {"A": 3.2}}, stride=[4096, 8192], comparable=["tokens"]))
     beginnings, whole = list(rows(perplexity.build(made.results())).items())[-2:]
     assert "20,480" in beginnings[0] and "4096" in beginnings[0] and len(beginnings[1]) == 3
     assert "4096, 8192" in whole[0] and texts(whole[1][1]) == ["YaRN (s = 2)", f"{math.exp(3.2):.2f}"]
@@ -124,13 +118,6 @@ def test_a_quick_run_has_no_best(made):
     made.folder = made.folder / "tiny-quick"  # where QUICK=1 writes
     _, (_, *lines) = list(rows(command.build("ruler_like", made.results())).items())[-1]
     assert not any(cell.bold for line in lines for cell in line)
-
-
-def test_one_sample_a_task_has_no_interval(made):
-    alone = score(39.3, 0.0, 1)
-    made.add("longbench_e", "pi", {"buckets": {"0-4k": alone}, "averages": {}, "tasks": {"qasper": {"0-4k": alone}}})
-    _, (_, pi) = list(rows(longbench_e.build(made.results())).items())[-1]
-    assert (pi[1].text, pi[1].small) == ("39.3", "")
 
 
 def test_times_are_relative_and_pi_is_timed_again(made):
@@ -155,15 +142,12 @@ def test_times_are_relative_and_pi_is_timed_again(made):
     assert (lines[1][1].text, lines[1][1].small) == ("1.010", "[0.900, 1.100]")
 
 
-def test_an_original_whose_samples_depend_on_the_factor_has_a_line_for_each(made):
-    for method, factor, mean in (("original", 2, 30), ("pi", 2, 30), ("original", 4, 31)):
-        made.add("open_llm", method, {"average": score(mean)}, factor=factor)
-    _, *lines = rows(open_llm.build(made.results()))["A Model, measured without training"]
-    assert [line[0].text for line in lines] == ["Original (s = 2)", "Original (s = 4)", "PI (s = 2)"]
-
-
-def test_an_original_that_is_the_same_at_every_factor_has_one_line(made):
+def test_an_original_has_a_line_for_each_factor_only_where_its_samples_depend_on_it(made):
     for factor in (2, 4):
         made.add("perplexity", "original", factor=factor, **on_texts({8192: {"A": 3.0}}))
     _, *lines = list(rows(perplexity.build(made.results())).values())[-1]
     assert [line[0].text for line in lines] == ["Original"]
+    for method, factor, mean in (("original", 2, 30), ("pi", 2, 30), ("original", 4, 31)):
+        made.add("open_llm", method, {"average": score(mean)}, factor=factor)
+    _, *lines = rows(open_llm.build(made.results()))["A Model, measured without training"]
+    assert [line[0].text for line in lines] == ["Original (s = 2)", "Original (s = 4)", "PI (s = 2)"]

@@ -89,14 +89,3 @@ def test_perplexity_over_key_tokens_is_a_mean_over_texts_that_have_some(made):
                 "key tokens, beyond L": (8 / 4 + 1 / 1) / 2}  # fmt: skip
     for name, loss in expected.items():
         assert shown[name] == f"{math.exp(loss):.2f}", name
-
-
-def test_a_fine_tune_that_skips_positions_has_a_row_of_its_own(made):
-    made.everything("yarn")
-    made.everything("yarn", seed=0, better=3.0)
-    made.everything("yarn", seed=0, better=2.0)
-    skipping = [record for record in made.records.values() if "training" in record and "blocks" in record][-1]
-    skipping["training"] |= {"skip_positions": 16384, "length": 8192, "steps": 5}
-    made.records = {file: record for file, record in made.records.items() if "blocks" in record}
-    _, block = loss_by_position.build(made.results()).blocks
-    assert [row[0].text for row in block.rows] == ["YaRN", "YaRN (positions skipped)"]

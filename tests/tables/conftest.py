@@ -1,0 +1,3 @@
+from tests.analysis.made import made
+
+__all__ = ["made"]
