@@ -92,17 +92,6 @@ def test_perplexity_has_an_interval_over_texts_or_each_texts_value(made, texts):
     assert bool(pi[1].small) == (texts > 1) and ("Book 0; Book 1; Book 2" in title) == (texts == 3)
 
 
-def test_whole_texts_and_their_beginnings_stand_apart(made):
-    for method, loss in (("pi", 3.5), ("yarn", 3.0)):
-        made.add(
-            "perplexity", method, **on_texts({8192: {"A": loss}}, stride=4096, tokens=20480, comparable=["tokens"])
-        )
-    made.add("perplexity", "yarn", **on_texts({8192: {"A": 3.2}}, stride=[4096, 8192], comparable=["tokens"]))
-    beginnings, whole = list(rows(perplexity.build(made.results())).items())[-2:]
-    assert "20,480" in beginnings[0] and "4096" in beginnings[0] and len(beginnings[1]) == 3
-    assert "4096, 8192" in whole[0] and texts(whole[1][1]) == ["YaRN (s = 2)", f"{math.exp(3.2):.2f}"]
-
-
 def test_a_quick_run_has_no_best(made):
     def add(experiment, method, **training):
         made.add(experiment, method, {"average": score(10 * len(method))}, seed=0, training=training)
@@ -113,8 +102,6 @@ def test_a_quick_run_has_no_best(made):
     results = made.results()
     title, (_, *lines) = list(rows(open_llm.build(results)).items())[-1]
     assert "quick" in title and not any(cell.bold for line in lines for cell in line)
-    _, (_, *lines) = list(rows(command.build("ruler_like", results)).items())[-1]
-    assert lines[1][1].bold
     made.folder = made.folder / "tiny-quick"  # where QUICK=1 writes
     _, (_, *lines) = list(rows(command.build("ruler_like", made.results())).items())[-1]
     assert not any(cell.bold for line in lines for cell in line)

@@ -3,7 +3,7 @@
 import pytest
 
 from core.errors import InputError
-from tables.beyond import learned, loss_by_position
+from tables.beyond import learned
 
 
 def cells(table, column):
@@ -32,13 +32,6 @@ def test_every_method_is_compared_with_the_best_of_what_was_learned(made):
     assert len(table.notes) == 2 and not any("still falling" in note for note in table.notes)
     made.records["learned/from=yarn_s=2_seed=0.json"]["converged"] = False
     assert "still falling" in "".join(learned.build(made.results()).notes)
-
-
-def test_a_seed_has_a_name_of_its_own_in_other_tables(made):
-    made.everything("yarn")
-    made.learned("yarn")
-    shown = cells(loss_by_position.build(made.results()), "disturbance")
-    assert {"Learned, from YaRN, seed 0", "Learned, from YaRN, seed 1"} < shown.keys()
 
 
 def test_a_record_needs_a_factor_for_each_pair(made):
