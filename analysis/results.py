@@ -140,7 +140,7 @@ class Results:
 
     @property
     def quick(self) -> bool:
-        """Whether `make … QUICK=1` wrote the records, by the name of its folder."""
+        """Whether `QUICK=1` wrote the records, by the name of its folder."""
         return any(part.endswith("-quick") for part in self.folder.absolute().parts)
 
     def records(self, experiment: str) -> list[Entries]:

@@ -13,7 +13,7 @@ from analysis.scores import Score, Scores
 from analysis.settings import extended_length, tokens
 from core import rope
 from tables.beyond.long_perplexity import KEY_TOKENS
-from tables.kit.benchmark_table import OVER_TEXTS, QUICK, is_quick, seeds
+from tables.kit.benchmark_table import OVER_TEXTS, QUICK, seeds
 from tables.kit.table import Block, Table, score_block, titles
 
 BASELINE = rope.METHODS[rope.BASELINE].title
@@ -46,11 +46,9 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
         scores[DIFFERENCE] = None if baseline in (None, row) else loss_by_position.gap(row, baseline)
         scores |= {KEY: key[row.setting]} if any(key.values()) else {}
         rows.append((row.setting.name, scores))
-    metrics = dict.fromkeys(metric for _, scores in rows for metric in scores)
-    quick = is_quick(results, compared.rows)
-    best = {metric: None if quick or metric in (DISTURBANCE, DIFFERENCE) else min for metric in metrics}
-    title = _title(results, compared, factor) + QUICK * quick
-    return score_block(title, rows, digits=dict.fromkeys(best, 3), best=best, signed=[DIFFERENCE])
+    title = _title(results, compared, factor) + QUICK * results.quick
+    best = None if results.quick else min
+    return score_block(title, rows, digits=3, best=best, unranked=(DISTURBANCE, DIFFERENCE), signed=(DIFFERENCE,))
 
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:

@@ -16,9 +16,8 @@ OVER_TEXTS = (
     "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer than five texts are "
     "no sample: parentheses hold each text's value, and an interval is over seeds on these texts alone."
 )
-QUICK = ", a quick run"
+QUICK = ", a quick run"  # which shows that everything runs, and not which method is best
 APART = ", not comparable with the rows above"
-_QUICK_STEPS = 2  # of the fine-tunes of a quick run
 _COUNTED = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}
 _BENCHMARKS = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}
 
@@ -53,8 +52,8 @@ def benchmark(
             title = f"{results.model.title}, {benchmark_prefix(rows.first)}measured {state}{seeds(rows.rows)}"
             title += title_suffix(rows.first) + APART * (index > 0)
             scored = [(label, row.scores(of)) for label, row in labelled_rows(rows, of)]
-            quick = is_quick(results, rows.rows)
-            blocks.append(score_block(title + QUICK * quick, scored, digits=digits, best=None if quick else best))
+            title += QUICK * results.quick
+            blocks.append(score_block(title, scored, digits=digits, best=None if results.quick else best))
     return Table(name, caption, tuple(blocks), paper)
 
 
@@ -81,8 +80,8 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
         title = f"{results.model.title}, {benchmark_prefix(first.first)}measured {state}{seeds(varied.values())}"
         title += f", s = {first.setting.factor:g}"
         rows = [(str(value), row.scores(getattr(metrics, experiment))) for value, row in varied.items()]
-        quick = is_quick(results, varied.values())
-        measured.append(score_block(title + QUICK * quick, rows, first=SYMBOLS[option], best=None if quick else max))
+        title += QUICK * results.quick
+        measured.append(score_block(title, rows, first=SYMBOLS[option], best=None if results.quick else max))
     if not measured:
         options = f"--method {roles.PROPOSED} --{option.replace('_', '-')} N"
         raise results.lacks(f"ablation over {SYMBOLS[option]} by {experiment}", experiment, options)
@@ -102,12 +101,6 @@ def published_blocks(name: str) -> list[Block]:
     """The paper's rows; its best in bold as everywhere."""
     best = min if name == "perplexity" else None if name == "time_cost" else max
     return [score_block(f"{block.model}, published", block.rows.items(), best=best) for block in published.blocks(name)]
-
-
-def is_quick(results: Results, rows: Iterable[Row]) -> bool:
-    """Whether rows are of a quick run, which shows that everything runs and not which method is best."""
-    steps = [run["training"].get("steps") for row in rows for run in row.runs if "training" in run]
-    return results.quick or any(count is not None and count <= _QUICK_STEPS for count in steps)
 
 
 def seeds(rows: Iterable[Row]) -> str:

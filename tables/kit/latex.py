@@ -34,14 +34,13 @@ _MARKED = re.compile(
 def render(table: Table) -> str:
     """A float for each block; the first has the caption, the last the notes."""
     lines = list(_PREAMBLE)
-    blocks = table.aligned
-    for index, block in enumerate(blocks):
+    for index, block in enumerate(table.blocks):
         if index == 0:
             start = [rf"\caption{{{text(f'{table.heading} {block.title}')}}}\label{{tab:{table.name}}}"]
         else:  # under the number of the first
             title = text(f"{table.name.replace('_', ' ')}: {block.title}")
             start = [r"\addtocounter{table}{-1}", rf"\caption{{{title}}}"]
-        notes = table.notes if index == len(blocks) - 1 else ()
+        notes = table.notes if index == len(table.blocks) - 1 else ()
         lines += [
             r"\begin{table*}\centering\small\setlength{\tabcolsep}{3pt}",
             *start,

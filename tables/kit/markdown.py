@@ -20,7 +20,7 @@ def render(table: Table, caption: bool = True, escape: bool = True) -> str:
     """
     paragraph = text if escape else textwrap.fill
     paragraphs = [paragraph(table.heading)] if caption else []
-    for block in table.aligned:
+    for block in table.blocks:
         paragraphs += [f"*{paragraph(block.title)}*"] if block.title else []
         paragraphs += [_rows(block, table.words, text if escape else str)] if block.rows else []
     return "\n\n".join([*paragraphs, *map(paragraph, table.notes)])

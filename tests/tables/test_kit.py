@@ -150,10 +150,3 @@ def test_prose_says_what_an_interval_is_over_and_each_of_few_texts():
     assert spread(replace(few, low=0.01, high=0.07), 2) == "[0.01, 0.07] over seeds (texts: 0.03, 0.06, 0.04)"
     assert spread(Score(2.0, n=1, texts=(2.0,)), 2) == "(one text)" and not spread(Score(2.0), 2)
     assert spread(Score(2.0, 1.0, 3.0, 8, tuple(range(8))), 1) == "[1.0, 3.0]"
-
-
-def test_a_block_with_fewer_columns_has_each_below_its_namesake():
-    full, fewer = ({name: Score(1.0, 0.5, 1.5) for name in names} for names in (("x", "y", "Avg."), ("y", "Avg.")))
-    table = Table("x", "", (score_block("one", [("m", full)]), score_block("two", [("n", fewer)])))
-    assert [row[1] for row in Cells(markdown.render(table)).rows] == ["x", "1.0 [0.5, 1.5]", "x", NONE]
-    assert [row for row in in_latex(latex.render(table)) if row[0] == "Method"] == [["Method", "x", "y", "Avg."]] * 2
