@@ -120,8 +120,8 @@ class Results:
         """
         file = Path(folder) / name / MODEL
         if not file.is_file():
-            known = ", ".join(models(folder)) or "none"
-            raise InputError(f"no model {name!r} under {folder} (there is {known}); measure something of it first.")
+            names = ", ".join(models(folder)) or "none"
+            raise InputError(f"no model {name!r} under {folder} (there is {names}); measure something of it first.")
         facts = read(file)
         n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
         rope = facts["geometry"]
@@ -141,7 +141,7 @@ class Results:
     @property
     def quick(self) -> bool:
         """Whether `QUICK=1` wrote the records, by the name of its folder."""
-        return any(part.endswith("-quick") for part in self.folder.absolute().parts)
+        return any(name.endswith("-quick") for name in self.folder.absolute().parts)
 
     def records(self, experiment: str) -> list[Entries]:
         """All records of an experiment, sorted by file name; "file" in each is its file's name without the suffix."""
@@ -162,10 +162,10 @@ class Results:
 
     def command(self, experiment: str, options: str = "") -> str:
         """The command that measures this model into this folder."""
-        known = self.model.name in _known()
-        model = self.model.name if known else f"PATH/{self.model.name}"  # records do not say where a model is
+        is_known = self.model.name in _known()
+        model = self.model.name if is_known else f"PATH/{self.model.name}"  # records do not say where a model is
         words = ["python", "-m", records.program(experiment), "--model", model, *options.split()]
-        default = RESULTS if known else OWN
+        default = RESULTS if is_known else OWN
         return shlex.join(words + ([] if self.folder.resolve() == default else ["--results", str(self.folder)]))
 
     def experiments(self) -> list[str]:

@@ -21,7 +21,7 @@ def build(results: Results) -> Table:
 
 def title_suffix(record: dict) -> str:
     """Which texts and which part of them were scored, and the stride or strides, where not the paper's."""
-    part = "" if record["tokens"] is None else f", first {record['tokens']:,} tokens"
+    beginnings = "" if record["tokens"] is None else f", first {record['tokens']:,} tokens"
     stride = record["stride"]
     strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))
-    return (part if stride == 256 else f"{part}, S = {strides}") + f", {titles(record['data'])}"
+    return beginnings + ("" if stride == 256 else f", S = {strides}") + f", {titles(record['data'])}"

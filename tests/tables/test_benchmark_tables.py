@@ -43,10 +43,10 @@ def test_published_rows_are_the_papers_and_stand_above(made):
 
 def test_an_ablation_stands_below_the_papers(made):
     for b in (90, 720):
-        found = {"buckets": {"8k+": score(b / 10)}, "averages": {}}
-        made.add("longbench_e", "dprope", found, options={"intervals": b}, seed=0)
-    found = {"buckets": {"8k+": score(36)}, "averages": {}}
-    made.add("longbench_e", "dprope", found, seed=0)  # states no b: the default's, 360
+        scores = {"buckets": {"8k+": score(b / 10)}, "averages": {}}
+        made.add("longbench_e", "dprope", scores, options={"intervals": b}, seed=0)
+    scores = {"buckets": {"8k+": score(36)}, "averages": {}}
+    made.add("longbench_e", "dprope", scores, seed=0)  # states no b: the default's, 360
     published, measured = intervals_longbench_e.build(made.results()).blocks
     assert texts(published.rows[0]) == ["90", "31.47", "31.26", "30.44", "31.06"] and published.header[0] == "b"
     assert [line[0].text for line in measured.rows] == ["90", "360", "720"] and measured.rows[1][1].text == "36.0"
@@ -102,7 +102,7 @@ def test_a_quick_run_has_no_best(made):
 
 def test_times_are_relative_and_pi_is_timed_again(made):
     cells = {"seconds": 1.0, "rounds": 3, "low": 0.9, "high": 1.1}
-    found = [
+    times = [
         {"method": method, "options": options, "again": value < 1, "phase": phase, "relative_to_pi": value} | cells
         for method, options, value in (
             ("pi", {}, 1.0),
@@ -112,7 +112,7 @@ def test_times_are_relative_and_pi_is_timed_again(made):
         )
         for phase in ("train", "test")
     ]
-    made.add("time_cost", None, found, length=512)
+    made.add("time_cost", None, times, length=512)
     blocks = rows(time_cost.build(made.results()))
     assert texts(blocks["LLaMA2-7B, published"][3])[:2] == ["CLEX", "1.62"]
     title, (_, *lines) = list(blocks.items())[-1]

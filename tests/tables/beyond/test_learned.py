@@ -9,8 +9,8 @@ from tables.beyond import learned
 def cells(table, column):
     """By the first column's text, the number of another one."""
     (block,) = table.blocks
-    place = block.header.index(column)
-    return {row[0].text: row[place].text for row in block.rows}
+    index = block.header.index(column)
+    return {row[0].text: row[index].text for row in block.rows}
 
 
 def test_every_method_is_compared_with_the_best_of_what_was_learned(made):
