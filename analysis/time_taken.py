@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import operator
 import re
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -39,19 +38,22 @@ class Compute:
         gpu_seconds: for those that ran on GPUs, seconds times the GPUs that shared the run.
     """
 
-    records: int = 0
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    gpu_seconds: float = 0.0
-
-    def __add__(self, other: Compute) -> Compute:
-        return Compute(*map(operator.add, astuple(self), astuple(other)))
+    records: int
+    seconds: float
+    cpu_seconds: float
+    gpu_seconds: float
 
 
 def compute(folder: Path = RESULTS) -> Compute:
     """The time of all records under `folder`, including repeated runs in subfolders."""
     files = [file for name in models(folder) for file in sorted((Path(folder) / name).glob("*/**/*.json"))]
-    return sum((_of(read(file)) for file in files), Compute())
+    times = [_of(read(file)) for file in files]
+    return Compute(
+        len(times),
+        sum(time.seconds for time in times),
+        sum(time.cpu_seconds for time in times),
+        sum(time.gpu_seconds for time in times),
+    )
 
 
 def commands(file: Path = RESULTS / "commands.csv") -> dict[str, str]:
