@@ -126,6 +126,6 @@ def deviations(geometry: RopeGeometry, convention: Convention) -> list[float]:
 
 
 def averaged(results: Results, setting: Setting) -> float | None:
-    """A setting's disturbance averaged over pairs, in nats; None where :func:`compute` has none."""
-    disturbance = compute(results.model.geometry, setting)
+    """A setting's disturbance averaged over pairs, in nats; None where :func:`compute` or the model has none."""
+    disturbance = compute(results.model.plain, setting) if results.model.plain else None
     return None if disturbance is None else float(disturbance.per_pair.mean())

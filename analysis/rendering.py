@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -48,7 +49,8 @@ def run(doc: str, kind: str, render: Render) -> None:
         raise InputError(f"there are no records under {folder}; measure something, or give --results.")
     tasks = [(name, Results.of(model, folder)) for model in models for name in arguments.names or names]
     missing, count = None, 0
-    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork")) as pool:
+    fork = multiprocessing.get_context("fork")  # this process has imported what the others need
+    with ProcessPoolExecutor(os.cpu_count(), fork, initializer=_leave_interrupt) as pool:
         for outcome in pool.map(functools.partial(_rendered, kind, render), tasks):
             if isinstance(outcome, NotMeasured):
                 missing = outcome
@@ -58,6 +60,11 @@ def run(doc: str, kind: str, render: Render) -> None:
             count += 1
     if missing and not count:
         raise missing
+
+
+def _leave_interrupt() -> None:
+    """Ctrl-C is answered once, by the process that all others are forked from."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _rendered(kind: str, render: Render, task: tuple[str, Results]) -> tuple[list[Path], str] | NotMeasured:
