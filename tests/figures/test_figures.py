@@ -36,13 +36,13 @@ def test_every_figure_is_committed():
     assert shown == paths
 
 
-@pytest.mark.parametrize(("model", "name"), [("llama2-7b", "angle_distribution"), ("smollm2", "passkey")])
-def test_a_committed_picture_is_what_the_records_give(model, name, tmp_path):
+def test_a_committed_picture_is_what_the_records_give(tmp_path):
     """Twice the same bytes; those of another processor differ in their last digits, so its pixels are compared."""
-    first, second = (command.write(name, Results.of(model), tmp_path / run)[0] for run in ("a", "b"))
+    name, results = "angle_distribution", Results.of("llama2-7b")
+    first, second = (command.write(name, results, tmp_path / run)[0] for run in ("a", "b"))
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes() and one.stat().st_size > 5000
-    now, committed = imread(tmp_path / "a" / f"{name}.png"), imread(ROOT / "figures" / model / f"{name}.png")
+    now, committed = imread(tmp_path / "a" / f"{name}.png"), imread(ROOT / "figures" / "llama2-7b" / f"{name}.png")
     assert now.shape == committed.shape and (np.abs(now - committed).max(axis=-1) > 0.1).mean() < 1e-4
 
 
