@@ -1,7 +1,5 @@
 """Figures draw the records' numbers, and the same records give the same bytes."""
 
-import sys
-
 import numpy as np
 import pytest
 from matplotlib.image import imread
@@ -116,9 +114,13 @@ def test_scores_stand_over_disturbances_the_papers_beside_ours():
     assert len(points(ours)) == sum("n_hat" in run["options"] for run in runs) > 5
 
 
-def test_passkey_draws_the_recorded_accuracies_in_panels_of_five():
-    results = Results.of("tiny")
-    figure = passkey.build(results)
+@pytest.fixture(scope="module")
+def passkeys_of_smollm2():
+    return passkey.build(Results.of("smollm2"))
+
+
+def test_passkey_draws_the_recorded_accuracies_in_panels_of_five(passkeys_of_smollm2):
+    results, figure = Results.of("smollm2"), passkeys_of_smollm2
     papers, varied = [{"n_hat": n_hat} for n_hat in results.model.n_hat.values()], {*results.model.ablated, "file"}
     listed = [run for run in results.records("passkey") if run["options"] in papers or not varied & {*run["options"]}]
     drawn, state = {}, ""
@@ -140,12 +142,10 @@ def test_passkey_draws_the_recorded_accuracies_in_panels_of_five():
         assert drawn[key] == pytest.approx(np.mean(seeds, axis=0))
 
 
-def test_passkey_maps_have_the_recorded_cells():
+def test_passkey_maps_have_the_recorded_cells(passkeys_of_smollm2):
     results = Results.of("smollm2")
     runs = {(run["method"], "training" in run): run for run in results.records("passkey") if not run["options"]}
-    heat = {
-        axes.get_title(loc="left"): axes.images[0].get_array() for axes in passkey.build(results).axes if axes.images
-    }
+    heat = {axes.get_title(loc="left"): axes.images[0].get_array() for axes in passkeys_of_smollm2.axes if axes.images}
     original = runs["original", False]
     for title, run in (
         ("original", original),
@@ -172,12 +172,3 @@ def test_passkey_of_a_model_as_it_is_and_of_a_method_that_is_not_registered(tmp_
     panels = passkey.build(made.results()).axes
     drawn = {bars.get_label(): list(bars[0].get_ydata()) for axes in panels for bars in axes.containers}
     assert drawn == {"as it is": [0.5, 0.5], "never-heard-of (strength = 3)": [0.75, 0.75]}
-
-
-def test_a_figure_that_is_named_says_what_it_shows_before_its_paths(monkeypatch, capsys, tmp_path):
-    made = Made(tmp_path)
-    passkeys(made, "pi", 0.5)
-    monkeypatch.setattr(sys, "argv", ["figures", "passkey", "--results", str(made.results().folder)])
-    command.main()
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("A Model, Figure 4") and lines[-1].endswith("figures/mine/passkey.png")

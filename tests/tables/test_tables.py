@@ -36,6 +36,7 @@ def everything(made, monkeypatch):
     times = [cell | {"method": method, "options": options, "again": False} for method, options in settings]
     made.add("time_cost", None, times, factor=3, length=512)
     made.learned("yarn", factor=3, better=0.7)
+    made.facts["factors"] = [2]
     for experiment in ("open_llm", "longbench_e"):
         like = next(r for f, r in made.records.items() if f.startswith(experiment) and "training" not in r)
         for options in ({"n_hat": 10}, {"n_hat": 20}, {"intervals": 10}, {"intervals": 20}):
