@@ -80,11 +80,6 @@ def _mean_between(run: dict, losses: np.ndarray, positions: dict) -> np.ndarray:
     return losses[:, :, start:end].mean(axis=2)
 
 
-def beyond(record: dict) -> Scores:
-    """The mean loss over all positions beyond L."""
-    return {"beyond": over_texts(_side(record, by_text(record)))}
-
-
 def blocks(*runs: dict) -> np.ndarray:
     """The losses of records on the same texts, [records, excerpts, blocks], in the first record's order."""
     return stacked([[run["blocks"][name] for name in runs[0]["blocks"]] for run in runs])
