@@ -1,4 +1,4 @@
-"""Records as typed rows: which may stand in one table, one row for all seeds of a setting, ablations of one option."""
+"""Records as rows: which may stand in one block, one row for all seeds of a setting, ablations of one option."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from analysis.results import Model, Results
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
-from core import rope
+from core import roles
 from core.errors import InputError
 
 Metrics = Callable[[dict], Scores]
@@ -81,20 +81,10 @@ def _seed(run: dict) -> int | None:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A record that is left out of a table because it is not comparable with the rest."""
-
-    experiment: str
-    file: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """Rows of the same samples and settings, and the records that are not comparable with them."""
+    """Rows of the same samples and settings."""
 
     rows: tuple[Row, ...]
-    left_out: tuple[LeftOut, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -114,18 +104,18 @@ class Comparison:
 
     def only(self, wanted: Callable[[Row], bool]) -> Comparison:
         """The comparison with only the wanted rows."""
-        return Comparison(tuple(row for row in self.rows if wanted(row)), self.left_out)
+        return Comparison(tuple(row for row in self.rows if wanted(row)))
 
 
-def compared(
+def comparisons(
     results: Results,
     experiment: str,
     trained: bool,
     of: Callable[[dict], bool] = lambda record: True,
     twins: bool = True,
     factor: float | None = None,
-) -> Comparison:
-    """The records that agree in the fields that they list under "comparable"; of several such sets, the largest.
+) -> list[Comparison]:
+    """The sets of records that agree in the fields that they list under "comparable", the largest set first.
 
     Args:
         trained: take the records of fine-tuned models, or those without training.
@@ -138,18 +128,35 @@ def compared(
         same = ("training" in record) == trained and factor in (None, record["factor"])
         if same and of(record) and (twins or "same_selection_as" not in record):
             sets.setdefault(_key(record), []).append(record)
-    if not sets:
-        return Comparison(())
-    chosen = max(sets.values(), key=lambda records: (sum(r["method"] is not None for r in records), len(records)))
+    largest_first = sorted(sets.values(), key=_size, reverse=True)
+    return [_comparison(records, experiment) for records in largest_first]
+
+
+def compared(
+    results: Results,
+    experiment: str,
+    trained: bool,
+    of: Callable[[dict], bool] = lambda record: True,
+    twins: bool = True,
+    factor: float | None = None,
+) -> Comparison:
+    """The largest of :func:`comparisons`; empty if there is none."""
+    sets = comparisons(results, experiment, trained, of, twins, factor)
+    return sets[0] if sets else Comparison(())
+
+
+def _size(records: list[dict]) -> tuple[int, int]:
+    """How many records a set has; first, how many of them are of a method."""
+    return sum(record["method"] is not None for record in records), len(records)
+
+
+def _comparison(records: list[dict], experiment: str) -> Comparison:
     grouped: dict[Setting, list[dict]] = {}
-    for record in chosen:
+    for record in records:
         grouped.setdefault(Setting.of(record), []).append(record)
-    for records in grouped.values():
-        _check_once(records, experiment)
-    rows = [Row(setting, tuple(grouped[setting])) for setting in sorted(grouped, key=lambda setting: setting.order)]
-    others = [record for records in sets.values() if records is not chosen for record in records]
-    left_out = tuple(LeftOut(experiment, other["file"], _differs(other, chosen[0])) for other in others)
-    return Comparison(tuple(rows), left_out)
+    for runs in grouped.values():
+        _check_once(runs, experiment)
+    return Comparison(tuple(Row(each, tuple(grouped[each])) for each in sorted(grouped, key=lambda each: each.order)))
 
 
 def _check_once(records: list[dict], experiment: str) -> None:
@@ -184,7 +191,7 @@ def ablation(results: Results, experiment: str, option: str, trained: bool, defa
     for row in compared(results, experiment, trained).rows:
         setting = row.setting
         value = setting.option(option, default)
-        if setting.method == rope.PROPOSED and value is not None:
+        if setting.method == roles.PROPOSED and value is not None:
             others = tuple(entry for entry in setting.options if entry[0] != option)
             families.setdefault((others, setting.factor), {})[value] = row
     family = max(families.values(), key=len, default={})
@@ -219,31 +226,3 @@ def agree(record: dict, other: dict) -> bool:
 def _key(record: dict) -> str:
     """The values that must agree; none for hand-made records without a list of them."""
     return json.dumps({name: record.get(name) for name in record.get("comparable", ())}, sort_keys=True)
-
-
-def _differs(record: dict, other: dict) -> str:
-    names = dict.fromkeys([*record.get("comparable", ()), *other.get("comparable", ())])
-    values = {name: (record.get(name), other.get(name)) for name in names}
-    differing = {name: pair for name, pair in values.items() if pair[0] != pair[1]}
-    if len(differing) > 1 and "samples" in record.get("data", ()):
-        differing.pop("data", None)  # the samples were made by the other settings
-    reasons = ", ".join(f"{name} {_short(*pair)}" for name, pair in differing.items())
-    return reasons or "it does not say what it may be compared with"
-
-
-def _some(names: list[str]) -> str:
-    """The first few of them, and how many more there are."""
-    few = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
-    return ", ".join(few)
-
-
-def _short(value: object, other: object) -> str:
-    """A value in a few words; of an object, the entries that differ from another's, or that it lacks."""
-    if isinstance(value, dict):
-        others = other if isinstance(other, dict) else {}
-        differing = [key for key, entry in value.items() if entry != others.get(key)]
-        lacking = [key for key in others if key not in value]
-        return f"of {_some(differing)}" if differing else f"without {_some(lacking)}"
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    return "not stated" if value is None else str(value)

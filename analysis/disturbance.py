@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,15 +20,33 @@ from core.angles import angle_distribution
 from core.geometry import RopeGeometry
 from core.released_code import angle_distribution_float32, inv_freq_float32
 
-# How the disturbance is counted: (precision, convention).
-Way = tuple[str, str]
-FLOAT32, FLOAT64, EQUATION = ("float32", "released"), ("float64", "released"), ("float64", "equation")
-WAYS: tuple[Way, ...] = (FLOAT32, FLOAT64, EQUATION)
+
+class Convention(NamedTuple):
+    """How a disturbance is counted.
+
+    Attributes:
+        precision: "float64", or "float32" with the rounding of the released code.
+        direction: "released" for KL(P_L ‖ P_L'), "equation" for KL(P_L' ‖ P_L).
+    """
+
+    precision: str
+    direction: str
+
+
+FLOAT32 = Convention("float32", "released")
+FLOAT64 = Convention("float64", "released")
+EQUATION = Convention("float64", "equation")
+CONVENTIONS = (FLOAT32, FLOAT64, EQUATION)
 
 
 @dataclass(frozen=True)
 class Disturbance:
-    """A setting's disturbance in nats [pairs], and the number of dimensions that are divided by s."""
+    """A setting's disturbance at L'.
+
+    Attributes:
+        per_pair: in nats, float64 [pairs].
+        interpolated: the number of dimensions that are divided by s.
+    """
 
     per_pair: np.ndarray
     interpolated: int
@@ -39,66 +58,74 @@ class Disturbance:
 
 
 @functools.cache
-def of(geometry: RopeGeometry, setting: Setting, way: Way = FLOAT64) -> Disturbance | None:
-    """A setting's disturbance; None for a method whose frequencies follow from more than the geometry."""
-    precision, convention = way
+def compute(geometry: RopeGeometry, setting: Setting, convention: Convention = FLOAT64) -> Disturbance | None:
+    """A setting's disturbance; None for a method that is not registered, or that is learned.
+
+    DPRoPE chooses pairs by disturbances that are counted by the same convention.
+    """
+    if setting.method not in rope.METHODS:
+        return None
     options = {name: value for name, value in setting.options if name != "attention_factor"}  # which turns no angle
-    if setting.method == rope.PROPOSED and not set(options) - {
-        "threshold",
-        "n_hat",
-    }:  # chooses by this way's disturbances
-        theta = geometry.inv_freq
-        interpolation, extrapolation = (
-            _moved(geometry, each, setting.factor, way) for each in (theta / setting.factor, theta)
-        )
+    if setting.method == rope.PROPOSED and options.keys() <= {"threshold", "n_hat"}:
+        interpolation = _of_frequencies(geometry, geometry.inv_freq / setting.factor, setting.factor, convention)
+        extrapolation = _of_frequencies(geometry, geometry.inv_freq, setting.factor, convention)
         chosen = kl.select_interpolated(interpolation, extrapolation, **options)
         return Disturbance(np.where(chosen, interpolation, extrapolation), 2 * int(chosen.sum()))
     if "convention" in rope.method_options(setting.method):
-        options["convention"] = convention
+        options["convention"] = convention.direction
     scaling = replace(setting, options=tuple(options.items())).scaling(geometry)
     if scaling is None:
         return None
-    divided = np.isclose(geometry.inv_freq / scaling.inv_freq, setting.factor)
-    return Disturbance(_moved(geometry, scaling.inv_freq, setting.factor, way), 2 * int(divided.sum()))
+    per_pair = _of_frequencies(geometry, scaling.inv_freq, setting.factor, convention)
+    return Disturbance(per_pair, 2 * int(np.sum(scaling.interpolated)))
 
 
-def _moved(geometry: RopeGeometry, inv_freq: np.ndarray, factor: float, way: Way) -> np.ndarray:
-    """The disturbance by these inverse frequencies, in nats [pairs]; in float32 rounded as the released code rounds."""
-    precision, convention = way
-    theta, pretrained = _pretrained(geometry, precision)
+def _of_frequencies(geometry: RopeGeometry, inv_freq: np.ndarray, factor: float, convention: Convention) -> np.ndarray:
+    """The disturbance at L' by these inverse frequencies, in nats [pairs]."""
     longer = round(geometry.context_length * factor)
-    if precision == "float64":
-        return kl.disturbance(angle_distribution(inv_freq, longer), pretrained, convention)
-    extended = angle_distribution_float32(theta / (geometry.inv_freq / inv_freq).astype(np.float32), longer)
-    return kl.disturbance(extended, pretrained, convention, epsilon=0.0)
+    pretrained = _pretrained(geometry, convention.precision)
+    if convention.precision == "float64":
+        return kl.disturbance(angle_distribution(inv_freq, longer), pretrained, convention.direction)
+    # The released code rounds θ first, and then divides it.
+    with np.errstate(divide="ignore"):  # a frequency of 0 is θ divided by infinity
+        divisors = (geometry.inv_freq / inv_freq).astype(np.float32)
+    extended = angle_distribution_float32(inv_freq_float32(geometry) / divisors, longer)
+    return kl.disturbance(extended, pretrained, convention.direction, epsilon=0.0)
 
 
 @functools.cache
-def _pretrained(geometry: RopeGeometry, precision: str) -> tuple[np.ndarray, np.ndarray]:
-    """θ [pairs] and P_L [pairs, intervals]."""
-    released = precision == "float32"
-    theta = inv_freq_float32(geometry) if released else geometry.inv_freq
-    return theta, (angle_distribution_float32 if released else angle_distribution)(theta, geometry.context_length)
+def _pretrained(geometry: RopeGeometry, precision: str) -> np.ndarray:
+    """P_L [pairs, intervals]."""
+    if precision == "float32":
+        return angle_distribution_float32(inv_freq_float32(geometry), geometry.context_length)
+    return angle_distribution(geometry.inv_freq, geometry.context_length)
 
 
 def settings(results: Results, factor: float) -> list[Setting]:
-    """Every method that needs no training, and DPRoPE at the paper's n̂."""
-    ready = [Setting(name, (), factor) for name, method in rope.METHODS.items() if method.ready]
-    n_hat = results.model.n_hat.get(factor)
-    return sorted(
-        ready + [Setting(rope.PROPOSED, (("n_hat", n_hat),), factor)] * bool(n_hat), key=lambda each: each.order
-    )
+    """Every method that needs no training, and DPRoPE at the model's n̂ where that is set by hand."""
+    listed = [Setting(name, (), factor) for name, method in rope.METHODS.items() if method.ready]
+    if n_hat := results.model.n_hat.get(factor):
+        listed.append(Setting(rope.PROPOSED, (("n_hat", n_hat),), factor))
+    return sorted(listed, key=lambda setting: setting.order)
 
 
-def deviations(geometry: RopeGeometry, way: Way) -> list[float]:
+def factors(results: Results) -> list[float]:
+    """The scaling factors s > 1 of the model; NotMeasured if it has none."""
+    if extending := [factor for factor in results.model.factors if factor > 1]:
+        return extending
+    raise results.lacks("scaling factor above 1", "passkey", "--method pi --factor 2")
+
+
+def deviations(geometry: RopeGeometry, convention: Convention) -> list[float]:
     """How far the disturbances that the paper prints are from the computed ones, each as a share of its own."""
-    printed = published.disturbance().items()
-    return [
-        abs(of(geometry, Setting(method, (), factor), way).average / value - 1) for (method, factor), value in printed
-    ]
+    shares = []
+    for (method, factor), printed in published.disturbance().items():
+        computed = compute(geometry, Setting(method, (), factor), convention)
+        shares.append(abs(computed.average / printed - 1))
+    return shares
 
 
 def averaged(results: Results, setting: Setting) -> float | None:
-    """A setting's disturbance averaged over pairs, in nats; None for a learned method, or one that is not registered."""
-    found = of(results.model.geometry, setting) if setting.method in rope.METHODS else None
-    return None if found is None else found.average / 1e3
+    """A setting's disturbance averaged over pairs, in nats; None where :func:`compute` or the model has none."""
+    disturbance = compute(results.model.plain, setting) if results.model.plain else None
+    return None if disturbance is None else float(disturbance.per_pair.mean())

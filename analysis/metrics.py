@@ -31,12 +31,12 @@ def longbench_e(record: dict) -> Scores:
     """The buckets, and the averages whose buckets were all measured."""
     scores = record["scores"]["buckets"] | record["scores"]["averages"]
     names, tasks = _MINIATURE if "benchmark" in record else {}, record["scores"].get("tasks", {})
-    found = {}
+    by_name = {}
     for name, score in scores.items():
-        over = longbench.AVERAGES.get(name, (name,))
-        groups = [of[bucket] for of in tasks.values() for bucket in over if bucket in of]
-        found[names.get(name, name)] = _mean_of(score, *groups)
-    return found
+        buckets = longbench.AVERAGES.get(name, (name,))
+        groups = [of_task[bucket] for of_task in tasks.values() for bucket in buckets if bucket in of_task]
+        by_name[names.get(name, name)] = _mean_of(score, *groups)
+    return by_name
 
 
 def open_llm(record: dict) -> Scores:
@@ -102,8 +102,8 @@ def passkeys_of_all_lengths(record: dict) -> Scores:
 
 def passkeys_within(record: dict, longest: float = math.inf) -> Score:
     """The per cent of passkeys found in texts of at most `longest` tokens."""
-    found, asked = _keys([line for line in record["scores"]["by_length"] if line["length"] <= longest])
-    return Score.of(accuracy_interval(np.arange(asked) < found), 100)
+    correct, total = _keys([line for line in record["scores"]["by_length"] if line["length"] <= longest])
+    return Score.of(accuracy_interval(np.arange(total) < correct), 100)
 
 
 def _keys(lines: list[dict]) -> tuple[int, int]:

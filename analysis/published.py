@@ -11,29 +11,19 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from analysis.scores import Score, Scores
-from analysis.settings import tokens
-from core import rope
+from analysis.settings import methods, tokens
+from core import roles
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.kit.records import RESULTS
 
 # A table's column of numbers, and the column that says what they measure.
 _METRICS = {"score": "metric", "perplexity": "context_length", "relative_to_pi": "phase"}
-_WORDS = {"model", "method", "metric", "phase", "printed_label", "context_window", "context_length"}
-_COLUMNS = {
-    ("longbench_e", "open_llm", "ruler"): "model method factor context_window metric score bold",
-    ("perplexity",): "model printed_label method context_length perplexity bold",
-    ("disturbance",): "method factor context_length disturbance_e3 bold",
-    ("n_hat_longbench_e", "n_hat_open_llm"): "n_hat metric score bold",
-    ("intervals_longbench_e", "intervals_open_llm"): "intervals metric score bold",
-    ("time_cost",): "model method phase relative_to_pi",
-}
 # The geometry of the paper's models, which is all that its table of disturbances depends on.
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 _LENGTH = GEOMETRY.context_length
@@ -54,19 +44,13 @@ def table(name: str) -> pd.DataFrame:
     """The numbers of one table, one per line.
 
     Raises:
-        InputError: the file is broken.
+        InputError: the file cannot be read.
     """
-    file, columns = _file(name), next(columns.split() for names, columns in _COLUMNS.items() if name in names)
+    file = RESULTS / "paper" / f"{name}.csv"
     try:
-        frame = pd.read_csv(file)
+        return pd.read_csv(file)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {file} ({error}); restore it from the repository.") from error
-    filled = frame.drop(columns="factor", errors="ignore")  # the original model has none
-    numbers = frame.drop(columns=_WORDS, errors="ignore")
-    numeric = all(map(pd.api.types.is_numeric_dtype, numbers.dtypes))
-    if list(frame) != columns or filled.isna().any(axis=None) or not numeric or np.isinf(numbers).any(axis=None):
-        raise InputError(f"{file} is not what was published; restore it from the repository.")
-    return frame
 
 
 @functools.cache
@@ -76,7 +60,8 @@ def blocks(name: str) -> list[Published]:
     for line in table(name).to_dict("records"):
         if "model" in line:
             method, factor = line["method"], line.get("factor")
-            title = rope.METHODS[method].title if method in rope.METHODS else method
+            registered = methods().get(method)
+            title = registered.title if registered else method
             model = line["model"]
             row = with_factor(title[:1].upper() + title[1:], method, None if pd.isna(factor) else factor)
             value, metric = next((key, of) for key, of in _METRICS.items() if key in line)
@@ -96,13 +81,13 @@ def with_factor(title: str, method: str | None, factor: float | None) -> str:
     """A row's name with its s, or "s ≤" for a learned method, whose RoPE model follows the input's length up to s."""
     if factor is None:
         return title
-    learned = method in rope.METHODS and rope.METHODS[method].start is not None
+    learned = method in methods() and methods()[method].start is not None
     return f"{title} (s {'≤' if learned else '='} {factor:g})"
 
 
 def rivals(name: str) -> list[str]:
     """The methods that the paper compares its own with in a table."""
-    return [method for method in table(name)["method"].unique() if method not in (rope.ORIGINAL, rope.PROPOSED)]
+    return [method for method in table(name)["method"].unique() if method not in (roles.ORIGINAL, roles.PROPOSED)]
 
 
 def advantage(name: str, rival: str, factor: float, metric: str) -> float | None:
@@ -125,7 +110,7 @@ def perplexity_advantage(rival: str, factor: float) -> float | None:
 def kept_advantage(factor: float) -> float | None:
     """The per cent of its RULER score at L that DPRoPE keeps at L', minus the same of the unextended model."""
     near, far = tokens(_LENGTH), tokens(round(_LENGTH * factor))
-    return _difference("ruler", rope.ORIGINAL, factor, lambda scores: 100 * scores[far] / scores[near])
+    return _difference("ruler", roles.ORIGINAL, factor, lambda scores: 100 * scores[far] / scores[near])
 
 
 def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str, float]], float]) -> float | None:
@@ -136,7 +121,7 @@ def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str,
     """
     column = "perplexity" if name == "perplexity" else "score"
     both: list[dict[str, float]] = [{}, {}]
-    for method, values in zip((rope.PROPOSED, rival), both):
+    for method, values in zip((roles.PROPOSED, rival), both):
         for model, rows in _rows(name, method, factor).groupby("model"):
             with contextlib.suppress(KeyError):
                 values[model] = value(dict(zip(rows[_METRICS[column]], rows[column])))
@@ -156,7 +141,7 @@ def ablated(name: str, metric: str) -> dict[float, float]:
 def time(phase: str) -> float | None:
     """The paper's time of DPRoPE relative to PI, for a phase."""
     frame = table("time_cost")
-    return _mean(list(frame[(frame["method"] == rope.PROPOSED) & (frame["phase"] == phase)]["relative_to_pi"]))
+    return _mean(list(frame[(frame["method"] == roles.PROPOSED) & (frame["phase"] == phase)]["relative_to_pi"]))
 
 
 def time_resolution() -> float:
@@ -169,8 +154,8 @@ def _rows(name: str, method: str, factor: float) -> pd.DataFrame:
     """The rows of a method at a factor; a method that is learned once for all factors has them at every factor."""
     frame = table(name)
     frame = frame[frame["method"] == method]
-    known = rope.METHODS.get(method)
-    if "factor" not in frame or method == rope.ORIGINAL or (known and known.start):
+    registered = methods().get(method)
+    if "factor" not in frame or method == roles.ORIGINAL or (registered and registered.start):
         return frame
     return frame[frame["factor"] == factor]
 
@@ -182,7 +167,3 @@ def _average(scores: dict[str, float], metric: str) -> float:
 
 def _mean(values: list[float]) -> float | None:
     return float(np.mean(values)) if values else None
-
-
-def _file(name: str) -> Path:
-    return RESULTS / "paper" / f"{name}.csv"

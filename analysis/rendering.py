@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import os
+import signal
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from analysis import results
@@ -12,7 +16,7 @@ from core import discovery
 from core.errors import InputError
 from experiments.kit import command_line
 
-Make = Callable[[str, Results, Path], tuple[list[Path], str]]  # writes into a folder: the files, and what to print
+Render = Callable[[str, Results, Path], tuple[list[Path], str]]  # writes into a folder: the files, and what to print
 
 
 def modules(kind: str) -> dict[str, str]:
@@ -20,37 +24,52 @@ def modules(kind: str) -> dict[str, str]:
     return {name.rpartition(".")[2]: name for name in [*discovery.names(kind), *discovery.names(f"{kind}.beyond")]}
 
 
-def place(module: str) -> str:
-    """Where what a module makes lies in a model's folder, without suffix, as beyond/learned."""
+def output_path(module: str) -> str:
+    """The path of a module's output in a model's folder, without suffix, as beyond/learned."""
     return module.partition(".")[2].replace(".", "/")
 
 
-def run(doc: str, kind: str, make: Make) -> None:
+def run(doc: str, kind: str, render: Render) -> None:
     """Render into KIND/MODEL/ beside the records; what has no records is skipped, unless nothing has.
 
     Args:
         kind: "tables" or "figures".
+        render: renders one of them for one model; each call is a process of its own.
     """
-    known = list(modules(kind))
+    names = list(modules(kind))
     parser = command_line.parser(doc, prog=f"python -m {kind}")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"among {', '.join(known)} (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"among {', '.join(names)} (default: all)")
     parser.add_argument("--model", help="the model to render (default: every model that has records)")
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
 
-    folder = results.place(arguments.model, arguments.results)
+    folder = results.folder_of(arguments.model, arguments.results)
     models = [arguments.model] if arguments.model else results.models(folder)
     if not models:
         raise InputError(f"there are no records under {folder}; measure something, or give --results.")
+    tasks = [(name, Results.of(model, folder)) for model in models for name in arguments.names or names]
     missing, count = None, 0
-    for measured in (Results.of(model, folder) for model in models):
-        for name in arguments.names or known:
-            try:
-                written, text = make(name, measured, root(folder) / kind / measured.model.name)
-            except NotMeasured as error:
-                missing = error
+    fork = multiprocessing.get_context("fork")  # this process has imported what the others need
+    with ProcessPoolExecutor(os.cpu_count(), fork, initializer=_leave_interrupt) as pool:
+        for outcome in pool.map(functools.partial(_rendered, kind, render), tasks):
+            if isinstance(outcome, NotMeasured):
+                missing = outcome
                 continue
+            files, text = outcome
+            print(*([text] if arguments.names else []), *map(os.path.relpath, files), sep="\n", flush=True)
             count += 1
-            print(*([text] if arguments.names else []), *map(os.path.relpath, written), sep="\n")
     if missing and not count:
         raise missing
+
+
+def _leave_interrupt() -> None:
+    """Ctrl-C is answered once, by the process that all others are forked from."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _rendered(kind: str, render: Render, task: tuple[str, Results]) -> tuple[list[Path], str] | NotMeasured:
+    name, measured = task
+    try:
+        return render(name, measured, root(measured.folder) / kind / measured.model.name)
+    except NotMeasured as error:
+        return error

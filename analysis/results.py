@@ -3,20 +3,70 @@
 from __future__ import annotations
 
 import functools
+import json
+import math
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from analysis import record_types
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.kit import records
 from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS, ROOT
 
+_REMEDY = "another version or another hand wrote it; remove it and measure again"
+
 
 class NotMeasured(InputError):
-    """There is no record of what was asked for; the message names the command that makes one."""
+    """There is no record of what is to be shown; the message names the command that makes one."""
+
+
+class Entries(dict):
+    """An object in a record. Looking up a key that it lacks raises an InputError that names the file."""
+
+    file: Path
+
+    def __missing__(self, key: object) -> object:
+        raise InputError(f"{self.file} does not say {key!r}; {_REMEDY}.")
+
+
+def read(file: Path) -> Entries:
+    """A record; each object in it is an :class:`Entries`.
+
+    Raises:
+        InputError: the file cannot be read, is no JSON object, or holds a number that is not finite.
+    """
+
+    def entries(pairs: dict) -> Entries:
+        record = Entries(pairs)
+        record.file = file
+        return record
+
+    text = ""
+    try:
+        text = file.read_text(encoding="utf-8")
+        record = json.loads(text, object_hook=entries, parse_float=_finite, parse_constant=_finite)
+    except _NotFinite as number:
+        key = re.search(rf'"([^"]*)":[^":]*{re.escape(str(number))}', text)
+        raise InputError(f"{file} says {key and key[1]!r} is {number}; {_REMEDY}.") from number
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{file} cannot be read: {error}; {_REMEDY}.") from error
+    if not isinstance(record, Entries):
+        raise InputError(f"{file} is no JSON object; {_REMEDY}.")
+    return record
+
+
+class _NotFinite(ValueError):
+    """A number in a record that is not finite, as it is written."""
+
+
+def _finite(written: str) -> float:
+    number = float(written)
+    if not math.isfinite(number):
+        raise _NotFinite(written)
+    return number
 
 
 @dataclass(frozen=True)
@@ -28,6 +78,7 @@ class Model:
         title: its name in tables and figures.
         plain: d, base and L of pre-training; None if no method can extend the model.
         context_length: L in tokens.
+        factors: the scaling factors s that its suite measures, ascending.
         n_hat: n̂ by scaling factor, where it is set by hand.
         ablated: the options that the suite's ablations vary; values other than the model's own go to their tables.
     """
@@ -36,6 +87,7 @@ class Model:
     title: str
     plain: RopeGeometry | None
     context_length: int
+    factors: tuple[float, ...] = ()
     n_hat: dict[float, int] = field(default_factory=dict, hash=False)
     ablated: tuple[str, ...] = ()
 
@@ -68,26 +120,34 @@ class Results:
         """
         file = Path(folder) / name / MODEL
         if not file.is_file():
-            known = ", ".join(models(folder)) or "none"
-            raise InputError(f"no model {name!r} under {folder} (there is {known}); measure something of it first.")
-        facts = record_types.read(file, MODEL)
+            names = ", ".join(models(folder)) or "none"
+            raise InputError(f"no model {name!r} under {folder} (there is {names}); measure something of it first.")
+        facts = read(file)
         n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
-        stated = facts["geometry"]
-        extends = list(stated) != ["context_length"]
-        geometry = RopeGeometry(*(stated[key.name] for key in fields(RopeGeometry))) if extends else None
-        model = Model(name, facts["title"], geometry, stated["context_length"], n_hat, tuple(facts["ablated"]))
+        rope = facts["geometry"]
+        extends = list(rope) != ["context_length"]
+        geometry = RopeGeometry(*(rope[key.name] for key in fields(RopeGeometry))) if extends else None
+        model = Model(
+            name,
+            facts["title"],
+            geometry,
+            rope["context_length"],
+            tuple(map(float, facts["factors"])),
+            n_hat,
+            tuple(facts["ablated"]),
+        )
         return cls(Path(folder), model)
 
     @property
     def quick(self) -> bool:
-        """Whether `make … QUICK=1` wrote the records, by the name of its folder."""
-        return any(part.endswith("-quick") for part in self.folder.absolute().parts)
+        """Whether `QUICK=1` wrote the records, by the name of its folder."""
+        return any(name.endswith("-quick") for name in self.folder.absolute().parts)
 
-    def records(self, experiment: str) -> list[dict]:
+    def records(self, experiment: str) -> list[Entries]:
         """All records of an experiment, sorted by file name; "file" in each is its file's name without the suffix."""
         return _read(records.folder(self.folder, self.model.name, experiment))
 
-    def require(self, experiment: str) -> list[dict]:
+    def require(self, experiment: str) -> list[Entries]:
         """:meth:`records`, or NotMeasured if there is none."""
         recorded = self.records(experiment)
         if not recorded:
@@ -96,16 +156,16 @@ class Results:
         return recorded
 
     def lacks(self, what: str, experiment: str, options: str = "") -> NotMeasured:
-        """The error that records hold nothing of what was asked for; `experiment` with `options` measures it."""
+        """The error that records hold nothing of `what`; `experiment` with `options` measures it."""
         command = self.command(experiment, options)
         return NotMeasured(f"no {what} under {self.folder / self.model.name}; measure it with `{command}`.")
 
     def command(self, experiment: str, options: str = "") -> str:
         """The command that measures this model into this folder."""
-        known = self.model.name in _known()
-        model = self.model.name if known else f"PATH/{self.model.name}"  # records do not say where a model is
+        is_known = self.model.name in _known()
+        model = self.model.name if is_known else f"PATH/{self.model.name}"  # records do not say where a model is
         words = ["python", "-m", records.program(experiment), "--model", model, *options.split()]
-        default = RESULTS if known else OWN
+        default = RESULTS if is_known else OWN
         return shlex.join(words + ([] if self.folder.resolve() == default else ["--results", str(self.folder)]))
 
     def experiments(self) -> list[str]:
@@ -127,10 +187,10 @@ def _known() -> set[str]:
     return {file.stem.replace("_", "-") for file in files if "\nMODEL = " in file.read_text(encoding="utf-8")}
 
 
-def place(model: str | None, asked: Path | None = None) -> Path:
-    """The folder of records to read: the one asked for, else the one that has the model's, the committed ones first."""
+def folder_of(model: str | None, folder: Path | None = None) -> Path:
+    """The folder of records to read: `folder` if it is one, else that of the model's, the committed ones first."""
     elsewhere = model is not None and model not in models(RESULTS) and model in models(OWN)
-    return asked or (OWN if elsewhere else RESULTS)
+    return folder or (OWN if elsewhere else RESULTS)
 
 
 def every(folder: Path = RESULTS) -> Iterator[Results]:
@@ -144,5 +204,10 @@ def root(folder: Path) -> Path:
 
 
 @functools.lru_cache(maxsize=256)
-def _read(folder: Path) -> list[dict]:
-    return [record_types.read(file, folder.name) | {"file": file.stem} for file in sorted(folder.glob("*.json"))]
+def _read(folder: Path) -> list[Entries]:
+    records = []
+    for file in sorted(folder.glob("*.json")):
+        record = read(file)
+        record["file"] = file.stem
+        records.append(record)
+    return records

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 import re
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from analysis import record_types
-from analysis.results import Results, models
+from analysis.results import Results, models, read
 from core.errors import InputError
 from experiments.kit.records import RESULTS
 
@@ -22,10 +20,11 @@ def took(results: Results, *experiments: str) -> str:
     Copies for settings of the same pairs count as 0.
     """
     spent = {"": 0.0, " on GPUs": 0.0}
-    for run in (run for name in experiments for run in results.records(name)):
-        time = _of(run)
-        spent[" on GPUs" if time.gpu_seconds else ""] += time.seconds
-    return " and ".join(words(time) + where for where, time in spent.items() if time) or words(0)
+    for name in experiments:
+        for run in results.records(name):
+            time = _of(run)
+            spent[" on GPUs" if time.gpu_seconds else ""] += time.seconds
+    return " and ".join(duration_text(time) + device for device, time in spent.items() if time) or duration_text(0)
 
 
 @dataclass(frozen=True)
@@ -39,19 +38,22 @@ class Compute:
         gpu_seconds: for those that ran on GPUs, seconds times the GPUs that shared the run.
     """
 
-    records: int = 0
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    gpu_seconds: float = 0.0
-
-    def __add__(self, other: Compute) -> Compute:
-        return Compute(*map(operator.add, astuple(self), astuple(other)))
+    records: int
+    seconds: float
+    cpu_seconds: float
+    gpu_seconds: float
 
 
 def compute(folder: Path = RESULTS) -> Compute:
     """The time of all records under `folder`, including repeated runs in subfolders."""
     files = [file for name in models(folder) for file in sorted((Path(folder) / name).glob("*/**/*.json"))]
-    return sum((_of(record_types.read(file, file.parent.name)) for file in files), Compute())
+    times = [_of(read(file)) for file in files]
+    return Compute(
+        len(times),
+        sum(time.seconds for time in times),
+        sum(time.cpu_seconds for time in times),
+        sum(time.gpu_seconds for time in times),
+    )
 
 
 def commands(file: Path = RESULTS / "commands.csv") -> dict[str, str]:
@@ -68,10 +70,10 @@ def commands(file: Path = RESULTS / "commands.csv") -> dict[str, str]:
     for command, seconds in seconds_of.items():
         if not 0 < seconds < math.inf:
             raise InputError(f"{file} gives {command!r} {seconds:g} seconds; give a number above 0.")
-    return {command: words(seconds) for command, seconds in seconds_of.items()}
+    return {command: duration_text(seconds) for command, seconds in seconds_of.items()}
 
 
-def words(duration: float) -> str:
+def duration_text(duration: float) -> str:
     """A duration in seconds as text: 40 s, 12 min, 3.4 h; a dash if nothing was measured."""
     if duration < 1:
         return "under 1 s" if duration else "–"

@@ -18,13 +18,13 @@ PAIRS = (22, 50)
 
 def build(results: Results) -> Figure:
     """Computed from the model's geometry."""
-    scores = histograms.counts(results, PAIRS)
+    pairs = histograms.pair_angles(results, PAIRS)
     # The combs of a fast pair show in a part of the circle; the range of a slow one needs the whole.
-    spans = [min(60, histograms.INTERVALS)] * (len(scores) - 1) + [histograms.INTERVALS]
-    figure, columns = plt.subplots(1, len(scores), figsize=(style.PAGE, 2.1), squeeze=False)
-    for axes, score, span, letter in zip(columns[0], scores, spans, "ab"):
-        histograms.steps(axes, score, span)
-        axes.set_title(f"({letter}) pair {score['pair']}, wavelength {score['wavelength']:,.0f} tokens", loc="left")
+    spans = [min(60, histograms.INTERVALS)] * (len(pairs) - 1) + [histograms.INTERVALS]
+    figure, columns = plt.subplots(1, len(pairs), figsize=(style.PAGE, 2.1), squeeze=False)
+    for axes, angles, span, letter in zip(columns[0], pairs, spans, "ab"):
+        histograms.steps(axes, angles, span)
+        axes.set_title(f"({letter}) pair {angles.pair}, wavelength {angles.wavelength:,.0f} tokens", loc="left")
         axes.set_xlabel(f"rotary angle (degrees{'' if span == histograms.INTERVALS else ', first part of the circle'})")
         ticks = [span * i // 6 for i in range(7)]
         axes.set_xticks(ticks, [f"{360 * tick / histograms.INTERVALS:g}" for tick in ticks])

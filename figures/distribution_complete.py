@@ -19,13 +19,13 @@ PAIRS = (6, 22)
 
 def build(results: Results) -> Figure:
     """Computed from the model's geometry."""
-    scores = histograms.counts(results, PAIRS)
+    pairs = histograms.pair_angles(results, PAIRS)
     intervals = histograms.INTERVALS
-    panels = list(itertools.product(scores, ("interpolated", "extrapolated")))
+    panels = list(itertools.product(pairs, ("interpolated", "extrapolated")))
     figure, grid = plt.subplots(len(panels), 1, figsize=(style.PAGE, 0.2 + 1.1 * len(panels)), sharex=True)
-    for axes, (score, name) in zip(grid, panels):
-        histograms.steps(axes, score, intervals, (name,))
-        axes.set_title(f"pair {score['pair']}, {name}", loc="left")
+    for axes, (angles, name) in zip(grid, panels):
+        histograms.steps(axes, angles, intervals, (name,))
+        axes.set_title(f"pair {angles.pair}, {name}", loc="left")
         axes.set_ylim(0)
     figure.supylabel("frequency (%)", fontsize=8)
     grid[-1].set_xlabel(f"interval k of b = {intervals}")

@@ -16,15 +16,9 @@ from figures.kit.per_pair import draw
 
 
 def build(results: Results) -> Figure:
-    """The paper's three, and methods that were registered since."""
-    ours = Setting(rope.PROPOSED).name
-    names = {
-        rope.TIME_REFERENCE: rope.METHODS[rope.TIME_REFERENCE].title,
-        rope.BASELINE: rope.METHODS[rope.BASELINE].title,
-        rope.PROPOSED: ours,
-    }
-    # And methods that were registered since.
-    further = {
-        name: m.title for name, m in rope.METHODS.items() if m.ready and not m.function.__module__.startswith("core.")
-    }
-    return draw(results, names | further)
+    """The paper's three, and methods that were registered outside of core/."""
+    names = {method: Setting(method).name for method in (rope.TIME_REFERENCE, rope.BASELINE, rope.PROPOSED)}
+    for name, method in rope.METHODS.items():
+        if method.ready and not method.function.__module__.startswith("core."):
+            names[name] = method.title
+    return draw(results, names)

@@ -30,10 +30,10 @@ def build(results: Results) -> Figure:
     Raises:
         NotMeasured: no ablation over n̂ by LongBench-E, or one of some lengths alone.
     """
-    found = list(ablations(results, "longbench_e", "n_hat"))
-    if not found:
+    by_state = list(ablations(results, "longbench_e", "n_hat"))
+    if not by_state:
         raise results.lacks("ablation over n̂ by longbench_e", "longbench_e", "--method dprope --n-hat N")
-    state, varied = found[-1]
+    state, varied = by_state[-1]
     first = next(iter(varied.values()))
     factor = first.setting.factor
     rows = [row for row in compared(results, "longbench_e", first.trained, factor=factor).rows
@@ -45,13 +45,14 @@ def build(results: Results) -> Figure:
             f"longbench_e over n̂ under {results.folder / results.model.name} has no samples of some lengths, and so no "
             "average; measure it with `--limit all` and all --tasks."
         )
-    moved = {setting: disturbance.averaged(results, setting) for setting in scores}
-    known = {setting: value for setting, value in moved.items() if value is not None}  # a learned one has none
-    ours = {setting: (1e3 * value, scores[setting][AVERAGE]) for setting, value in known.items()}
+    ours = {}
+    for setting, of in scores.items():
+        if (computed := disturbance.compute(results.model.geometry, setting)) is not None:  # a learned one has none
+            ours[setting] = (computed.average, of[AVERAGE])
 
     figure, panels = plt.subplots(2, 2, figsize=(style.PAGE, 4.2))
-    kind = f", {first.first['benchmark']}" if "benchmark" in first.first else ""
-    titles = "LLaMA2-13B, fine-tuned, s = 2: the paper's", f"{results.model.title}{kind}, {state}, s = {factor:g}"
+    benchmark = f", {first.first['benchmark']}" if "benchmark" in first.first else ""
+    titles = "LLaMA2-13B, fine-tuned, s = 2: the paper's", f"{results.model.title}{benchmark}, {state}, s = {factor:g}"
     for (above, below), points, title in zip(panels.T, (published_points(), ours), titles):
         n_hats = {setting: point for setting, point in points.items() if not setting.plain()}
         _points(above, n_hats, {setting: str(setting.option("n_hat")) for setting in n_hats})
@@ -74,7 +75,8 @@ def published_points() -> dict[Setting, tuple[float, Score]]:
     }
     for n_hat, row in ablated.rows.items():
         scores[Setting(rope.PROPOSED, (("n_hat", int(n_hat)),), 2.0)] = row[AVERAGE]
-    return {setting: (disturbance.of(published.GEOMETRY, setting).average, score) for setting, score in scores.items()}
+    moved = {setting: disturbance.compute(published.GEOMETRY, setting).average for setting in scores}
+    return {setting: (moved[setting], score) for setting, score in scores.items()}
 
 
 def _points(axes: Axes, points: Mapping[Setting, tuple[float, Score]], names: Mapping[Setting, str]) -> None:

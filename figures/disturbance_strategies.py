@@ -14,5 +14,5 @@ from figures.kit.per_pair import draw
 
 
 def build(results: Results) -> Figure:
-    """From the records of experiments.disturbance."""
+    """Computed from the model's geometry."""
     return draw(results, {rope.TIME_REFERENCE: "interpolation", rope.ORIGINAL: "extrapolation"})

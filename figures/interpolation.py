@@ -12,13 +12,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from analysis.results import Results
-from figures.kit import style
+from figures.kit import histograms, style
 
 THETA, LENGTH, FACTOR = 2 * np.pi / 9, 12, 2
 
 
 def build(results: Results) -> Figure:
     """From the definition, the same for every model; it stands beside the other figures of angles."""
+    histograms.check_geometry(results)
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(style.COLUMN, 3.0), sharex=True)
     seen, longer = np.arange(LENGTH), np.arange(LENGTH * FACTOR)
     curve = np.linspace(0, longer[-1] + 1, 600)

@@ -62,7 +62,7 @@ class View:
 
     def figure(self, name: str, text: str) -> str:
         """The image and how to read it; empty where it was not rendered."""
-        file = root(self.results.folder) / "figures" / self.model.name / f"{figures.place(name)}.png"
+        file = root(self.results.folder) / "figures" / self.model.name / f"{figures.output_path(name)}.png"
         caption = markdown.text(" ".join(figures.caption(name)))
         return f"![{text}]({os.path.relpath(file, self.page)})\n\n*{caption}*" if file.is_file() else ""
 
@@ -121,14 +121,19 @@ class View:
         named = {each.name: each for each in disturbance.settings(self.results, factor)}
         named["DPRoPE (the paper's n̂)"] = Setting(rope.PROPOSED, (("n_hat", self.model.n_hat.get(factor)),), factor)
         named["DPRoPE (n̂ = 28)"] = Setting(rope.PROPOSED, (("n_hat", 28),), factor)
-        return disturbance.of(self.model.geometry, named[name]).average
+        return disturbance.compute(self.model.geometry, named[name]).average
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
         known = sorted(published.disturbance().items(), key=lambda each: (each[0][1], Setting(each[0][0]).order))
         settings = [(Setting(method, (), factor), value) for (method, factor), value in known]
         return [
-            (each.name, each.factor, value, disturbance.of(self.model.geometry, each, (precision, convention)).average)
+            (
+                each.name,
+                each.factor,
+                value,
+                disturbance.compute(self.model.geometry, each, (precision, convention)).average,
+            )
             for each, value in settings
         ]
 

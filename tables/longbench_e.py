@@ -9,16 +9,16 @@ from tables.kit.table import Table
 
 CAPTION = (
     f"LongBench-E, mean score over its tasks by length in words. Measured rows: {INTERVALS}. A miniature is "
-    "generated (eval/miniature) and cannot be compared with the benchmark. Best in bold."
+    "generated (tools/tiny/miniature) and cannot be compared with the benchmark. Best in bold."
 )
 
 
 def build(results: Results) -> Table:
     """From the records of experiments.longbench_e."""
-    return benchmark(results, "longbench_e", CAPTION, metrics.longbench_e, "Table 1", extent)
+    return benchmark(results, "longbench_e", CAPTION, metrics.longbench_e, "Table 1", title_suffix)
 
 
-def extent(record: dict) -> str:
+def title_suffix(record: dict) -> str:
     """The tasks, where they are not all 13."""
     tasks = list(record["scores"].get("tasks", ()))
     return f", {', '.join(tasks)} only" if 0 < len(tasks) < 13 else ""

@@ -10,15 +10,15 @@ from tables.kit.table import Table
 CAPTION = (
     "Open LLM benchmarks (%): TruthfulQA (mc2, 0-shot), HellaSwag (0-shot), MMLU (5-shot), ARC-c (25-shot), fewer "
     f"where a title says so. Measured rows: on the sample of documents that the record names, {INTERVALS}. A "
-    "miniature is generated (eval/miniature) and cannot be compared with the benchmarks. Best in bold."
+    "miniature is generated (tools/tiny/miniature) and cannot be compared with the benchmarks. Best in bold."
 )
 
 
 def build(results: Results) -> Table:
     """From the records of experiments.open_llm."""
-    return benchmark(results, "open_llm", CAPTION, metrics.open_llm, "Table 2", extent)
+    return benchmark(results, "open_llm", CAPTION, metrics.open_llm, "Table 2", title_suffix)
 
 
-def extent(record: dict) -> str:
+def title_suffix(record: dict) -> str:
     """How many examples a prompt has at most, where that is not the benchmarks' own number."""
     return f", at most {record['shots']} shots" if "shots" in record else ""

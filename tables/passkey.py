@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from analysis import metrics
-from analysis.comparison import compared, in_comparison
 from analysis.metrics import ALL, Passkeys, passkeys_by_length
 from analysis.results import Results
 from analysis.settings import STATES
-from tables.kit.benchmark_table import titled
-from tables.kit.table import NO_RECORD, Block, Cell, Table, interval, noted, sentence_case
+from tables.kit.benchmark_table import APART, labelled_rows, main_comparisons
+from tables.kit.table import NO_RECORD, Block, Cell, Table, interval, sentence_case
 
 CAPTION = (
     "Passkeys found, out of those asked for, by the length of the text in tokens. Counts add up all training seeds, "
@@ -20,21 +19,21 @@ CAPTION = (
 def build(results: Results) -> Table:
     """From the records of experiments.passkey, the main comparison's settings; those of the same pairs once."""
     results.require("passkey")
-    blocks, left_out = [], []
+    blocks = []
     for trained, state in STATES:
-        rows = compared(results, "passkey", trained, twins=False).only(in_comparison(results.model))
-        left_out += rows.left_out
-        if rows:
-            found = [(name, passkeys_by_length(row)) for name, row in titled(rows, metrics.passkey)]
-            blocks.append(_block(f"{results.model.title}, measured {state}", found))
-    return noted(Table("passkey", CAPTION, tuple(blocks), "Figure 4"), left_out)
+        for index, rows in enumerate(main_comparisons(results, "passkey", trained, twins=False)):
+            counts = [(label, passkeys_by_length(row)) for label, row in labelled_rows(rows, metrics.passkey)]
+            blocks.append(_block(f"{results.model.title}, measured {state}" + APART * (index > 0), counts))
+    return Table("passkey", CAPTION, tuple(blocks), "Figure 4")
 
 
 def _block(title: str, rows: list[tuple[str, dict[str, Passkeys]]]) -> Block:
-    every = dict.fromkeys(length for _, found in rows for length in found if length != ALL)
-    lengths = [*every, ALL]
-    made = tuple((Cell(sentence_case(name)), *(_cell(found.get(each)) for each in lengths)) for name, found in rows)
-    return Block(title, ("Method", *lengths), made)
+    lengths = dict.fromkeys(length for _, counts in rows for length in counts if length != ALL)
+    columns = (*lengths, ALL)
+    lines = []
+    for label, counts in rows:
+        lines.append((Cell(sentence_case(label)), *(_cell(counts.get(column)) for column in columns)))
+    return Block(title, ("Method", *columns), tuple(lines))
 
 
 def _cell(keys: Passkeys | None) -> Cell:

@@ -15,14 +15,13 @@ CAPTION = (
 
 
 def build(results: Results) -> Table:
-    """From the records of experiments.perplexity: first beginnings of texts, then whole ones."""
-    parts = (lambda record: record["tokens"] is not None, lambda record: record["tokens"] is None)
-    return benchmark(results, "perplexity", CAPTION, metrics.perplexity, "Table 10", extent, parts, digits=2, best=min)
+    """From the records of experiments.perplexity; beginnings of texts and whole ones stand apart."""
+    return benchmark(results, "perplexity", CAPTION, metrics.perplexity, "Table 10", title_suffix, digits=2, best=min)
 
 
-def extent(record: dict) -> str:
+def title_suffix(record: dict) -> str:
     """Which texts and which part of them were scored, and the stride or strides, where not the paper's."""
-    part = "" if record["tokens"] is None else f", first {record['tokens']:,} tokens"
+    beginnings = "" if record["tokens"] is None else f", first {record['tokens']:,} tokens"
     stride = record["stride"]
     strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))
-    return (part if stride == 256 else f"{part}, S = {strides}") + f", {titles(record['data'])}"
+    return beginnings + ("" if stride == 256 else f", S = {strides}") + f", {titles(record['data'])}"

@@ -16,10 +16,10 @@ CAPTION = (
 
 def build(results: Results) -> Table:
     """From the records of experiments.ruler."""
-    return benchmark(results, "ruler", CAPTION, metrics.ruler, "Table 8", extent)
+    return benchmark(results, "ruler", CAPTION, metrics.ruler, "Table 8", title_suffix)
 
 
-def extent(record: dict) -> str:
+def title_suffix(record: dict) -> str:
     """How many tasks, where they are not all 13."""
     count = len(record["tasks"])
     return "" if count == 13 else f", {count} of 13 tasks"

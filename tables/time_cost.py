@@ -12,11 +12,11 @@ from core import rope
 from tables.kit.benchmark_table import published_blocks
 from tables.kit.table import Table, score_block
 
-TIME_REFERENCE = rope.METHODS[rope.TIME_REFERENCE].title
+_REFERENCE = rope.METHODS[rope.TIME_REFERENCE].title
 CAPTION = (
-    f"Time of a training step and of a forward pass, relative to {TIME_REFERENCE}. Measured rows are the median over rounds, "
-    f"with a 95 % interval in brackets; every round times every method once, in an order of its own. “{TIME_REFERENCE}, again” "
-    f"is {TIME_REFERENCE} timed a second time in every round, so it shows the error of the clock."
+    f"Time of a training step and of a forward pass, relative to {_REFERENCE}. Measured rows are the median over "
+    "rounds, with a 95 % interval in brackets; every round times every method once, in an order of its own. "
+    f"“{_REFERENCE}, again” is {_REFERENCE} timed a second time in every round, so it shows the error of the clock."
 )
 
 

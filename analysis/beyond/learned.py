@@ -1,4 +1,4 @@
-"""Factors that were learned or searched: their records, and every method's loss beside theirs."""
+"""Factors that were learned: their records, and every method's loss beside theirs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from analysis.comparison import Comparison, Row, in_comparison
 from analysis.results import Results
 from analysis.settings import Setting, seed_count
 from core import rope
-from core.beyond.methods.given_factors import SEARCHED, learned_from, learned_name
+from core.beyond.methods.given_factors import learned_from, learned_name
 from core.errors import InputError
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned from one start, or searched, at one scaling factor.
+    """What was learned from one start at one scaling factor.
 
     Attributes:
-        method: the method whose factors it started from; SEARCHED of what was searched.
+        method: the method whose factors it started from.
         factor: s.
         runs: the records, one per seed.
     """
@@ -43,17 +43,13 @@ class Learned:
     def end(self) -> str:
         """How long it took, and how it ended, for a note."""
         seeds = seed_count(len(self.runs))
-        if self.method == SEARCHED:
-            first, last = (np.mean([run["generations_least"][place] for run in self.runs]) for place in (0, -1))
-            count = " and ".join(dict.fromkeys(f"{len(run['losses']):,}" for run in self.runs))
-            return f"{seeds}, {count} candidates. The least loss of the passkeys fell from {first:.3f} to {last:.3f}."
         steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in self.runs))
         flat = all(run["converged"] for run in self.runs)
         return f"{seeds}, {steps} steps. The held-out loss {'had stopped' if flat else 'was still'} falling."
 
 
 def start_of(setting: Setting) -> tuple[str, int] | None:
-    """The start and the seed of factors that were learned, SEARCHED and the seed of searched ones, or else None."""
+    """The start and the seed of factors that were learned; None of any other setting."""
     return learned_from(dict(setting.options))
 
 
@@ -64,8 +60,8 @@ def groups(results: Results) -> list[Learned]:
         InputError: a record has not one factor for each pair.
     """
     records: dict[tuple, list[dict]] = {}
-    for run in [*results.require("learned"), *results.records("searched")]:
-        pairs = results.model.geometry.pairs
+    pairs = results.model.geometry.pairs
+    for run in results.require("learned"):
         if len(run["factors"]) != pairs:
             raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
         records.setdefault((float(run["factor"]), run["method"]), []).append(run)
@@ -77,7 +73,7 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
     """Every untrained setting on the same texts by name, and the learned factors that the others are compared with.
 
     Those are of the start from which gradient descent came to the least loss over all positions. Learned factors have
-    one row for each start, and searched ones one, with a record per seed. None if no learned ones were scored.
+    one row for each start, with a record per seed. None if none were scored.
     """
     rows: dict[str, Row] = {}
     runs: dict[str, list[dict]] = {}
@@ -86,14 +82,13 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
             runs.setdefault(start[0], []).extend(row.runs)
         elif in_comparison(results.model)(row):
             rows[row.setting.name] = row
-    if not runs.keys() - {SEARCHED}:
+    if not runs:
         return None
     together = {
         learned_name(method): Row(Setting("factors", (("from", method),), factor), tuple(of_method))
         for method, of_method in runs.items()
     }
-    by_gradients = (row for name, row in together.items() if name != learned_name(SEARCHED))
-    least = min(by_gradients, key=lambda row: loss_by_position.blocks(*row.runs).mean())
+    least = min(together.values(), key=lambda row: loss_by_position.blocks(*row.runs).mean())
     return rows | together, least
 
 

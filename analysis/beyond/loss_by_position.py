@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from analysis.comparison import Comparison, Row, compared, factors, paired
+from analysis.comparison import Comparison, Row, compared, comparisons, factors, paired
 from analysis.results import Results
 from analysis.scores import LEAST_TEXTS, Score, Scores, over_texts, stacked
 from analysis.settings import span
@@ -39,28 +39,27 @@ def fine_tuned(results: Results, like: Comparison) -> Comparison:
     return compared(results, "loss_by_position", True, same_text, twins=False, factor=like.first["factor"])
 
 
-def parts(results: Results, factor: float) -> list[Comparison]:
-    """The comparisons at a factor that have rows: without training, then fine-tuned, then on a sample of texts."""
-    without = untrained(results, factor)
-    any_text = compared(results, "loss_by_position", True, twins=False, factor=factor)
-    trained = fine_tuned(results, without) if without else any_text
-    return [rows for rows in (without, trained, sampled(results, factor)) if rows]
+def sets(results: Results, factor: float) -> list[Comparison]:
+    """Every comparable set at a factor: those without training, then the fine-tuned ones, the largest first."""
+    without, trained = (
+        comparisons(results, "loss_by_position", trained, twins=False, factor=factor) for trained in (False, True)
+    )
+    return without + trained
 
 
 def sampled(results: Results, factor: float) -> Comparison:
-    """The untrained settings on at least LEAST_TEXTS texts, where :func:`untrained` has others."""
-    most = untrained(results, factor)
+    """The untrained settings on at least LEAST_TEXTS texts; of several such sets, the largest."""
 
-    def sample(run: dict) -> bool:
-        return len({*texts(run)}) >= LEAST_TEXTS and run["data"] != most.first["data"]
+    def is_sample(run: dict) -> bool:
+        return len({*texts(run)}) >= LEAST_TEXTS
 
-    return compared(results, "loss_by_position", False, sample, twins=False, factor=factor)
+    return compared(results, "loss_by_position", False, is_sample, twins=False, factor=factor)
 
 
 def ranges(run: dict) -> Scores:
     """The mean loss within L and in the two halves of the range beyond it."""
     losses = by_text(run)
-    return {span(each["start"], each["end"]): over_texts(_part(run, losses, each)) for each in run["ranges"]}
+    return {span(each["start"], each["end"]): over_texts(_mean_between(run, losses, each)) for each in run["ranges"]}
 
 
 def buckets(run: dict) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -69,21 +68,16 @@ def buckets(run: dict) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     low and high are NaN where there is no interval.
     """
     losses = by_text(run)
-    scores = [over_texts(_part(run, losses, bucket)) for bucket in run["buckets"]]
+    scores = [over_texts(_mean_between(run, losses, bucket)) for bucket in run["buckets"]]
     position = np.array([(bucket["start"] + bucket["end"]) / 2 for bucket in run["buckets"]])
     low, high = np.array([score.ends for score in scores]).T
     return position, {"mean": np.array([score.mean for score in scores]), "low": low, "high": high}
 
 
-def _part(run: dict, losses: np.ndarray, positions: dict) -> np.ndarray:
+def _mean_between(run: dict, losses: np.ndarray, positions: dict) -> np.ndarray:
     """Of losses [seeds, texts, blocks], the mean over positions: [seeds, texts]."""
     start, end = (positions[edge] // run["block"] for edge in ("start", "end"))
     return losses[:, :, start:end].mean(axis=2)
-
-
-def beyond(record: dict) -> Scores:
-    """The mean loss over all positions beyond L."""
-    return {"beyond": over_texts(_side(record, by_text(record)))}
 
 
 def blocks(*runs: dict) -> np.ndarray:

@@ -54,7 +54,7 @@ def published_numbers(results: Results) -> Iterator[Statement]:
     if results.model.plain != published.GEOMETRY:
         return
     for factor, method, paper in _published():
-        average = disturbance.of(published.GEOMETRY, Setting(method, (), factor), disturbance.FLOAT32).average
+        average = disturbance.compute(published.GEOMETRY, Setting(method, (), factor), disturbance.FLOAT32).average
         deviation = abs(average / paper - 1)
         verdict = EXACT if deviation < 0.005 else CONTRADICTED  # the paper prints three to four digits
         beside, title = [("deviation", f"{100 * deviation:.2f} %")], rope.METHODS[method].title
@@ -71,7 +71,7 @@ def least(results: Results) -> Iterator[Statement]:
         if rival == rope.PROPOSED:
             continue
         ours, other = (Setting(method, (), factor) for method in (rope.PROPOSED, rival))
-        average, others = (disturbance.of(geometry, setting).average for setting in (ours, other))
+        average, others = (disturbance.compute(geometry, setting).average for setting in (ours, other))
         # The disturbance depends only on the geometry, so a model of the paper's must give the paper's numbers.
         verdict = EXACT if geometry == published.GEOMETRY else REPRODUCED
         verdict = CERTAIN if rival == rope.TIME_REFERENCE else verdict

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ..errors import InputError, check_choice
 from ..geometry import RopeScaling
+from ..roles import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE  # noqa: F401  (what the methods' modules use)
 
 Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
 
@@ -56,12 +57,6 @@ class Method:
 
 
 METHODS: dict[str, Method] = {}
-
-# The roles that methods play in comparisons.
-ORIGINAL = "original"  # the model without scaling
-TIME_REFERENCE = "pi"  # times are given relative to its time
-BASELINE = "yarn"  # differences are taken from its scores
-PROPOSED = "dprope"  # the paper's own method
 
 
 def register(name: str, title: str | None = None, **fields):

@@ -1,7 +1,7 @@
 """Learned scaling factors beside every method's.
 
-Beyond the paper. Thick lines with markers: the divisors λ that were learned or searched while all weights were frozen,
-with their range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it is, λ = s interpolates it. A
+Beyond the paper. Thick lines with markers: the divisors λ that were learned while all weights were frozen, with their
+range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it is, λ = s interpolates it. A
 line that ends early is of a method that stops the pairs there.
 """
 
@@ -17,10 +17,9 @@ from analysis.beyond.learned import Learned
 from analysis.results import Results
 from analysis.settings import Setting
 from core import rope
-from core.beyond.methods.given_factors import SEARCHED
 from figures.kit import style
 
-_LEARNED = {rope.BASELINE: ("#000000", "o"), SEARCHED: ("#663300", "^")}  # by where it started
+_LEARNED = {rope.BASELINE: ("#000000", "o")}  # by where it started
 _OTHERS = "#EE3377", "s"
 
 
@@ -69,12 +68,12 @@ def _share(results: Results) -> np.ndarray:
 
 def _selections(results: Results, settings: list[Setting]) -> dict[Setting, np.ndarray]:
     """Which pairs are slowed, bool [pairs], by each setting that divides a pair's frequency by s or not at all."""
-    found = {}
+    selections = {}
     for setting in settings:
         by = learned.inverse(results, setting)
         if by is not None and (np.isclose(by, 1) | np.isclose(by, setting.factor)).all():
-            found[setting] = ~np.isclose(by, 1)
-    return found
+            selections[setting] = ~np.isclose(by, 1)
+    return selections
 
 
 def _draw_selections(axes: Axes, results: Results, selections: dict[Setting, np.ndarray], drawn: dict) -> None:

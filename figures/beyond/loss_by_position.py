@@ -1,14 +1,11 @@
-"""Loss against position, beginnings of books.
+"""Loss against position, beginnings of books: the five best settings.
 
-Beyond the paper. Right of the dotted line are positions that the model never saw in pre-training. A method that extends
-the model keeps its line low there. A state's first panel has the losses of the methods that the paper compares, means
-over the books. Its other panels have DPRoPE's settings and other methods as differences: above zero is more loss than
-YaRN, below zero less, on an axis that is compressed away from zero.
+Beyond the paper. A panel has the five settings of the least loss beyond L, as differences from YaRN's loss at the same
+positions: above zero is more loss than YaRN, below zero less. Losses are means over the books. Right of the dotted line
+are positions that the model never saw in pre-training. The table of losses by position has all settings.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,66 +13,74 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.beyond import learned, loss_by_position
-from analysis.comparison import in_comparison
+from analysis.comparison import Comparison, Row, in_comparison
 from analysis.results import Results
-from analysis.settings import Setting
 from core import rope
 from figures.kit import style
 
 BASELINE = rope.METHODS[rope.BASELINE].title
-
-Curves = Mapping[Setting, tuple[np.ndarray, np.ndarray]]  # positions and losses, float64 [positions] each
+BEST, COLUMNS = 5, 2
 
 
 def build(results: Results) -> Figure:
-    """Panels for each factor without training, and for the models that were fine-tuned for it."""
-    results.require("loss_by_position")
-    listed = in_comparison(results.model)
-    shown: dict[str, Curves] = {}
-    for factor in loss_by_position.measured_factors(results):
-        for rows in loss_by_position.parts(results, factor):
-            state = "fine-tuned" if rows.rows[0].trained else "without training"
-            chosen = rows.only(lambda row: listed(row) and not learned.start_of(row.setting)).rows
-            curves = {row.setting: loss_by_position.buckets(row.first) for row in chosen}
-            count = len({*loss_by_position.texts(rows.first)})
-            shown[f"{state}, s = {factor:g}, {count} text{'s' * (count > 1)}"] = {
-                setting: (position, loss["mean"]) for setting, (position, loss) in curves.items()
-            }
-    return draw(shown, results.model.context_length)
+    """A panel for each comparable set of records that has the baseline.
 
-
-def draw(shown: Mapping[str, Curves], trained: int) -> Figure:
-    """Small multiples of losses by position: for each state its panels of at most five curves.
-
-    Args:
-        shown: curves by the state's title.
-        trained: L, in tokens.
+    Raises:
+        NotMeasured: there is no such set.
     """
-    panels = {title: style.panels(curves) for title, curves in shown.items()}
-    drawn = style.styles(*(panel for own in panels.values() for panel in own))
-    figure = plt.figure(figsize=(style.PAGE, 1.9 * sum(map(style.lines_of, panels.values()))))
-    for title, placed in style.small_multiples(figure, panels).items():
-        curves = shown[title]
-        rival = next((setting for setting in curves if setting.method == rope.BASELINE and setting.plain()), None)
-        for index, (axes, panel) in enumerate(zip(placed, panels[title])):
-            against = rival if index else None
-            _panel(axes, {setting: curves[setting] for setting in panel}, drawn, against, trained)
-            axes.set_ylabel(f"loss minus {BASELINE}'s" if against else "loss (nats per token)")
+    shown = {
+        _title(rows, factor): rows
+        for factor in loss_by_position.measured_factors(results)
+        for rows in loss_by_position.sets(results, factor)
+        if _baseline(rows) and len(rows.rows) > 1
+    }
+    if not shown:
+        raise results.lacks(f"losses by position of {BASELINE} and another method", "loss_by_position", "--method yarn")
+    best = {title: best_rows(results, rows) for title, rows in shown.items()}
+    drawn = style.styles(*([row.setting for row in rows] for rows in best.values()))
+    lines = -(-len(shown) // COLUMNS)
+    figure, grid = plt.subplots(lines, COLUMNS, figsize=(style.PAGE, 1.9 * lines), squeeze=False)
+    for axes in grid.ravel()[len(shown) :]:
+        axes.set_axis_off()
+    for axes, (title, rows) in zip(grid.ravel(), shown.items()):
+        _panel(axes, best[title], _baseline(rows), drawn, results.model.context_length)
+        axes.set_title(title, loc="left")
+    for axes in grid[:, 0]:
+        axes.set_ylabel(f"loss minus {BASELINE}'s\n(nats per token)")
     return figure
 
 
-def _panel(axes: Axes, curves: Curves, drawn: dict, against: Setting | None, trained: int) -> None:
+def best_rows(results: Results, rows: Comparison) -> list[Row]:
+    """The five settings of the least loss beyond L, the least first; without ablations and what was learned."""
+    listed = in_comparison(results.model)
+    methods = [row for row in rows.rows if listed(row) and not learned.start_of(row.setting)]
+    return sorted(methods, key=lambda row: loss_by_position.level(row).mean)[:BEST]
+
+
+def _baseline(rows: Comparison) -> Row | None:
+    return rows.find(rope.BASELINE, {})
+
+
+def _title(rows: Comparison, factor: float) -> str:
+    state = "fine-tuned" if rows.rows[0].trained else "without training"
+    texts = len({*loss_by_position.texts(rows.first)})
+    return f"{state}, s = {factor:g}, {texts} text{'s' * (texts > 1)}"
+
+
+def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_length: int) -> None:
+    _, reference = loss_by_position.buckets(baseline.first)
     ends, colours = {}, {}
-    for setting, (position, loss) in curves.items():
-        values = loss - curves[against][1] if against else loss
-        axes.plot(position / 1024, values, label=setting.name, **style.line(drawn[setting]))
-        ends[setting.name], colours[setting.name] = (position[-1] / 1024, values[-1]), drawn[setting][0]
-    if against:
-        style.compress(axes)  # some fail altogether
-    length = max(position[-1] + position[0] for position, _ in curves.values())
-    style.mark_length(axes, trained / 1024)
+    for row in rows:
+        position, loss = loss_by_position.buckets(row.first)
+        values, name = loss["mean"] - reference["mean"], row.setting.name
+        axes.plot(position / 1024, values, label=name, **style.line(drawn[row.setting]))
+        ends[name], colours[name] = (position[-1] / 1024, values[-1]), drawn[row.setting][0]
+    axes.axhline(0, color="black", linewidth=0.4)
+    style.compress(axes)  # a method that learned little strays far
+    length = (position[-1] + position[0]) / 1024
+    style.mark_length(axes, context_length / 1024)
     axes.set_xlabel("position (1024 tokens)")
-    step = 2 ** max(round(np.log2(length / 1024 / 4)), -3)
-    axes.set_xticks(np.arange(0, length / 1024 + step / 2, step))
-    axes.set_xlim(0, length / 1024)
+    step = 2 ** max(round(np.log2(length / 4)), -3)
+    axes.set_xticks(np.arange(0, length + step / 2, step))
+    axes.set_xlim(0, length)
     style.name_curves(axes, ends, colours)

@@ -38,8 +38,8 @@ def build(results: Results) -> Figure:
         least, n_hat = min(zip(drawn, shown))
         axes.plot([n_hat], [least], color="black", marker="o", markersize=5, markerfacecolor="none")
         side = {"xytext": (-3, -2), "ha": "right"} if n_hat > max(shown) / 2 else {"xytext": (3, -2), "ha": "left"}
-        place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "va": "top", "fontsize": 7}
-        axes.annotate(f"least at n̂ = {n_hat}: {least:{form}}", (n_hat, 1), **place, **side)
+        corner = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "va": "top", "fontsize": 7}
+        axes.annotate(f"least at n̂ = {n_hat}: {least:{form}}", (n_hat, 1), **corner, **side)
         for other in panels:
             other.axvline(n_hat, color="black", linewidth=0.6, linestyle=":", zorder=0)
     panels[0].set_ylabel("loss beyond L\n(nats per token)")

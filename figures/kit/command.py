@@ -24,7 +24,7 @@ from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import ROOT
 
-if TYPE_CHECKING:  # a figure that has not changed, and a caption, need no matplotlib
+if TYPE_CHECKING:  # a caption needs no matplotlib
     from matplotlib.figure import Figure
 
 # Without a date or a program's version, so that the same records give the same files.
@@ -62,13 +62,13 @@ def caption(name: str) -> tuple[str, str]:
     return title, " ".join(reading.split())
 
 
-def place(name: str) -> str:
-    """Where a figure lies in a model's folder, without suffix.
+def output_path(name: str) -> str:
+    """The path of a figure in a model's folder, without suffix.
 
     Raises:
         InputError: no figure of that name.
     """
-    return rendering.place(_module(name))
+    return rendering.output_path(_module(name))
 
 
 def write(name: str, results: Results, folder: Path) -> tuple[list[Path], str]:
@@ -84,13 +84,14 @@ def write(name: str, results: Results, folder: Path) -> tuple[list[Path], str]:
     for suffix, metadata in _METADATA.items():
         drawn = io.BytesIO()
         figure.savefig(drawn, format=suffix, metadata=metadata)
-        written.append(files.write(folder / f"{place(name)}.{suffix}", drawn.getvalue()))
+        written.append(files.write(folder / f"{output_path(name)}.{suffix}", drawn.getvalue()))
     pyplot.close(figure)
     title, reading = caption(name)
     return written, textwrap.fill(f"{results.model.title}, {title} {reading}", 100)
 
 
 def main() -> None:
+    """Draw the figures that the command line asks for."""
     rendering.run(__doc__, "figures", write)
 
 

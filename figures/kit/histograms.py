@@ -1,47 +1,66 @@
-"""Drawing the angle distributions of one pair: pre-trained, interpolated and extrapolated."""
+"""Drawing the angle distributions of single pairs: pre-trained, interpolated and extrapolated."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from analysis.results import Results
-from core.angles import angle_counts
+from analysis import published
+from analysis.results import NotMeasured, Results
+from core.angles import angle_distribution
 
 COLOURS = {"pretrained": "#999999", "interpolated": "#E69F00", "extrapolated": "#0072B2"}
+INTERVALS, FACTOR = 360, 2  # b and s of the paper's figures
 
 
-INTERVALS, FACTOR = 360, 2
+@dataclass(frozen=True)
+class PairAngles:
+    """The angles of one pair.
+
+    Attributes:
+        pair: its index.
+        wavelength: in tokens.
+        frequency: F_k, the per cent of positions in each interval [intervals], by a name of COLOURS.
+    """
+
+    pair: int
+    wavelength: float
+    frequency: dict[str, np.ndarray]
 
 
-def counts(results: Results, pairs: tuple[int, ...]) -> list[dict]:
-    """How often a pair's angle falls into each interval, within L and within L' under both strategies."""
-    geometry = results.model.geometry
-    longer, rows = FACTOR * geometry.context_length, []
-    for pair in pairs:
-        theta = geometry.inv_freq[[pair]]
-        angles = {
-            "pretrained": (theta, geometry.context_length),
-            "interpolated": (theta / FACTOR, longer),
-            "extrapolated": (theta, longer),
-        }
-        rows.append(
-            {"pair": pair, "wavelength": geometry.wavelength[pair]}
-            | {name: angle_counts(*of, INTERVALS)[0] for name, of in angles.items()}
+def check_geometry(results: Results) -> None:
+    """NotMeasured for a model of another geometry than the paper's: its figures show single pairs of that one."""
+    if results.model.geometry != published.GEOMETRY:
+        raise NotMeasured(
+            f"the paper shows angles of its own models' geometry, which {results.model.name} does not have; "
+            "`python -m figures --model llama2-7b` draws them."
         )
-    return rows
 
 
-def frequency(score: dict, name: str) -> np.ndarray:
-    """F_k^i in percent of positions."""
-    counts = np.array(score[name])
-    return 100 * counts / counts.sum()
+def pair_angles(results: Results, pairs: tuple[int, ...]) -> list[PairAngles]:
+    """How a pair's angles are distributed within L, and within L' under both strategies."""
+    check_geometry(results)
+    geometry = results.model.geometry
+    theta, length = geometry.inv_freq[list(pairs)], geometry.context_length
+    by_strategy = {
+        "pretrained": angle_distribution(theta, length, INTERVALS),
+        "interpolated": angle_distribution(theta / FACTOR, FACTOR * length, INTERVALS),
+        "extrapolated": angle_distribution(theta, FACTOR * length, INTERVALS),
+    }
+    return [
+        PairAngles(pair, geometry.wavelength[pair], {name: 100 * rows[row] for name, rows in by_strategy.items()})
+        for row, pair in enumerate(pairs)
+    ]
 
 
-def steps(axes: Axes, score: dict, intervals: int, names: tuple[str, ...] = ("extrapolated", "interpolated")) -> None:
+def steps(
+    axes: Axes, angles: PairAngles, intervals: int, names: tuple[str, ...] = ("extrapolated", "interpolated")
+) -> None:
     """Step lines over the pre-trained area, for many intervals."""
     edges = np.arange(intervals + 1)
-    before = frequency(score, "pretrained")[:intervals]
-    axes.stairs(before, edges, fill=True, color="#cccccc", label="pre-trained")
+    pretrained = angles.frequency["pretrained"][:intervals]
+    axes.stairs(pretrained, edges, fill=True, color="#cccccc", label="pre-trained")
     for name in names:
-        axes.stairs(frequency(score, name)[:intervals], edges, color=COLOURS[name], linewidth=0.8, label=name)
+        axes.stairs(angles.frequency[name][:intervals], edges, color=COLOURS[name], linewidth=0.8, label=name)

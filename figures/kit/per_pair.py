@@ -13,7 +13,6 @@ from analysis.settings import Setting, extended_length, tokens
 from core.geometry import RopeGeometry
 from figures.kit import style
 
-FACTORS = (2.0, 4.0)
 FLOOR = 1e-5  # nats; smaller disturbances are drawn here
 _MARKERS = "osD^vP<>X"
 
@@ -23,12 +22,11 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
 
     Args:
         names: of the methods to draw, by method; the last of the first three is filled.
-
     """
-    geometry, panels = results.model.geometry, FACTORS
-    height = 0.5 + 1.5 * len(panels) + 0.12 * (len(names) // 4)
-    figure, rows = plt.subplots(len(panels), 1, figsize=(style.COLUMN, height), sharex=True, squeeze=False)
-    for axes, factor in zip(rows[:, 0], panels):
+    geometry, factors = results.model.geometry, disturbance.factors(results)
+    height = 0.5 + 1.5 * len(factors) + 0.12 * (len(names) // 4)
+    figure, rows = plt.subplots(len(factors), 1, figsize=(style.COLUMN, height), sharex=True, squeeze=False)
+    for axes, factor in zip(rows[:, 0], factors):
         _panel(axes, geometry, factor, names)
         length = tokens(extended_length(results, factor))
         axes.set_title(f"{length} (s = {factor:g})", loc="left")
@@ -47,7 +45,7 @@ def _panel(axes: Axes, geometry: RopeGeometry, factor: float, names: dict[str, s
     for index, (method, label) in enumerate(names.items()):
         (color, _), filled = drawn[Setting(method)], index == min(len(names), 3) - 1
         axes.plot(
-            np.maximum(disturbance.of(geometry, Setting(method, (), factor)).per_pair, FLOOR),
+            np.maximum(disturbance.compute(geometry, Setting(method, (), factor)).per_pair, FLOOR),
             color=color,
             linewidth=0.6,
             marker=_MARKERS[index % len(_MARKERS)] if index < 2 or not filled else "D",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import matplotlib
 
@@ -18,8 +19,8 @@ from core import rope
 
 COLUMN, PAGE = 3.3, 6.9  # widths in inches of a column and of a page of a two-column paper
 
-# For what a registration leaves out: colours far from each other, from black, from the rival's and from the registered
-# solid line, to colour-blind eyes too, and dashes unlike those that are registered.
+# For what a registration leaves out: colours far from each other, from black, from the baseline's and from the
+# registered solid line, to colour-blind eyes too, and dashes unlike those that are registered.
 _COLOURS = ("#882255", "#332288", "#77AA66", "#664400", "#56B4E9", "#888888")
 _DASHES = ("-", (0, (2, 2)), (0, (9, 2, 3, 2)), (0, (1, 3)), (0, (12, 2, 2, 2, 2, 2)))
 AS_IT_IS = ("#000000", "-")  # a checkpoint that no method here extended
@@ -29,25 +30,27 @@ _NAME = 17  # characters of a line of a curve's name
 
 
 def panels(settings: Iterable[Setting]) -> list[list[Setting]]:
-    """The settings of one factor in panels of at most five curves, each with the rival first.
+    """The settings of one factor in panels of at most five curves, each with the baseline first.
 
     The first panels have the methods that the paper compares, and the paper's own at its largest n̂ where one is set by
     hand. Then come all settings and variants of the paper's own method, then all others.
     """
     ordered = sorted(settings, key=_order)
-    rival = [one for one in ordered if one.method == rope.BASELINE and one.plain()][:1]
+    baseline = [one for one in ordered if one.method == rope.BASELINE and one.plain()][:1]
     own = [one for one in ordered if one.method == rope.PROPOSED]
     main = ([one for one in own if one.plain("n_hat") and not one.plain()] or own)[:1]
-    parts = [[one for one in ordered if _kind(one) == kind and one not in rival] for kind in range(3)]
-    parts[0] += main
-    parts[1] *= parts[1] != main  # it has been shown
-    return [rival + some for part in parts for some in _even(part, MOST - len(rival))] or [rival] * bool(rival)
+    kinds = [[one for one in ordered if _kind(one) == kind and one not in baseline] for kind in range(3)]
+    kinds[0] += main
+    if kinds[1] == main:  # it has been shown
+        kinds[1] = []
+    shown = [baseline + some for kind in kinds for some in _even(kind, MOST - len(baseline))]
+    return shown or ([baseline] if baseline else [])
 
 
-def _even(part: list, most: int) -> list[list]:
+def _even(settings: list, most: int) -> list[list]:
     """A list divided into as few as there must be of at most `most` entries, about equally long."""
-    size = -(-len(part) // max(-(-len(part) // most), 1))
-    return [part[start : start + size] for start in range(0, len(part), max(size, 1))]
+    size = -(-len(settings) // max(-(-len(settings) // most), 1))
+    return [settings[start : start + size] for start in range(0, len(settings), max(size, 1))]
 
 
 def _kind(setting: Setting) -> int:
@@ -76,12 +79,12 @@ def styles(*panels: Iterable[Setting]) -> dict[Setting, rope.Style]:
         if look in looks:
             continue
         others = {other for other in looks if other[0] == look[0] or any({look, other} <= panel for panel in together)}
-        taken = {looks[other][0] for other in others}
+        used = {looks[other][0] for other in others}
         method = rope.METHODS.get(setting.method)
-        place = 0 if setting.plain() else 1 + sum(name == look[0] and bool(options) for name, options in looks)
-        wanted = [*(method.styles if method else ())[place : place + 1], *(s for s in free if s not in looks.values())]
+        index = 0 if setting.plain() else 1 + sum(name == look[0] and bool(options) for name, options in looks)
+        wanted = [*(method.styles if method else ())[index : index + 1], *(s for s in free if s not in looks.values())]
         wanted = wanted or free  # a figure of more than thirty
-        looks[look] = next((style for style in wanted if style[0] not in taken), wanted[0])
+        looks[look] = next((style for style in wanted if style[0] not in used), wanted[0])
     return {setting: looks[setting.method, setting.options] for setting in ordered}
 
 
@@ -95,36 +98,16 @@ def line(style: rope.Style) -> dict:
 
 
 def use() -> None:
-    """Small sans serif type, light grid, embedded fonts."""
-    plt.rcParams.update(
-        {
-            "font.size": 8,
-            "axes.titlesize": 8,
-            "axes.labelsize": 8,
-            "legend.fontsize": 7,
-            "xtick.labelsize": 7,
-            "ytick.labelsize": 7,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.color": "#dddddd",
-            "grid.linewidth": 0.5,
-            "axes.axisbelow": True,
-            "lines.linewidth": 1.2,
-            "legend.frameon": False,
-            "figure.constrained_layout.use": True,
-            "pdf.fonttype": 42,
-            "savefig.dpi": 200,
-        }
-    )
+    """Draw in the style of figures/paper.mplstyle."""
+    plt.style.use(Path(__file__).parent.parent / "paper.mplstyle")
 
 
 def mark_length(axes: Axes, position: float, name: str = "L") -> None:
     """A dotted line at a position of the axis, named at its upper end."""
     axes.axvline(position, color="black", linewidth=0.8, linestyle=":")
-    place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    coordinates = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
     white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-    axes.annotate(name, (position, 1), xytext=(2, -2), va="top", fontsize=7, bbox=white, **place)
+    axes.annotate(name, (position, 1), xytext=(2, -2), va="top", fontsize=7, bbox=white, **coordinates)
 
 
 def compress(axes: Axes) -> None:
@@ -176,11 +159,11 @@ def name_curves(axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Ma
     for index in reversed(range(len(names))):
         wanted[index] = min(wanted[index], top - sizes[index] / 2)
         top = wanted[index] - sizes[index] / 2
-    for name, text, place in zip(names, texts, wanted):
+    for name, text, y in zip(names, texts, wanted):
         axes.annotate(
             text,
             ends[name],
-            (1.07, place),
+            (1.07, y),
             textcoords="axes fraction",
             va="center",
             fontsize=6.5,

@@ -17,7 +17,7 @@ _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
 CAPTION = (
     "Loss (nats per token) within and beyond L without training, and its difference Δ to factors found by gradient "
     "descent, paired by text. Factors and temperature were learned with all weights frozen; seeds are those of the "
-    f"learning. LongRoPE2's search looks for passkeys in texts instead. {OVER_TEXTS}"
+    f"learning. {OVER_TEXTS}"
 )
 
 
@@ -39,8 +39,8 @@ def _block(results: Results, rows: dict[str, Row], least: Row, factor: float) ->
     reference = next(name for name, row in rows.items() if row is least)
     length = tokens(extended_length(results, factor))
     lengths = f"{tokens(results.model.context_length)} to {length}"
-    named = titles(loss_by_position.texts(least.first))
-    title = f"{results.model.title}, s = {factor:g}, {lengths}, Δ to: {reference}, {named}"
+    texts = titles(loss_by_position.texts(least.first))
+    title = f"{results.model.title}, s = {factor:g}, {lengths}, Δ to: {reference}, {texts}"
     return score_block(title, scored, digits=3, best=None, signed=(_WITHIN, _BEYOND))
 
 

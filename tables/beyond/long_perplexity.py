@@ -6,11 +6,11 @@ Beside that over all tokens, within L and beyond it.
 from __future__ import annotations
 
 from analysis.beyond import long_perplexity, loss_by_position
-from analysis.comparison import compared, factors
+from analysis.comparison import comparisons, factors
 from analysis.results import Results
 from analysis.settings import STATES, tokens
 from tables.kit.benchmark_table import OVER_TEXTS, seeds
-from tables.kit.table import Table, noted, score_block, titles
+from tables.kit.table import Table, score_block, titles
 
 KEY_TOKENS = (
     "Key tokens (LongPPL) are those the base model predicts 2 nats better from L tokens than from an eighth of it, at "
@@ -25,14 +25,12 @@ CAPTION = (
 def build(results: Results) -> Table:
     """From the records of experiments.beyond.long_perplexity: a block for each factor."""
     results.require("long_perplexity")
-    blocks, left_out = [], []
+    blocks = []
     for trained, state in STATES:
         for factor in factors(results, "long_perplexity"):
-            found = compared(results, "long_perplexity", trained, factor=factor)
-            left_out += found.left_out
-            if found:
-                rows = [(row.setting.name, row.scores(long_perplexity.perplexities)) for row in found.rows]
-                read = f"{titles(loss_by_position.texts(found.first))}, L' = {tokens(found.first['length'])}"
-                title = f"{results.model.title}, {state}{seeds(found.rows)}, s = {factor:g}, {read}"
-                blocks.append(score_block(title, rows, digits=2, best=min))
-    return noted(Table("long_perplexity", CAPTION, tuple(blocks)), left_out)
+            for rows in comparisons(results, "long_perplexity", trained, factor=factor):
+                scored = [(row.setting.name, row.scores(long_perplexity.perplexities)) for row in rows.rows]
+                texts = f"{titles(loss_by_position.texts(rows.first))}, L' = {tokens(rows.first['length'])}"
+                title = f"{results.model.title}, {state}{seeds(rows.rows)}, s = {factor:g}, {texts}"
+                blocks.append(score_block(title, scored, digits=2, best=min))
+    return Table("long_perplexity", CAPTION, tuple(blocks))

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from analysis import metrics, published
-from analysis.comparison import Comparison, Metrics, Row, ablations, compared, in_comparison
+from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
 from analysis.results import Results
-from analysis.settings import AS_IT_IS, STATES, SYMBOLS, seed_count
-from core import rope
-from tables.kit.table import Block, Table, noted, score_block
+from analysis.settings import AS_IT_IS, STATES, SYMBOLS, default_of, seed_count
+from core import roles
+from tables.kit.table import Block, Table, score_block
 
 INTERVALS = "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds (Student's)"
 OVER_TEXTS = (
     "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer than five texts are "
     "no sample: parentheses hold each text's value, and an interval is over seeds on these texts alone."
 )
-QUICK = ", a quick run"
-_QUICK_STEPS = 2  # of the fine-tunes of a quick run
+QUICK = ", a quick run"  # which shows that everything runs, and not which method is best
+APART = ", not comparable with the rows above"
 _COUNTED = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}
 _BENCHMARKS = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}
 
@@ -28,38 +28,40 @@ def benchmark(
     caption: str,
     of: Metrics,
     paper: str = "",
-    extent: Callable[[dict], str] = lambda record: "",
-    parts: tuple[Callable[[dict], bool], ...] = (lambda record: True,),
+    title_suffix: Callable[[dict], str] = lambda record: "",
     digits: int = 1,
     best: Callable = max,
 ) -> Table:
     """An experiment's table: published blocks where the paper has any, then what was measured of the model.
 
+    Records that are not comparable with each other are in blocks of their own, the largest first.
+
     Args:
         name: of the experiment, and of the table.
         of: from a record to scores.
         paper: the paper's table, whose rows are in results/paper/NAME.csv.
-        extent: what of the benchmark a record holds, for its block's title.
-        parts: which records have blocks of their own.
+        title_suffix: what of the benchmark a record holds, for its block's title.
 
     Raises:
         NotMeasured: the model has no record of it.
     """
     results.require(name)
     blocks = published_blocks(name) if paper else []
-    left_out = []
-    for part in parts:
-        for trained, state in STATES:
-            found = compared(results, name, trained, part)
-            left_out += found.left_out
-            rows = found.only(in_comparison(results.model))
-            if rows:
-                state += seeds(rows.rows)
-                title = f"{results.model.title}, {kind(rows.first)}measured {state}{extent(rows.first)}"
-                scored = [(name, row.scores(of)) for name, row in titled(rows, of)]
-                quick = sketched(results, rows.rows)
-                blocks.append(score_block(title + QUICK * quick, scored, digits=digits, best=None if quick else best))
-    return noted(Table(name, caption, tuple(blocks), paper), left_out)
+    for trained, state in STATES:
+        for index, rows in enumerate(main_comparisons(results, name, trained)):
+            title = f"{results.model.title}, {benchmark_prefix(rows.first)}measured {state}{seeds(rows.rows)}"
+            title += title_suffix(rows.first) + APART * (index > 0)
+            scored = [(label, row.scores(of)) for label, row in labelled_rows(rows, of)]
+            title += QUICK * results.quick
+            blocks.append(score_block(title, scored, digits=digits, best=None if results.quick else best))
+    return Table(name, caption, tuple(blocks), paper)
+
+
+def main_comparisons(results: Results, experiment: str, trained: bool, twins: bool = True) -> list[Comparison]:
+    """The comparable sets of records, the largest first; of each, the rows that are no ablation's."""
+    sets = comparisons(results, experiment, trained, twins=twins)
+    listed = [rows.only(in_comparison(results.model)) for rows in sets]
+    return [rows for rows in listed if rows]
 
 
 def ablation(results: Results, experiment: str, option: str, paper: str) -> Table:
@@ -71,17 +73,17 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
     Raises:
         NotMeasured: fewer than two values have records.
     """
-    name, default = f"{option}_{experiment}", rope.method_options(rope.PROPOSED)[option]
+    name, default = f"{option}_{experiment}", default_of(option)
     measured = []
     for state, varied in ablations(results, experiment, option, default):
         first = next(iter(varied.values()))
-        title = f"{results.model.title}, {kind(first.first)}measured {state}{seeds(varied.values())}"
+        title = f"{results.model.title}, {benchmark_prefix(first.first)}measured {state}{seeds(varied.values())}"
         title += f", s = {first.setting.factor:g}"
         rows = [(str(value), row.scores(getattr(metrics, experiment))) for value, row in varied.items()]
-        quick = sketched(results, varied.values())
-        measured.append(score_block(title + QUICK * quick, rows, first=SYMBOLS[option], best=None if quick else max))
+        title += QUICK * results.quick
+        measured.append(score_block(title, rows, first=SYMBOLS[option], best=None if results.quick else max))
     if not measured:
-        options = f"--method {rope.PROPOSED} --{option.replace('_', '-')} N"
+        options = f"--method {roles.PROPOSED} --{option.replace('_', '-')} N"
         raise results.lacks(f"ablation over {SYMBOLS[option]} by {experiment}", experiment, options)
     above = [
         score_block(f"{block.model}, published, s = 2", block.rows.items(), first=SYMBOLS[option])
@@ -101,36 +103,32 @@ def published_blocks(name: str) -> list[Block]:
     return [score_block(f"{block.model}, published", block.rows.items(), best=best) for block in published.blocks(name)]
 
 
-def sketched(results: Results, rows: Iterable[Row]) -> bool:
-    """Whether rows are of a quick run, which shows that everything runs and not which method is best."""
-    steps = [run["training"].get("steps") for row in rows for run in row.runs if "training" in run]
-    return results.quick or any(made is not None and made <= _QUICK_STEPS for made in steps)
-
-
 def seeds(rows: Iterable[Row]) -> str:
     """How many seeds the rows of fine-tuned models have at most, for a block's title; others name their own."""
     most = max((len(row.seeds) for row in rows), default=0)
     return f", {seed_count(most)}" if most else ""
 
 
-def titled(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
+def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
     """Rows by their name with its factor, and its seeds where others have more.
 
     The unextended model, which no s changes, is one line where it can be.
     """
     most = max((len(row.seeds) for row in rows.rows), default=0)
-    plain = [row for row in rows.rows if row.setting.method == rope.ORIGINAL]
+    plain = [row for row in rows.rows if row.setting.method == roles.ORIGINAL]
     once = plain and all(row.scores(of) == plain[0].scores(of) for row in plain)
-    found = []
+    labelled = []
     for row in rows.rows:
         if once and row in plain[1:]:
             continue
         factor = None if (once and row in plain) or row.setting.name == AS_IT_IS else row.setting.factor
         name = published.with_factor(row.setting.name, row.setting.method, factor)
-        found.append((name + (f", {seed_count(len(row.seeds))}" if 0 < len(row.seeds) < most else ""), row))
-    return found
+        if 0 < len(row.seeds) < most:
+            name += f", {seed_count(len(row.seeds))}"
+        labelled.append((name, row))
+    return labelled
 
 
-def kind(record: dict) -> str:
+def benchmark_prefix(record: dict) -> str:
     """The name of generated samples, where the benchmark's own were not used."""
     return f"{record['benchmark']}, " if "benchmark" in record else ""

@@ -43,6 +43,7 @@ def build(name: str, measured: Results) -> Table:
 
 
 def main() -> None:
+    """Write the tables that the command line asks for."""
     rendering.run(__doc__, "tables", write)
 
 
@@ -50,7 +51,7 @@ def write(name: str, measured: Results, folder: Path) -> tuple[list[Path], str]:
     """Render one table of a model."""
     table = build(name, measured)
     module = rendering.modules("tables").get(name) or records.program(name)
-    file = files.write(folder / f"{rendering.place(module)}.tex", latex.render(table))
+    file = files.write(folder / f"{rendering.output_path(module)}.tex", latex.render(table))
     return [file], markdown.render(table, escape=False)
 
 

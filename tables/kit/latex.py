@@ -33,26 +33,37 @@ _MARKED = re.compile(
 
 def render(table: Table) -> str:
     """A float for each block; the first has the caption, the last the notes."""
-    return "\n".join([*_PREAMBLE, *(_float(table, place, block) for place, block in enumerate(table.aligned))])
+    lines = list(_PREAMBLE)
+    for index, block in enumerate(table.blocks):
+        if index == 0:
+            start = [rf"\caption{{{text(f'{table.heading} {block.title}')}}}\label{{tab:{table.name}}}"]
+        else:  # under the number of the first
+            title = text(f"{table.name.replace('_', ' ')}: {block.title}")
+            start = [r"\addtocounter{table}{-1}", rf"\caption{{{title}}}"]
+        notes = table.notes if index == len(table.blocks) - 1 else ()
+        lines += [
+            r"\begin{table*}\centering\small\setlength{\tabcolsep}{3pt}",
+            *start,
+            *_tabular(block, table.words),
+            *(rf"\par\smallskip\parbox{{0.95\textwidth}}{{\scriptsize\raggedright {text(note)}}}" for note in notes),
+            r"\end{table*}",
+            "",
+        ]
+    return "\n".join(lines)
 
 
-def _float(table: Table, place: int, block: Block) -> str:
-    caption = text(f"{table.heading} {block.title}" if not place else f"{table.name.replace('_', ' ')}: {block.title}")
-    rows = [list(map(text, block.header)), *(list(map(_cell, row)) for row in block.rows)]
-    head, *body = (" & ".join(row) + r" \\" for row in rows)
-    columns = r"p{0.3\textwidth}" * len(block.header) if table.words else "l" + "r" * (len(block.header) - 1)
-    notes = table.notes if block is table.aligned[-1] else ()
-    return "\n".join([
-        r"\begin{table*}\centering\small\setlength{\tabcolsep}{3pt}",
-        *([] if not place else [r"\addtocounter{table}{-1}"]),
-        rf"\caption{{{caption}}}" + rf"\label{{tab:{table.name}}}" * (not place),
+def _tabular(block: Block, words: bool) -> list[str]:
+    """The lines of a block, scaled to the page where it is wider."""
+    columns = r"p{0.3\textwidth}" * len(block.header) if words else "l" + "r" * (len(block.header) - 1)
+    rows = [[_cell(cell) for cell in row] for row in block.rows]
+    return [
         r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}\toprule",
-        head, r"\midrule", *body,
+        " & ".join(map(text, block.header)) + r" \\",
+        r"\midrule",
+        *(" & ".join(row) + r" \\" for row in rows),
         r"\bottomrule\end{tabular}}",
-        *(rf"\par\smallskip\parbox{{0.95\textwidth}}{{\scriptsize\raggedright {text(note)}}}" for note in notes),
-        r"\end{table*}", "",
-    ])  # fmt: skip
+    ]
 
 
 def _cell(cell: Cell) -> str:
@@ -66,8 +77,8 @@ def text(plain: str) -> str:
     return _MARKED.sub(_marked, plain)
 
 
-def _marked(found: re.Match) -> str:
-    mark = found[0]
-    if found["symbol"]:
+def _marked(match: re.Match) -> str:
+    mark = match[0]
+    if match["symbol"]:
         return _MATHEMATICS.get(mark, f"${mark}$")
-    return f"$^{{{mark.translate(_DIGITS)}}}$" if found["exponent"] else _SPECIAL[mark]
+    return f"$^{{{mark.translate(_DIGITS)}}}$" if match["exponent"] else _SPECIAL[mark]

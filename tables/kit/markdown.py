@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
+from collections.abc import Callable
 
 from tables.kit.table import Block, Cell, Table
 
@@ -17,26 +18,28 @@ def render(table: Table, caption: bool = True, escape: bool = True) -> str:
     Args:
         escape: whether marks of Markdown are escaped; a terminal shows them as they are.
     """
-    words = text if escape else textwrap.fill
-    parts = [words(table.heading)] if caption else []
-    for block in table.aligned:
-        parts += [f"*{words(block.title)}*"] if block.title else []
-        parts += [_rows(block, table.words, escape)] if block.rows else []
-    return "\n\n".join([*parts, *map(words, table.notes)])
+    paragraph = text if escape else textwrap.fill
+    paragraphs = [paragraph(table.heading)] if caption else []
+    for block in table.blocks:
+        paragraphs += [f"*{paragraph(block.title)}*"] if block.title else []
+        paragraphs += [_rows(block, table.words, text if escape else str)] if block.rows else []
+    return "\n\n".join([*paragraphs, *map(paragraph, table.notes)])
 
 
-def _rows(block: Block, words: bool, escape: bool) -> str:
-    mark = text if escape else str
-    lines = [list(map(mark, block.header)), *([_cell(cell, mark) for cell in row] for row in block.rows)]
-    widths = [max(map(_width, column)) for column in zip(*lines)]
-    left = [words or not place for place in range(len(widths))]
-    lines.insert(1, ["-" * width if at_left else "-" * (width - 1) + ":" for width, at_left in zip(widths, left)])
-    return "\n".join(f"| {' | '.join(map(_set, line, widths, left))} |" for line in lines)
+def _rows(block: Block, words: bool, mark: Callable[[str], str]) -> str:
+    """A line for the header, a rule, and a line for each row; numbers stand at the right of their column."""
+    lines = [[mark(title) for title in block.header], *([_cell(cell, mark) for cell in row] for row in block.rows)]
+    widths = [max(2, *map(_width, column)) for column in zip(*lines)]
+    at_left = [words or index == 0 for index in range(len(widths))]
+    rule = ["-" * width if left else "-" * (width - 1) + ":" for width, left in zip(widths, at_left)]
+    lines.insert(1, rule)
+    return "\n".join(f"| {' | '.join(map(_filled, line, widths, at_left))} |" for line in lines)
 
 
-def _cell(cell: Cell, mark) -> str:
+def _cell(cell: Cell, mark: Callable[[str], str]) -> str:
     value = f"**{mark(cell.text)}**" if cell.bold and cell.text else mark(cell.text)
-    return f"{value} {cell.small.replace('|', chr(92) + '|')}".strip()  # an interval's brackets are no link
+    small = cell.small.replace("|", "\\|")  # an interval's brackets are no link
+    return f"{value} {small}".strip()
 
 
 def _width(text: str) -> int:
@@ -44,7 +47,7 @@ def _width(text: str) -> int:
     return sum(not unicodedata.combining(character) for character in text)
 
 
-def _set(cell: str, width: int, left: bool) -> str:
+def _filled(cell: str, width: int, left: bool) -> str:
     space = " " * (width - _width(cell))
     return cell + space if left else space + cell
 

@@ -6,9 +6,8 @@ Text is Unicode as it is read: n̂, s·k, L', 10⁻³. A back end escapes it and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from analysis.comparison import LeftOut
 from analysis.numbers import by_text, interval, number
 from analysis.scores import LEAST_TEXTS, Score
 
@@ -55,7 +54,7 @@ class Table:
         caption: what it shows, and how to read it.
         blocks: from top to bottom.
         paper: which of the paper's it is, as "Table 1"; empty for one beyond the paper.
-        notes: below it: what was left out, and why.
+        notes: sentences below it.
         words: columns of text rather than of numbers.
     """
 
@@ -70,22 +69,6 @@ class Table:
     def heading(self) -> str:
         """The caption with what the table is in the paper."""
         return f"The paper's {self.paper}: {self.caption}" if self.paper else f"Beyond the paper. {self.caption}"
-
-    @property
-    def aligned(self) -> tuple[Block, ...]:
-        """The blocks; one whose columns are among those of the widest has each below its namesake."""
-        widest = max(self.blocks, key=lambda block: len(block.header))
-        return tuple(_below(block, widest.header[1:]) for block in self.blocks)
-
-
-def _below(block: Block, columns: tuple[str, ...]) -> Block:
-    """The block with these columns, if its own are among them; a column that it has not is empty."""
-    own = block.header[1:]
-    if own == columns or len(set(columns)) < len(columns) or not set(own) <= set(columns):
-        return block
-    places = [block.header.index(title, 1) if title in own else None for title in columns]
-    rows = tuple((row[0], *(Cell(NONE) if place is None else row[place] for place in places)) for row in block.rows)
-    return replace(block, header=(block.header[0], *columns), rows=rows)
 
 
 def probability(p: float) -> str:
@@ -119,8 +102,9 @@ def score_block(
     title: str,
     rows: Iterable[tuple[str, Mapping[str, Score | None]]],
     first: str = "Method",
-    digits: int | Mapping[str, int] = 1,
-    best: Callable[[list[float]], float] | Mapping[str, Callable] | None = max,
+    digits: int = 1,
+    best: Callable[[list[float]], float] | None = max,
+    unranked: Sequence[str] = (),
     signed: Sequence[str] = (),
 ) -> Block:
     """A block of scores, a column for each metric in the order of their first appearance.
@@ -128,22 +112,19 @@ def score_block(
     Args:
         rows: each one's name and scores.
         first: the header of the rows' names.
-        digits: decimals of measured scores, of all or by metric.
-        best: which mean of a column is bold, of all or by metric; None for none.
+        digits: decimals of measured scores.
+        best: which mean of a column is bold; None for none.
+        unranked: metrics without a best.
         signed: metrics that are differences.
     """
     rows = list(rows)
     metrics = list(dict.fromkeys(metric for _, scores in rows for metric in scores))
-
-    def of(setting, metric: str):
-        return setting.get(metric) if isinstance(setting, Mapping) else setting
-
-    chosen = {}
+    bold = {}
     for metric in metrics:
         means = [scores[metric].mean for _, scores in rows if scores.get(metric)]
-        pick = of(best, metric)
-        chosen[metric] = pick(means) if pick and len(rows) > 1 and means else None
-    made = []
+        ranked = best and metric not in unranked and len(rows) > 1
+        bold[metric] = best(means) if ranked and means else None
+    lines = []
     for name, scores in rows:
         cells = [Cell(sentence_case(name))]
         for metric in metrics:
@@ -151,23 +132,12 @@ def score_block(
                 cells.append(Cell(NO_RECORD))
                 continue
             score = scores[metric]
-            bold = score is not None and score.mean == chosen[metric]
-            cells.append(score_cell(score, of(digits, metric), metric in signed, bold))
-        made.append(tuple(cells))
-    return Block(title, (first, *metrics), tuple(made))
+            is_best = score is not None and score.mean == bold[metric]
+            cells.append(score_cell(score, digits, metric in signed, is_best))
+        lines.append(tuple(cells))
+    return Block(title, (first, *metrics), tuple(lines))
 
 
 def sentence_case(name: str) -> str:
     """A row's name as it stands first in its line."""
     return name[:1].upper() + name[1:]
-
-
-def noted(table: Table, left_out: Iterable[LeftOut]) -> Table:
-    """The table with what it leaves out named below it, records of one reason together."""
-    files: dict[tuple[str, str], list[str]] = {}
-    for record in dict.fromkeys(left_out):
-        files.setdefault((record.experiment, record.reason), []).append(record.file)
-    if not files:
-        return table
-    named = "; ".join(f"of {experiment} {', '.join(own)} ({reason})" for (experiment, reason), own in files.items())
-    return replace(table, notes=(*table.notes, f"Not comparable, so left out: {named}."))

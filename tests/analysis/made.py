@@ -46,20 +46,21 @@ class Made:
         self.facts = {
             "title": "A Model",
             "geometry": {"head_dim": 64, "base": 100000.0, "context_length": LENGTH},
+            "factors": [2, 4],
             "n_hat": {"2": 28},
             "ablated": ["n_hat", "intervals", "attention_factor"],
         } | facts
 
     def add(self, experiment, method, scores=None, factor=2, options=None, seed=None, file=None, **fields) -> dict:
         """A record; of a fine-tuned model where there is a seed."""
-        made = {"method": method, "factor": factor, "options": options or {}, **fields}
+        record = {"method": method, "factor": factor, "options": options or {}, **fields}
         if scores is not None:
-            made["scores"] = scores
+            record["scores"] = scores
         if seed is not None:
-            made["training"] = {"seed": seed} | fields.get("training", {})
+            record["training"] = {"seed": seed} | fields.get("training", {})
         file = file or f"{len(self.records):03d}_{method}"
-        self.records[f"{experiment}/{file}.json"] = made
-        return made
+        self.records[f"{experiment}/{file}.json"] = record
+        return record
 
     def results(self, name: str = "mine") -> Results:
         """What is in memory, written out."""
@@ -95,8 +96,6 @@ class Made:
         add(
             "perplexity",
             **on_texts({n: {"A Book": 3.0 - better} for n in (LENGTH, far)}, stride=[LENGTH // 2, LENGTH]),
-            bucket=1024,
-            by_position={f"A Book/{far}/{begin}": [3.0 - better] * (far // 1024) for begin in (0, LENGTH)},
         )
         lengths = {str(n): score(50 + better) for n in (LENGTH, far)}
         tasks = {n: {task: score(50 + better) for task in ("vt", "cwe")} for n in lengths}

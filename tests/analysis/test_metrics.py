@@ -13,45 +13,39 @@ from analysis.metrics import passkeys_by_length
 from tests.analysis.made import score
 
 
-def by_hand(file, length):
-    """Each text's mean loss, from the record alone."""
-    record = json.loads(file.read_text())
-    rows = [(*key.rsplit("/", 2), *window) for key, window in record["by_window"].items()]
-    windows = pd.DataFrame(rows, columns=["text", "length", "begin", "loss", "tokens"])
-    sums = windows[windows["length"] == str(length)].groupby("text")[["loss", "tokens"]].sum()
-    return sums["loss"] / sums["tokens"]
-
-
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_perplexity_is_that_of_the_mean_loss_over_texts(made, count):
-    rng = np.random.default_rng(count)
-    windows = {}
+    """Each text's mean loss from the record alone, by pandas, which sorts by title, too."""
+    rng, windows = np.random.default_rng(count), {}
     for text in range(1, count + 1):
         for begin, tokens in ((0, 2047), (256, 256), (512, 256 + text)):
             windows[f"War and Peace, part {text}/2048/{begin}"] = [float(rng.normal(3, 0.5)) * tokens, tokens]
     windows |= {key.replace("/2048/", "/1024/"): [9.0, 1] for key in windows}
     made.add("perplexity", "pi", [{"length": 2048}, {"length": 1024}], by_window=windows, data={})
     results = made.results()
-    (record,) = results.records("perplexity")
-    found = metrics.perplexity(record)
-    losses = by_hand(next((results.folder / "mine" / "perplexity").iterdir()), 2048)
-    assert list(found) == ["2k", "1k"] and found["2k"].mean == pytest.approx(np.exp(losses.mean()))
-    assert found["2k"].texts == pytest.approx(np.exp(losses.to_numpy()))  # pandas sorts by title, too
+    perplexity = metrics.perplexity(results.records("perplexity")[0])
+    record = json.loads(next((results.folder / "mine" / "perplexity").iterdir()).read_text())
+    rows = [(*key.rsplit("/", 2), *window) for key, window in record["by_window"].items()]
+    frame = pd.DataFrame(rows, columns=["text", "length", "begin", "loss", "tokens"])
+    sums = frame[frame["length"] == "2048"].groupby("text")[["loss", "tokens"]].sum()
+    losses = sums["loss"] / sums["tokens"]
+    assert list(perplexity) == ["2k", "1k"] and perplexity["2k"].mean == pytest.approx(np.exp(losses.mean()))
+    assert perplexity["2k"].texts == pytest.approx(np.exp(losses.to_numpy()))
     if count < 5:
-        assert (found["2k"].low, found["2k"].high) == (None, None)
+        assert (perplexity["2k"].low, perplexity["2k"].high) == (None, None)
     else:
         interval = stats.t.interval(0.95, count - 1, losses.mean(), stats.sem(losses))
-        assert (found["2k"].low, found["2k"].high) == pytest.approx(tuple(np.exp(interval)))
+        assert (perplexity["2k"].low, perplexity["2k"].high) == pytest.approx(tuple(np.exp(interval)))
 
 
 def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval():
     several = score(40, n=3)
     tasks = {"qasper": {"0-4k": several, "4-8k": several}, "trec": {"0-4k": several, "4-8k": score(100, 0, 1)}}
     scores = {"buckets": {"0-4k": several, "4-8k": several}, "averages": {"Avg.": several}, "tasks": tasks}
-    found = metrics.longbench_e({"scores": scores})
-    assert {name: each.low is None for name, each in found.items()} == {"0-4k": False, "4-8k": True, "Avg.": True}
-    found = metrics.open_llm({"scores": {"mmlu": several, "hellaswag": score(0, 0, 1), "average": several}})
-    assert {name: each.low is None for name, each in found.items()} == {"MMLU": False, "HellaSwag": True, "Avg.": True}
+    shown = metrics.longbench_e({"scores": scores})
+    assert {name: each.low is None for name, each in shown.items()} == {"0-4k": False, "4-8k": True, "Avg.": True}
+    shown = metrics.open_llm({"scores": {"mmlu": several, "hellaswag": score(0, 0, 1), "average": several}})
+    assert {name: each.low is None for name, each in shown.items()} == {"MMLU": False, "HellaSwag": True, "Avg.": True}
 
 
 def test_passkeys_of_all_seeds_are_counted_together(made):
@@ -59,10 +53,7 @@ def test_passkeys_of_all_seeds_are_counted_together(made):
         rows = [{"length": n, "n": 4} | {"mean": m, "low": 0, "high": 1} for n, m in zip((4096, 16384), means)]
         made.add("passkey", "pi", {"by_length": rows}, seed=seed)
     (row,) = compared(made.results(), "passkey", True).rows
-    found = passkeys_by_length(row)
-    assert {name: (keys.found, keys.asked) for name, keys in found.items()} == {
-        "4k": (8, 8),
-        "16k": (2, 8),
-        "all": (10, 16),
-    }
-    assert found["16k"].share.mean == 25 and found["4k"].share.high == 100
+    counts = passkeys_by_length(row)
+    by_length = {name: (keys.found, keys.asked) for name, keys in counts.items()}
+    assert by_length == {"4k": (8, 8), "16k": (2, 8), "all": (10, 16)}
+    assert counts["16k"].share.mean == 25 and counts["4k"].share.high == 100

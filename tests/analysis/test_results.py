@@ -1,7 +1,10 @@
 """A model's folder of records; what cannot be read is refused by its name."""
 
+import json
+
 import pytest
 
+from analysis import results
 from analysis.results import NotMeasured, Results, _known, models
 from core.errors import InputError
 from experiments import base_models
@@ -9,25 +12,44 @@ from experiments import base_models
 
 def test_a_model_is_its_folder(made):
     made.add("ruler", "pi", {})
-    results = made.results("my own_model")
-    assert models(results.folder) == ["my own_model"] and results.experiments() == ["ruler"]
-    assert results.model.title == "A Model" and results.model.context_length == 8192
+    measured = made.results("my own_model")
+    assert models(measured.folder) == ["my own_model"] and measured.experiments() == ["ruler"]
+    assert measured.model.title == "A Model" and measured.model.context_length == 8192
     with pytest.raises(NotMeasured, match="passkey"):
-        results.require("passkey")
-    assert results.command("passkey").endswith(f"--model 'PATH/my own_model' --results {results.folder}")
+        measured.require("passkey")
+    assert measured.command("passkey").endswith(f"--model 'PATH/my own_model' --results {measured.folder}")
     committed = Results.of("tiny").command("passkey", "--method pi")
     assert committed == "python -m experiments.passkey --model tiny --method pi"
     with pytest.raises(InputError, match="my own_model"):
-        Results.of("another", results.folder)
+        Results.of("another", measured.folder)
+    assert _known() == set(base_models.MODELS)
 
 
 @pytest.mark.parametrize("content", ["{}", '{"title":'])
 def test_a_model_that_does_not_say_what_it_is_is_refused(made, content):
-    results = made.results()
-    (results.folder / results.model.name / "model.json").write_text(content)
+    measured = made.results()
+    (measured.folder / measured.model.name / "model.json").write_text(content)
     with pytest.raises(InputError, match="model.json"):
-        Results.of(results.model.name, results.folder)
+        Results.of(measured.model.name, measured.folder)
 
 
-def test_the_known_models_are_those_that_experiments_know():
-    assert _known() == set(base_models.MODELS)
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        ('{"loss": NaN}', "'loss'"),
+        ('{"a": 1, "losses": [1.5, -Infinity], "b": {"c": 1}}', "'losses'"),
+        ('{"seconds": 1e999}', "'seconds'"),
+        ('{"a": 1', ""),
+        ("[1]", ""),
+    ],
+)
+def test_a_broken_record_is_refused_with_its_file_and_key(tmp_path, content, key):
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(InputError, match=f"run.json.*{key}"):
+        results.read(tmp_path / "run.json")
+
+
+def test_a_key_that_a_record_lacks_is_named_with_its_file(tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"scores": {"mean": 1}}))
+    with pytest.raises(InputError, match=r"run.json does not say 'low'"):
+        results.read(tmp_path / "run.json")["scores"]["low"]

@@ -71,8 +71,8 @@ def check(panels):
 
 def unlike(one, other) -> bool:
     """Whether two line styles differ in their number of dashes, or by a quarter in their period or share of ink."""
-    named = {"-": (1, 0, 0), "--": (3.7, 1.6), "-.": (6.4, 1.6, 1, 1.6)}  # matplotlib's, in line widths
-    first, second = (np.array(named[dash] if isinstance(dash, str) else dash[1]) for dash in (one, other))
+    by_name = {"-": (1, 0, 0), "--": (3.7, 1.6), "-.": (6.4, 1.6, 1, 1.6)}  # matplotlib's, in line widths
+    first, second = (np.array(by_name[dash] if isinstance(dash, str) else dash[1]) for dash in (one, other))
     measures = [(pattern.sum(), pattern[::2].sum() / pattern.sum()) for pattern in (first, second)]
     return len(first) != len(second) or any(max(pair) > 1.25 * min(pair) for pair in zip(*measures))
 

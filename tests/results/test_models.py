@@ -8,7 +8,7 @@ from core import rope
 from experiments import base_models
 
 EVERY = [measured.model for measured in results.every()]
-SET = [(model, factor) for model in EVERY for factor in model.n_hat]
+SET = [(model, factor) for model in EVERY if model.name == "tiny" for factor in model.n_hat]
 
 
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: model.name)

@@ -74,13 +74,3 @@ def test_longbench_buckets_are_the_means_of_their_tasks(model):
         for bucket, score in record["scores"]["buckets"].items():
             tasks = [task[bucket]["mean"] for task in record["scores"]["tasks"].values() if bucket in task]
             assert score["mean"] == pytest.approx(np.mean(tasks))
-
-
-@of("perplexity")
-def test_losses_by_position_are_those_that_perplexity_is_of(model):
-    """But for the last bucket of a text, which may be short."""
-    for record in records(model, "perplexity"):
-        assert len({row["tokens"] for row in record["scores"]}) == 1  # the same tokens at every length
-        for row in record["scores"] if "by_position" in record else ():
-            own = [v for key, v in record["by_position"].items() if key.rsplit("/", 2)[1] == str(row["length"])]
-            assert len(own) == row["windows"]

@@ -43,10 +43,10 @@ def test_published_rows_are_the_papers_and_stand_above(made):
 
 def test_an_ablation_stands_below_the_papers(made):
     for b in (90, 720):
-        found = {"buckets": {"8k+": score(b / 10)}, "averages": {}}
-        made.add("longbench_e", "dprope", found, options={"intervals": b}, seed=0)
-    found = {"buckets": {"8k+": score(36)}, "averages": {}}
-    made.add("longbench_e", "dprope", found, seed=0)  # states no b: the default's, 360
+        scores = {"buckets": {"8k+": score(b / 10)}, "averages": {}}
+        made.add("longbench_e", "dprope", scores, options={"intervals": b}, seed=0)
+    scores = {"buckets": {"8k+": score(36)}, "averages": {}}
+    made.add("longbench_e", "dprope", scores, seed=0)  # states no b: the default's, 360
     published, measured = intervals_longbench_e.build(made.results()).blocks
     assert texts(published.rows[0]) == ["90", "31.47", "31.26", "30.44", "31.06"] and published.header[0] == "b"
     assert [line[0].text for line in measured.rows] == ["90", "360", "720"] and measured.rows[1][1].text == "36.0"
@@ -68,8 +68,8 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(made):
     assert (original[1].text, original[1].small, original[1].bold) == ("60.0", "[59.0, 61.0]", True)
     assert (original[2].text, original[2].small, original[2].bold) == ("0.0", "[−1.0, 1.0]", False)
     assert dprope[2].bold and dprope[3].bold and not yarn[3].bold
-    (note,) = table.notes
-    assert "other" in note and "samples 1" in note  # other samples: not shown, and named
+    _, (_, other) = list(rows(table).items())[-1]  # other samples: a block of its own
+    assert other[0].text == "PI (s = 2)" and other[1].text == "99.0"
 
 
 def test_seeds_become_one_row(made):
@@ -92,50 +92,17 @@ def test_perplexity_has_an_interval_over_texts_or_each_texts_value(made, texts):
     assert bool(pi[1].small) == (texts > 1) and ("Book 0; Book 1; Book 2" in title) == (texts == 3)
 
 
-def test_an_interval_over_seeds_on_few_texts_stands_beside_their_values(made):
-    for seed in range(3):
-        made.add("perplexity", "pi", seed=seed, **on_texts({8192: {"A": 3.0 + 0.1 * seed, "B": 4.0}}))
-    title, (_, pi) = list(rows(perplexity.build(made.results())).items())[-1]
-    assert "3 seeds" in title and "2 texts: A; B" in title
-    assert pi[1].small.endswith(f"({math.exp(3.1):.2f}, {math.exp(4):.2f})") and pi[1].small.startswith("[")
-
-
-def test_whole_texts_stand_below_their_beginnings(made):
-    for method, loss in (("pi", 3.5), ("yarn", 3.0)):
-        made.add("perplexity", method, **on_texts({8192: {"A": loss}}, stride=4096, tokens=20480))
-    made.add("perplexity", "yarn", **on_texts({8192: {"A": 3.2}}, stride=[4096, 8192]))
-    beginnings, whole = list(rows(perplexity.build(made.results())).items())[-2:]
-    assert "20,480" in beginnings[0] and "4096" in beginnings[0] and len(beginnings[1]) == 3
-    assert "4096, 8192" in whole[0] and texts(whole[1][1]) == ["YaRN (s = 2)", f"{math.exp(3.2):.2f}"]
-
-
 def test_a_quick_run_has_no_best(made):
-    def add(experiment, method, **training):
-        made.add(experiment, method, {"average": score(10 * len(method))}, seed=0, training=training)
-
     for method in ("pi", "yarn"):
-        add("open_llm", method, steps=2)
-        add("ruler_like", method, steps=20)
-    results = made.results()
-    title, (_, *lines) = list(rows(open_llm.build(results)).items())[-1]
-    assert "quick" in title and not any(cell.bold for line in lines for cell in line)
-    _, (_, *lines) = list(rows(command.build("ruler_like", results)).items())[-1]
-    assert lines[1][1].bold
+        made.add("ruler_like", method, {"average": score(10 * len(method))}, seed=0)
     made.folder = made.folder / "tiny-quick"  # where QUICK=1 writes
-    _, (_, *lines) = list(rows(command.build("ruler_like", made.results())).items())[-1]
-    assert not any(cell.bold for line in lines for cell in line)
-
-
-def test_one_sample_a_task_has_no_interval(made):
-    alone = score(39.3, 0.0, 1)
-    made.add("longbench_e", "pi", {"buckets": {"0-4k": alone}, "averages": {}, "tasks": {"qasper": {"0-4k": alone}}})
-    _, (_, pi) = list(rows(longbench_e.build(made.results())).items())[-1]
-    assert (pi[1].text, pi[1].small) == ("39.3", "")
+    title, (_, *lines) = list(rows(command.build("ruler_like", made.results())).items())[-1]
+    assert "quick" in title and not any(cell.bold for line in lines for cell in line)
 
 
 def test_times_are_relative_and_pi_is_timed_again(made):
     cells = {"seconds": 1.0, "rounds": 3, "low": 0.9, "high": 1.1}
-    found = [
+    times = [
         {"method": method, "options": options, "again": value < 1, "phase": phase, "relative_to_pi": value} | cells
         for method, options, value in (
             ("pi", {}, 1.0),
@@ -145,7 +112,7 @@ def test_times_are_relative_and_pi_is_timed_again(made):
         )
         for phase in ("train", "test")
     ]
-    made.add("time_cost", None, found, length=512)
+    made.add("time_cost", None, times, length=512)
     blocks = rows(time_cost.build(made.results()))
     assert texts(blocks["LLaMA2-7B, published"][3])[:2] == ["CLEX", "1.62"]
     title, (_, *lines) = list(blocks.items())[-1]
@@ -155,15 +122,12 @@ def test_times_are_relative_and_pi_is_timed_again(made):
     assert (lines[1][1].text, lines[1][1].small) == ("1.010", "[0.900, 1.100]")
 
 
-def test_an_original_whose_samples_depend_on_the_factor_has_a_line_for_each(made):
-    for method, factor, mean in (("original", 2, 30), ("pi", 2, 30), ("original", 4, 31)):
-        made.add("open_llm", method, {"average": score(mean)}, factor=factor)
-    _, *lines = rows(open_llm.build(made.results()))["A Model, measured without training"]
-    assert [line[0].text for line in lines] == ["Original (s = 2)", "Original (s = 4)", "PI (s = 2)"]
-
-
-def test_an_original_that_is_the_same_at_every_factor_has_one_line(made):
+def test_an_original_has_a_line_for_each_factor_only_where_its_samples_depend_on_it(made):
     for factor in (2, 4):
         made.add("perplexity", "original", factor=factor, **on_texts({8192: {"A": 3.0}}))
     _, *lines = list(rows(perplexity.build(made.results())).values())[-1]
     assert [line[0].text for line in lines] == ["Original"]
+    for method, factor, mean in (("original", 2, 30), ("pi", 2, 30), ("original", 4, 31)):
+        made.add("open_llm", method, {"average": score(mean)}, factor=factor)
+    _, *lines = rows(open_llm.build(made.results()))["A Model, measured without training"]
+    assert [line[0].text for line in lines] == ["Original (s = 2)", "Original (s = 4)", "PI (s = 2)"]

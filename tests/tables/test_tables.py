@@ -1,68 +1,89 @@
 """Every table shows what was measured, of any method, options and model, or says that nothing was."""
 
 import re
-import shutil
+import sys
 
+import numpy as np
 import pytest
 
 from analysis import rendering
 from analysis.results import NotMeasured, Results, models
+from core import rope
 from experiments.kit.records import ROOT
 from tables import disturbance, passkey
-from tables.kit import command, latex, markdown, plain
+from tables.kit import command, latex, markdown
 from tests.analysis.made import score
-from tests.tables.test_kit import compiled, fits
+from tests.tables.test_kit import compiled, fits, needs_latex
 
-PAPER = [name for name, module in rendering.modules("tables").items() if ".beyond." not in module]
 ABLATIONS = ("n_hat_longbench_e", "n_hat_open_llm", "intervals_longbench_e", "intervals_open_llm")
 
 
-def names(table):
-    return {row[0].text for block in table.blocks for row in block.rows}
+@pytest.fixture
+def everything(made, monkeypatch):
+    """Every experiment of a registered, a stranger's and an unknown method, at a factor that no list has."""
 
+    def linear_ramp(geometry, factor, *, slope: float = 1.0):
+        weight = np.clip(np.linspace(0, slope, geometry.pairs), 0, 1)
+        return rope.RopeScaling(geometry.inv_freq / (1 + weight * (factor - 1)), 1.0, weight == 1)
 
-@pytest.mark.parametrize("name", [name for name in PAPER if name not in ABLATIONS])
-def test_any_method_and_any_model_reach_every_table(everything, name):
-    table = command.build(name, everything.results())
-    assert table.name == name and any("A Model" in block.title or not block.title for block in table.blocks)
-    assert any(text.startswith("Linear ramp (slope = 0.5)") for text in names(table)), names(table)
-    if name != "disturbance":  # of registered methods alone
-        assert any(text.startswith("Never-heard-of (strength = 3)") for text in names(table)), names(table)
-    for back_end in (latex, markdown, plain):
-        assert back_end.render(table)
-
-
-@pytest.mark.parametrize("name", ABLATIONS)
-def test_ablations_go_through_an_options_values(varied, name):
-    table = command.build(name, varied.results())
-    assert table.name == name and {"10", "20"} <= names(table)
+    monkeypatch.setitem(rope.METHODS, "linear-ramp", rope.Method("linear-ramp", "Linear ramp", linear_ramp))
+    settings = [("original", {}), ("yarn", {}), ("linear-ramp", {"slope": 0.5}), ("never-heard-of", {"strength": 3})]
+    for method, options in settings:
+        made.everything(method, options, factor=3)
+        if method != "original":
+            made.everything(method, options, factor=3, seed=7, better=0.5)
+    cell = {"rounds": 3, "relative_to_pi": 1.0, "low": 0.9, "high": 1.1, "phase": "train"}
+    times = [cell | {"method": method, "options": options, "again": False} for method, options in settings]
+    made.add("time_cost", None, times, factor=3, length=512)
+    made.learned("yarn", factor=3, better=0.7)
+    made.facts["factors"] = [2]
+    for experiment in ("open_llm", "longbench_e"):
+        like = next(r for f, r in made.records.items() if f.startswith(experiment) and "training" not in r)
+        for options in ({"n_hat": 10}, {"n_hat": 20}, {"intervals": 10}, {"intervals": 20}):
+            made.records[f"{experiment}/{options}.json"] = like | {"method": "dprope", "options": options}
+    return made
 
 
 @pytest.mark.parametrize("name", command.names())
+def test_any_method_and_any_model_reach_every_table(everything, name):
+    table = command.build(name, everything.results())
+    names = {row[0].text for block in table.blocks for row in block.rows}
+    assert table.name == name and any("A Model" in block.title or not block.title for block in table.blocks)
+    if name in ABLATIONS:
+        assert {"10", "20"} <= names
+    elif name == "disturbance":  # of registered methods, at their defaults
+        assert "Linear ramp" in names
+    else:
+        for start in ("Linear ramp (slope = 0.5)", "Never-heard-of (strength = 3)"):
+            assert any(text.startswith(start) for text in names), names
+    assert latex.render(table) and markdown.render(table)
+
+
+@pytest.mark.parametrize("name", [name for name in command.names() if name != "disturbance"])
 def test_a_model_without_records_says_so(made, name):
-    with pytest.raises(NotMeasured) as told:
+    with pytest.raises(NotMeasured) as error:
         command.build(name, made.results())
-    for hint in re.findall("`(.*?)`", str(told.value)):
-        assert "--limit all" in hint or ("--model" in hint and "--results" in hint)
+    for hint in re.findall("`(.*?)`", str(error.value)):
+        assert "--model" in hint and "--results" in hint
 
 
 def test_disturbance_marks_the_least_and_counts_dimensions_of_methods_that_choose(made):
-    ways = [("float32", "released"), ("float64", "released"), ("float64", "equation")]
-    for factor in (2, 4):
-        for method, average in (("pi", 2e-3), ("dprope", 1e-3), ("never-heard-of", 0.0)):
-            scores = [
-                {"precision": precision, "convention": convention, "average": average, "interpolated_dimensions": 30}
-                for precision, convention in ways
-            ]
-            made.add("disturbance", method, scores, factor=factor)
+    """At n̂ = d every pair is interpolated, as PI does."""
+    made.facts |= {"factors": [2, 3], "n_hat": {"3": 64}}
     (block,) = disturbance.build(made.results()).blocks
-    assert block.header == (
-        "Method",
-        *(f"{n}, {way}" for n in ("16k", "32k") for way in ("code, f32", "code, f64", "Eq. (7)")),
-    )
-    pi, ours = block.rows
-    assert [(cell.text, cell.small, cell.bold) for cell in pi[1:]] == [("2.00", "", False)] * 6
-    assert [(cell.text, cell.small, cell.bold) for cell in ours[1:]] == [("1.00", "(30)", True)] * 6
+    conventions = ("code, f32", "code, f64", "Eq. (7)")
+    assert block.header == ("Method", *(f"{length}, {each}" for length in ("16k", "24k") for each in conventions))
+    rows = {row[0].text: row[1:] for row in block.rows}
+    assert [cell.text for cell in rows["DPRoPE (the paper's n̂)"][:3]] == ["–"] * 3
+    assert [(cell.text, cell.small) for cell in rows["DPRoPE (the paper's n̂)"][3:]] == [
+        (cell.text, "(64)") for cell in rows["PI"][3:]
+    ]
+    for column in range(6):
+        least = min(float(row[column].text) for row in rows.values() if row[column].text != "–")
+        assert all(float(row[column].text) == least for row in rows.values() if row[column].bold)
+    made.facts |= {"factors": [1]}
+    with pytest.raises(NotMeasured):
+        disturbance.build(made.results())
 
 
 def test_passkeys_are_found_of_asked_with_the_shares_interval(made):
@@ -81,23 +102,31 @@ def test_committed_tables_are_what_the_records_give():
     """Byte by byte, and each of the paper's ten among them."""
     paper = set()
     for model in models():
-        results, folder = Results.of(model), ROOT / "tables" / model
-        expected = {}
+        folder, expected = ROOT / "tables" / model, {}
         for name, module in rendering.modules("tables").items():
             try:
-                table = command.build(name, results)
+                table = command.build(name, Results.of(model))
             except NotMeasured:
                 continue
-            expected[f"{rendering.place(module)}.tex"] = latex.render(table)
+            expected[f"{rendering.output_path(module)}.tex"] = latex.render(table)
             paper.add(table.paper)
         committed = {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*.tex")}
-        assert committed.keys() == expected.keys(), model
-        for name, text in expected.items():
-            assert committed[name] == text, f"{model}, {name}"
+        assert committed == expected, model
     assert {f"Table {number}" for number in range(1, 11)} <= paper
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs a LaTeX installation")
-def test_tables_compile_and_fit_their_page(tmp_path):
-    said = compiled(tmp_path, [file.read_text() for file in sorted((ROOT / "tables").rglob("*.tex"))])
-    fits(said)
+@needs_latex
+def test_committed_tables_compile_and_fit_their_page(tmp_path):
+    fits(compiled(tmp_path, [file.read_text() for file in sorted((ROOT / "tables").rglob("*.tex"))]))
+
+
+def test_a_table_that_is_named_is_printed_before_its_path(made, monkeypatch, capsys):
+    made.everything("pi")
+    results = made.results()
+    monkeypatch.setattr(sys, "argv", ["tables", "ruler", "loss_by_position", "--results", str(results.folder)])
+    command.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("| PI (s = 2) |") and "50.0" in line for line in lines)
+    assert lines[-1].endswith("tables/mine/beyond/loss_by_position.tex")
+    written = {str(file.relative_to(results.folder.parent)) for file in results.folder.parent.rglob("*.tex")}
+    assert written == {"tables/mine/ruler.tex", "tables/mine/beyond/loss_by_position.tex"}

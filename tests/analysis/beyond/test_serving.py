@@ -37,7 +37,7 @@ def add(made, engine, method, loss, reference=3.0, unextended=3.5, served="check
 def test_verdicts(made, loss, served, verdict):
     add(made, "vllm", rope.PROPOSED, loss, served=served)
     (row,) = serving.served(made.results())
-    assert (row.verdict, row.weights, row.engine, row.version) == (verdict, served, "vllm", "1.2")
+    assert (row.verdict, row.weights, row.engine) == (verdict, served, "vllm")
 
 
 def test_equal_means_of_other_positions_are_not_right(made):
@@ -48,27 +48,11 @@ def test_equal_means_of_other_positions_are_not_right(made):
     assert row.verdict == serving.WRONG
 
 
-def lines(made):
-    return {line.engine: line for line in serving.matrix(serving.served(made.results()))}
-
-
-def test_methods_without_and_with_an_attention_factor_judge_two_things(made):
+def test_an_engine_is_right_if_it_computes_every_export_and_a_file_of_another_converter_does_not_count(made):
     add(made, "vllm", rope.PROPOSED, 3.0)
     add(made, "vllm", rope.BASELINE, 3.2)
-    line = lines(made)["vllm"]
-    assert (line.frequencies, line.attention_factor, line.version) == (serving.RIGHT, serving.WRONG, "1.2")
-    assert line.serve and "measured" in line.evidence
-
-
-def test_without_records_there_is_what_the_sources_say(made):
-    add(made, "mlx", rope.PROPOSED, 3.0)
-    found = lines(made)
-    assert found["vllm"].frequencies == serving.UNKNOWN and found["mlx"].attention_factor == serving.UNKNOWN
-    assert "from source" in found["SGLang"].evidence
-
-
-def test_a_file_given_by_hand_is_shown_but_judges_no_engine(made):
+    add(made, "llama.cpp", rope.PROPOSED, 3.0, served="F32")
     add(made, "llama.cpp", rope.PROPOSED, 3.5, gguf="converted.gguf", served="F32")
-    assert lines(made)["llama.cpp"].frequencies == serving.UNKNOWN
-    shown = table.build(made.results())
-    assert [row[2].text for row in shown.blocks[0].rows] == ["converted.gguf"]
+    assert serving.right_engines(made.results()) == {"llama.cpp"}
+    shown = table.build(made.results()).blocks[0].rows
+    assert [(row[1].text, row[2].text) for row in shown[:2]] == [("llama.cpp", "F32"), ("llama.cpp", "converted.gguf")]

@@ -2,7 +2,6 @@
 
 import pytest
 
-from analysis.results import NotMeasured
 from figures.beyond import selections
 from tests.analysis.made import Made, score
 
@@ -25,10 +24,3 @@ def test_both_stand_over_the_same_n_hat_and_the_least_are_marked(tmp_path):
         assert list(marked.get_xdata()) == [least]
         assert any(f"n̂ = {least}" in text.get_text() for text in axes.texts)
     assert "A Book" in loss.get_title(loc="left")
-
-
-def test_without_a_selection_by_n_hat_there_is_no_figure(tmp_path):
-    made = Made(tmp_path)
-    made.add("selections", None, [row(2.0, 0.01, intervals=45)], data={"A Book": "hash"})
-    with pytest.raises(NotMeasured):
-        selections.build(made.results())

@@ -24,8 +24,16 @@ def test_an_export_loaded_in_a_fresh_process_has_the_losses_of_the_model_in_memo
     assert json.loads(file.read_text())["scores"]["apart_from"]["transformers"]["largest"] < 1e-4
 
 
-def test_a_fine_tuned_models_records_name_its_training():
-    """Five of SmolLM2's were fine-tuned again with equal losses; repeats/first_run keeps what was evaluated."""
+def test_a_fine_tune_that_is_run_again_has_the_same_losses():
+    repeated = sorted((RESULTS / "smollm2" / "beyond" / "repeats" / "first_run" / "finetune").glob("*.json"))
+    assert repeated
+    for file in repeated:
+        again, first = (json.loads(each.read_text()) for each in (file, RESULTS / "smollm2" / "finetune" / file.name))
+        assert again["data_sha256"] == first["data_sha256"]
+        assert again["losses"] == pytest.approx(first["losses"], rel=1e-6)
+
+
+def test_a_fine_tuned_models_records_name_its_training_which_may_have_been_repeated():
     trained = {record["identity"] for record in RECORDS.values() if record["experiment"] == "finetune"}
     for file, record in RECORDS.items():
         if "training" in record:
