@@ -60,8 +60,9 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     for name in models:
         written |= model_pages(Results.of(name, folder))
     if not model:
-        written[folder / "claims.md"] = claims(folder, written)
-        written[folder / "claims.csv"] = claims_page.table(claims_page.tested(folder))
+        tested = claims_page.tested(folder)
+        written[folder / "claims.md"] = claims(folder, written, tested)
+        written[folder / "claims.csv"] = claims_page.table(tested)
     return written if model or folder != RESULTS else written | overall_pages(written)
 
 
@@ -82,9 +83,8 @@ def _model_page(view: View, templates: Path, further: bool) -> str:
     return _render(own if has_own else "model.md", environment(view) | {"further": further}, templates)
 
 
-def claims(folder: Path, models: Pages) -> str:
+def claims(folder: Path, models: Pages, tested: list) -> str:
     """The page of the claims, which leads to those sections that the models' pages have."""
-    tested = claims_page.tested(folder)
     names = {
         "tested": tested,
         "counts": claims_page.counts(tested),

@@ -1,8 +1,8 @@
 """Loss of each method minus YaRN's, within the context length and beyond it.
 
-Beyond the paper, without training, at the least factor. A small point is a text, a bar the mean over texts; left of zero
-is less loss than YaRN. What a method loses in both columns alike it loses everywhere, not by extending. The axis is
-compressed away from zero.
+Beyond the paper, without training, at the least factor. A small point is a text, a bar the mean over texts; left of
+zero is less loss than YaRN. What a method loses in both columns alike it loses everywhere, not by extending. The axis
+is compressed away from zero.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from core import rope
 from figures.kit import style
 
 OWN, OTHER = "#D55E00", "#0072B2"
-TICKS = (-0.05, 0, 0.05, 0.2, 1)
+TICKS = (-0.05, 0, 0.05, 1)
 
 
 def build(results: Results) -> Figure:
@@ -32,7 +32,7 @@ def build(results: Results) -> Figure:
     if baseline is None or len(methods) < 2:
         raise results.lacks(f"loss beside {rope.METHODS[rope.BASELINE].title}'s", "loss_by_position")
     methods.sort(key=lambda row: -loss_by_position.level(row).mean)
-    figure, columns = plt.subplots(1, 2, figsize=(style.PAGE, 0.7 + 0.22 * len(methods)), sharex=True, sharey=True)
+    figure, columns = plt.subplots(1, 2, figsize=(4.8, 0.7 + 0.2 * len(methods)), sharex=True, sharey=True)
     for axes, beyond in zip(columns, (False, True)):
         for line, row in enumerate(methods):
             gap = loss_by_position.gap(row, baseline, beyond)
@@ -44,7 +44,7 @@ def build(results: Results) -> Figure:
         axes.set_xscale("symlog", linthresh=0.05)
         axes.set_xticks(TICKS, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in TICKS])
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlabel(f"loss minus {rope.METHODS[rope.BASELINE].title}'s (nats per token)")
+    figure.supxlabel(f"loss minus {rope.METHODS[rope.BASELINE].title}'s (nats per token)", fontsize=8)
     columns[0].set_yticks(range(len(methods)), [name(row, results.model) for row in methods])
     return figure
 
@@ -54,5 +54,5 @@ def name(row: Row, model: Model) -> str:
     n_hat = row.setting.option("n_hat")
     if row.setting.method != rope.PROPOSED or not row.setting.plain("n_hat"):
         return row.setting.name
-    words = {None: "least change", model.n_hat.get(row.setting.factor): "as in the paper's experiments"}
+    words = {None: "least change", model.n_hat.get(row.setting.factor): "the paper's setting"}
     return f"{rope.METHODS[rope.PROPOSED].title}, {words[n_hat]}" if n_hat in words else row.setting.name

@@ -57,7 +57,7 @@ class View(model_view.View):
         return np.subtract(pair[0]["losses"], pair[1]["losses"]).tolist()
 
     def ranked(self, trained: bool = False, factor: float | None = None) -> list[tuple[str, Score]]:
-        """The comparison's methods with their loss beyond L minus the baseline's, least first; learned factors apart."""
+        """The comparison's methods with their loss beyond L minus YaRN's, least first; learned factors apart."""
         rows = self._rows("loss_by_position", trained, factor).only(in_comparison(self.model)).rows
         names = [row.setting.name for row in rows if not learned.start_of(row.setting)]
         losses = [(name, self.loss(name, trained=trained, factor=factor)) for name in names]

@@ -13,7 +13,7 @@ import pytest
 from core.errors import InputError
 from experiments.kit.records import RESULTS, ROOT
 from report import html
-from report.pages import pages
+from tests.report.conftest import score
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 PROBE = """<script>
@@ -70,12 +70,21 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def report():
-    return html.build(RESULTS)
+def committed():
+    """The generated pages as they are committed; tests/report/test_pages.py compares them with what is rendered."""
+    files = [ROOT / "README.md", *RESULTS.rglob("*.md"), *(ROOT / "experiments").rglob("*.md")]
+    return {file: file.read_text() for file in files if file.read_text().startswith("<!-- written by")}
 
 
-def test_the_report_has_every_table_image_and_heading_of_the_pages_and_needs_nothing_else(report):
-    written, reader = "\n".join(pages(RESULTS).values()), Reader(report)
+@pytest.fixture(scope="module")
+def report(committed):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(html, "pages", lambda folder: committed)
+        return html.build(RESULTS)
+
+
+def test_the_report_has_every_table_image_and_heading_of_the_pages_and_needs_nothing_else(committed, report):
+    written, reader = "\n".join(committed.values()), Reader(report)
     names = [tag for tag, _ in reader.tags]
     assert names.count("table") >= len(re.findall(r"^\| -", written, re.MULTILINE)) > 50
     assert names.count("img") >= written.count("![") > 10
@@ -111,8 +120,8 @@ def test_links_between_pages_and_to_headings_of_one_name(tmp_path, monkeypatch):
 
 def test_what_records_say_is_no_markup(folder):
     title = "<script>alert('1')</script> & <b>"
-    folder.scale("mine", title=title)
-    folder.ruler("my-<img src=x>", {8192: 40}, model="mine")
+    folder.model(title=title)
+    folder.save("perplexity_of_code", method="my-<img src=x>", scores={"bits per byte": score(1)})
     reader = Reader(html.build(folder.path))
     assert [tag for tag, _ in reader.tags if tag in ("script", "b", "img")] == ["script"] and title in reader.text
 
