@@ -41,7 +41,7 @@ RENDER   = for what in tables figures report.pages; do $(PY) -m $$what --results
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test lint without-beyond env env-flash check-environment lock tables figures pages audit verify pretrain train rerun ablations report bench \
-  summary clean $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
+  clean $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
 help: ## This list
@@ -61,7 +61,7 @@ help: ## This list
 	list figures/beyond fig "Figures beyond the paper"
 
 ##@ Check
-reproduce: env tables figures pages audit verify report summary ## Render everything, audit the paper, verify a part
+reproduce: env tables figures pages audit verify report ## Render everything, audit the paper, verify a part
 test: env ## Run the test suite
 	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 lint: env ## Check style, format (ruff) and types (mypy)
@@ -148,8 +148,6 @@ train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 ##@ Other
 bench: env ## Speed and memory against a plain implementation (30 minutes)
 	@$(PY) -m tools.bench
-summary: env ## Print the main numbers and the verdicts
-	@$(PY) -m report.summary $(call option,--results,$(RESULTS))
 clean: ## Remove build/ and runs/; results/ and .venv stay
 	rm -rf build runs
 

@@ -15,7 +15,6 @@ from analysis.beyond import learned, loss_by_position
 from analysis.comparison import Row, in_comparison
 from analysis.results import Model, Results
 from core import rope
-from figures.kit import style
 
 OWN, OTHER = "#D55E00", "#0072B2"
 TICKS = (-0.05, 0, 0.05, 1)
