@@ -30,7 +30,7 @@ def build(results: Results) -> Figure:
     methods = [row for row in rows.rows if listed(row) and not learned.start_of(row.setting)]
     if baseline is None or len(methods) < 2:
         raise results.lacks(f"loss beside {rope.METHODS[rope.BASELINE].title}'s", "loss_by_position")
-    methods.sort(key=lambda row: -loss_by_position.level(row).mean)
+    methods.sort(key=lambda row: -loss_by_position.gap(row, baseline).mean)
     figure, columns = plt.subplots(1, 2, figsize=(4.8, 0.7 + 0.2 * len(methods)), sharex=True, sharey=True)
     for axes, beyond in zip(columns, (False, True)):
         for line, row in enumerate(methods):
