@@ -6,6 +6,7 @@ import base64
 import itertools
 import mimetypes
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -51,7 +52,7 @@ def build(folder: Path) -> str:
     """
     written = {file.resolve(): text for file, text in pages(folder).items() if file.suffix == ".md"}
     if folder.resolve() == RESULTS:
-        by_hand = [*RESULTS.glob("*.md"), *(ROOT / "models").glob("*/README.md")]
+        by_hand = [*RESULTS.rglob("*.md"), *(ROOT / "models").glob("*/README.md")]
         written |= {file: file.read_text(encoding="utf-8") for file in sorted(by_hand) if file not in written}
     top = folder.resolve().parent
     names = {file: quote(file.relative_to(top).with_suffix("").as_posix()) for file in written}
@@ -61,7 +62,7 @@ def build(folder: Path) -> str:
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
     contents, main = [], []
     for file in order:
-        tokens = parser.parse(written[file])
+        tokens = parser.parse(re.sub(r"\A<!--.*?-->\n", "", written[file]))  # what a page was written from
         headings = list(_headings(tokens, names[file]))
         for token in tokens:
             _embed(token.children or (), file, names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,8 +40,8 @@ class View:
     beyond = False  # whether the page shows what is beyond the paper
 
     def __init__(self, measured: Results, page: Path):
-        self.results, self.page, self.model = measured, page, measured.model
-        self._shown: set[str] = set()
+        self.results, self.page, self.model = measured, page.absolute(), measured.model
+        self._shown: set[tuple[str, str]] = set()
 
     # Tables and figures
 
@@ -54,14 +55,15 @@ class View:
         Raises:
             NotMeasured: no record of what it shows.
         """
-        made = _build(self.results, name)
-        if made is None:
+        table = _build(self.results, name)
+        if table is None:
             raise NotMeasured(f"no table {name} of {self.model.name}: there is no record of it.")
-        self._shown.add(name)
-        return markdown.render(made, caption)
+        self._shown.add(("tables", name))
+        return markdown.render(table, caption)
 
     def figure(self, name: str, text: str) -> str:
         """The image and how to read it; empty where it was not rendered."""
+        self._shown.add(("figures", name))
         file = root(self.results.folder) / "figures" / self.model.name / f"{figures.output_path(name)}.png"
         caption = markdown.text(" ".join(figures.caption(name)))
         return f"![{text}]({os.path.relpath(file, self.page)})\n\n*{caption}*" if file.is_file() else ""
@@ -72,9 +74,15 @@ class View:
         shown += [link for name, text in (figures or {}).items() if (link := self.figure(name, text))]
         return "\n\n".join([f"## {heading}", *shown]) if shown else ""
 
-    def others(self) -> list[str]:
-        """The tables of the page's part that it has not shown."""
-        return [name for name in self._own(named(self.results)) if name not in self._shown and self.has(name)]
+    def others(self) -> str:
+        """A section for each table and figure of the page's kind that it has not shown."""
+        tables = [
+            name for name in self._own("tables", table_names(self.results)) if ("tables", name) not in self._shown
+        ]
+        drawn = [name for name in self._own("figures", figures.names()) if ("figures", name) not in self._shown]
+        sections = [self.part(name, [name]) for name in tables]
+        sections += [self.part(figures.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn]
+        return "\n\n".join(filter(None, sections))
 
     # Numbers
 
@@ -101,7 +109,7 @@ class View:
         of = metrics.log_perplexity if experiment == "perplexity" else getattr(metrics, experiment)
         return row_differences.between(*pair, experiment, of, metric, rows).interval()
 
-    def found(self, name: str, length: int | None = None, trained: bool = False, factor: float | None = None) -> str:
+    def passkeys(self, name: str, length: int | None = None, trained: bool = False, factor: float | None = None) -> str:
         """Passkeys found of those asked, of all seeds; at one length or at all."""
         by_length = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))
         keys = by_length[tokens(length) if length else metrics.ALL]
@@ -117,61 +125,53 @@ class View:
         return [row.setting.name for row in self._rows(experiment, trained, factor).rows]
 
     def disturbance(self, name: str, factor: float) -> float:
-        """The averaged disturbance of a setting by its name, in 10⁻³ nat (released convention, float64)."""
-        named = {each.name: each for each in disturbance.settings(self.results, factor)}
-        named["DPRoPE (the paper's n̂)"] = Setting(rope.PROPOSED, (("n_hat", self.model.n_hat.get(factor)),), factor)
-        named["DPRoPE (n̂ = 28)"] = Setting(rope.PROPOSED, (("n_hat", 28),), factor)
-        return disturbance.compute(self.model.geometry, named[name]).average
+        """The averaged disturbance in 10⁻³ nat (released convention, float64) of a setting by its name."""
+        settings = {each.name: each for each in disturbance.settings(self.results, factor)}
+        n_hat = re.fullmatch(r"DPRoPE \(n̂ = (\d+)\)", name)
+        setting = Setting(rope.PROPOSED, (("n_hat", int(n_hat[1])),), factor) if n_hat else settings[name]
+        return disturbance.compute(self.model.geometry, setting).average
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
-        known = sorted(published.disturbance().items(), key=lambda each: (each[0][1], Setting(each[0][0]).order))
-        settings = [(Setting(method, (), factor), value) for (method, factor), value in known]
+        printed = sorted(published.disturbance().items(), key=lambda each: (each[0][1], Setting(each[0][0]).order))
+        settings = [(Setting(method, (), factor), value) for (method, factor), value in printed]
         return [
             (
                 each.name,
                 each.factor,
                 value,
-                disturbance.compute(self.model.geometry, each, (precision, convention)).average,
+                disturbance.compute(self.model.geometry, each, disturbance.Convention(precision, convention)).average,
             )
             for each, value in settings
         ]
 
     def deviations(self, precision: str, convention: str) -> list[float]:
         """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
-        return disturbance.deviations(published.GEOMETRY, (precision, convention))
-
-    def record(self, experiment: str, file: str | None = None) -> dict:
-        """The only record of an experiment, or that of a file's name."""
-        found = [run for run in self.results.require(experiment) if file in (None, run["file"])]
-        if len(found) != 1:
-            raise InputError(f"{len(found)} records of {experiment}/{file or '*'} at {self.model.name}, not one.")
-        return found[0]
+        return disturbance.deviations(published.GEOMETRY, disturbance.Convention(precision, convention))
 
     def took(self, *experiments: str) -> str:
         """What the records of some experiments, or of all, took to measure, to be read."""
         return time_taken.took(self.results, *(experiments or self.results.experiments()))
 
-    def costs(self) -> list[tuple[str, int, str]]:
-        """By experiment of the page's part, how many records there are of it and what they took to measure."""
-        measured = self._own(self.results.experiments())
-        return [(name, len(self.results.records(name)), self.took(name)) for name in measured]
+    def to(self, file: Path) -> str:
+        """The link from the page to a file."""
+        return os.path.relpath(file, self.page)
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
         return compared(self.results, experiment, trained)
 
-    def _own(self, names: list[str]) -> list[str]:
-        """Of tables and experiments, those of the page's part."""
-        return [name for name in names if is_beyond(name) == self.beyond]
+    def _own(self, kind: str, names: list[str]) -> list[str]:
+        """Of figures, or of tables and experiments, those of the page's kind."""
+        return [name for name in names if is_beyond(kind, name) == self.beyond]
 
 
 def environment(view: View) -> dict[str, object]:
     """The names that a model's template has, besides the filters."""
     public = {name: getattr(view, name) for name in dir(view) if name[0] != "_"}
     plain = view.model.plain
-    known = {"d": plain and plain.head_dim, "base": plain and plain.base}
-    return public | {"L": view.model.context_length} | known
+    symbols = {"d": plain and plain.head_dim, "base": plain and plain.base, "L": view.model.context_length}
+    return public | symbols | {"reading": view.to(RESULTS / "README.md")}
 
 
 def holds(condition: bool, sentence: str) -> str:
@@ -190,27 +190,27 @@ def shown(score: Score, digits: int = 2, sign: bool = False) -> str:
     return f"{number(score.mean, digits, sign)} {spread(score, digits, sign)}".strip()
 
 
-def is_beyond(name: str) -> bool:
-    """Whether a table, or an experiment that has none, is beyond the paper."""
-    module = rendering.modules("tables").get(name) or records.program(name)
+def is_beyond(kind: str, name: str) -> bool:
+    """Whether a figure, a table, or an experiment that has no table, is beyond the paper."""
+    module = rendering.modules(kind).get(name) or records.program(name)
     return BEYOND in module.split(".")
 
 
-def named(measured: Results) -> list[str]:
+def table_names(measured: Results) -> list[str]:
     """The tables that there may be of a model: those of tables/, and of an experiment that has none, its scores."""
-    known = command.names()
-    plain = (name for name in measured.experiments() if name not in known)
-    return known + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
+    modules = command.names()
+    plain = (name for name in measured.experiments() if name not in modules)
+    return modules + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
 
 
 @functools.lru_cache(maxsize=512)
 def _build(measured: Results, name: str) -> Table | None:
     try:
-        made = command.build(name, measured)
+        table = command.build(name, measured)
     except NotMeasured:
         return None
-    blocks = tuple(block for block in made.blocks if block.title not in _published(name))
-    return replace(made, blocks=blocks) if blocks else None
+    blocks = tuple(block for block in table.blocks if block.title not in _published(name))
+    return replace(table, blocks=blocks) if blocks else None
 
 
 @functools.cache
@@ -224,8 +224,8 @@ def find(rows: Comparison, experiment: str, name: str, factor: float | None) -> 
     for row in rows.rows:
         if row.setting.name == name and factor in (None, row.setting.factor):
             return row
-    known = ", ".join(dict.fromkeys(row.setting.name for row in rows.rows)) or "none"
-    raise InputError(f"no row {name!r} of {experiment} (there is {known}); change the page's template.")
+    names = ", ".join(dict.fromkeys(row.setting.name for row in rows.rows)) or "none"
+    raise InputError(f"no row {name!r} of {experiment} (there is {names}); change the page's template.")
 
 
 FILTERS = {"shown": shown, "number": number, "tokens": tokens, "text": markdown.text, "code": "`{}`".format}

@@ -10,14 +10,14 @@ if there is one, and from templates/model.md otherwise. A sentence that the reco
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import unicodedata
-from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import quote
 
 import jinja2
+import pandas as pd
 
 from analysis import results, time_taken
 from analysis.claims.statement import VERDICTS
@@ -37,10 +37,10 @@ BEYOND_TEMPLATES = Path(__file__).parent / BEYOND / "templates"
 # The repository's own pages, which speak of several models: where each belongs.
 OVERALL = {
     "README.md": ROOT / "README.md",
+    "results.md": RESULTS / "README.md",
     "experiments.md": ROOT / "experiments" / "README.md",
     "paper.md": RESULTS / "paper" / "README.md",
     "paper_and_code.md": RESULTS / "paper-and-code.md",
-    "paper_scale.md": RESULTS / "paper-scale.md",
 }
 _beyond = discovery.module(f"report.{BEYOND}.model_view")
 
@@ -51,6 +51,7 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     Raises:
         InputError: no such model, or the records no longer say what a template does.
     """
+    folder = folder.resolve()  # links are found by whole paths
     models = [model] if model else results.models(folder)
     if not models:
         raise InputError(f"no records under {folder}; measure something, or give --results.")
@@ -59,8 +60,9 @@ def pages(folder: Path, model: str | None = None) -> Pages:
         written |= model_pages(Results.of(name, folder))
     if not model:
         tested = claims_page.tested(folder)
-        written |= {folder / "claims.md": claims(tested), folder / "claims.csv": claims_page.table(tested)}
-    return written if model or folder.resolve() != RESULTS else written | overall_pages(written)
+        written[folder / "claims.md"] = claims(tested)
+        written[folder / "claims.csv"] = claims_page.table(tested)
+    return written if model or folder != RESULTS else written | overall_pages(written)
 
 
 def model_pages(measured: Results) -> Pages:
@@ -75,12 +77,12 @@ def model_pages(measured: Results) -> Pages:
 
 
 def _model_page(view: View, templates: Path, further: bool) -> str:
-    ours = f"{view.model.name.replace('-', '_')}.md"
-    known = view.results.folder.resolve() == RESULTS and (templates / ours).is_file()
-    return _render(ours if known else "model.md", environment(view) | {"further": further}, templates)
+    own = f"{view.model.name.replace('-', '_')}.md"
+    has_own = view.results.folder.resolve() == RESULTS and (templates / own).is_file()
+    return _render(own if has_own else "model.md", environment(view) | {"further": further}, templates)
 
 
-def claims(tested: list[list[claims_page.Tested]]) -> str:
+def claims(tested: list) -> str:
     """The page of the claims, which leads to the models' pages."""
     names = {
         "tested": tested,
@@ -92,7 +94,7 @@ def claims(tested: list[list[claims_page.Tested]]) -> str:
 
 
 def overall_pages(models: Pages) -> Pages:
-    """The repository's own pages; they lead to sections of the models' pages."""
+    """The repository's own pages."""
     checks = audit.checks()
     measured = {each.model.name: each for each in results.every()}
 
@@ -103,8 +105,7 @@ def overall_pages(models: Pages) -> Pages:
         "cost": took,
         "all": time_taken.compute(),
         "minutes": time_taken.commands(),
-        "tested": claims_page.tested(RESULTS),
-        "section": sections(RESULTS, ROOT, models),
+        "outcomes": outcomes(models[RESULTS / "claims.csv"]),
         "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
         "missed": paper_and_code.missed,
         "best_epsilon": paper_and_code.best_epsilon(),
@@ -118,9 +119,8 @@ def overall_pages(models: Pages) -> Pages:
         "compared": markdown.render(audit.compared(), caption=False),
     }
     written = {}
-    parts = [(TEMPLATES, OVERALL)] + ([(BEYOND_TEMPLATES, _beyond.OVERALL)] if _beyond else [])
-    for templates, places in parts:
-        for template, file in places.items():
+    for templates, pages_of in [(TEMPLATES, OVERALL), *([(BEYOND_TEMPLATES, _beyond.OVERALL)] if _beyond else [])]:
+        for template, file in pages_of.items():
             views = {"of": {name: View(each, file.parent) for name, each in measured.items()}}
             if _beyond:
                 views["beyond"] = {name: _beyond.View(each, file.parent) for name, each in measured.items()}
@@ -128,16 +128,16 @@ def overall_pages(models: Pages) -> Pages:
     return written
 
 
-def sections(folder: Path, start: Path, models: Pages) -> Callable[[str, str], str]:
-    """What gives the link from `start` to a section of a model's pages; empty if none of them has it."""
-
-    def section(model: str, heading: str) -> str:
-        for file, text in models.items():
-            if file.is_relative_to(folder / model) and f"\n## {heading}\n" in text:
-                return f"{quote(os.path.relpath(file, start))}#{anchor(heading)}"
-        return ""
-
-    return section
+def outcomes(table: str) -> dict[str, dict[str, list[str]]]:
+    """By claim and outcome, on which models and in which state it came out, from claims.csv."""
+    titles = {each.model.name: each.model.title.split(" (")[0] for each in results.every()}
+    states = {"without training": " (untrained)", "fine-tuned": " (fine-tuned)"}
+    by_claim: dict[str, dict[str, list[str]]] = {}
+    for row in pd.read_csv(io.StringIO(table), keep_default_na=False).to_dict("records"):
+        models = by_claim.setdefault(row["claim"], {}).setdefault(row["outcome"].removesuffix(" here"), [])
+        if row["model"]:
+            models.append(titles[row["model"]] + states.get(row["measured_on"].split(",")[0], ""))
+    return by_claim
 
 
 def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
@@ -155,13 +155,17 @@ def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
         text = engine.get_template(template).render(names | {"holds": holds})
     except (jinja2.TemplateError, LookupError) as error:
         raise InputError(f"the records do not hold what {template} asks for ({error}); change the template.") from error
+    if empty := re.search(r"\[[^]]*\]\(\)", text):
+        raise InputError(f"{template} would write a link that leads nowhere: {empty[0]}; change the template.")
+    source = (templates / template).relative_to(ROOT)
+    text = f"<!-- written by make pages from {source} -->\n{text.lstrip()}"
     return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)).strip() + "\n"
 
 
 def anchor(heading: str) -> str:
     """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces as hyphens."""
-    kept = (sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN")
-    return "".join(kept).replace(" ", "-")
+    signs = (sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN")
+    return "".join(signs).replace(" ", "-")
 
 
 def main() -> None:

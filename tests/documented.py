@@ -11,7 +11,7 @@ import sys
 import traceback
 from pathlib import Path
 
-LIBRARIES = ("transformers.models.llama.modeling_llama", "lm_eval.tasks", "matplotlib.pyplot", "scipy.stats", "gguf")
+LIBRARIES = ("transformers.models.llama.modeling_llama", "matplotlib.pyplot", "scipy.stats")
 
 
 def done(kind: str, what: list[str]) -> int:

@@ -1,28 +1,24 @@
-"""What templates beyond the paper can say of a model besides: losses, learned factors, engines."""
+"""What templates beyond the paper can say of a model besides: losses within and beyond L, learned factors."""
 
 from __future__ import annotations
 
 import functools
+import json
 
 import numpy as np
 
 from analysis import disturbance
-from analysis.beyond import learned, loss_by_position, serving
+from analysis.beyond import learned, loss_by_position
 from analysis.comparison import Comparison, in_comparison
 from analysis.scores import Score
 from analysis.settings import Setting
-from core import rope
 from core.errors import InputError
-from core.geometry import RopeGeometry
-from experiments.kit.records import BEYOND, RESULTS, ROOT
+from experiments.kit.records import BEYOND, ROOT
 from report import model_view
 from report.model_view import BASELINE, find
 
 # The repository's own pages beyond the paper, by their templates: where each belongs.
-OVERALL = {
-    "experiments.md": ROOT / "experiments" / BEYOND / "README.md",
-    "serving.md": RESULTS / BEYOND / "serving.md",
-}
+OVERALL = {"experiments.md": ROOT / "experiments" / BEYOND / "README.md"}
 
 
 class View(model_view.View):
@@ -31,17 +27,37 @@ class View(model_view.View):
     beyond = True
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
-    def loss(self, name: str, than: str = BASELINE, trained: bool = False, factor: float | None = None) -> Score:
-        """On the beginnings of books beyond L, a row's loss minus another's, in nats per token, paired by text."""
-        return loss_by_position.gap(*(self.row("loss_by_position", each, trained, factor) for each in (name, than)))
+    def loss(
+        self, name: str, than: str = BASELINE, trained: bool = False, factor: float | None = None, beyond: bool = True
+    ) -> Score:
+        """At the beginnings of books, beyond L or within it, a row's loss minus another's, paired by text (nats)."""
+        rows = (self.row("loss_by_position", each, trained, factor) for each in (name, than))
+        return loss_by_position.gap(*rows, beyond)
 
-    def on_sample(self, name: str, than: str = BASELINE) -> Score:
+    def on_sample(self, name: str, than: str = BASELINE, beyond: bool = True) -> Score:
         """:meth:`loss` without training at the least factor, on the texts that are enough for a sample."""
         rows = loss_by_position.sampled(self.results, min(loss_by_position.measured_factors(self.results)))
-        return loss_by_position.gap(*(find(rows, "the sample of texts", each, None) for each in (name, than)))
+        return loss_by_position.gap(*(find(rows, "the sample of texts", each, None) for each in (name, than)), beyond)
+
+    def training_gaps(self, name: str, than: str = BASELINE) -> list[float]:
+        """By training step, a fine-tune's loss minus another's on the same sequences beyond L (nats per token).
+
+        Raises:
+            InputError: there are no two such fine-tunes.
+        """
+        files = sorted((self.results.folder / self.model.name).rglob("finetune/*.json"))
+        runs = [
+            run
+            for run in (json.loads(file.read_text(encoding="utf-8")) for file in files)
+            if run["length"] > self.model.context_length
+        ]
+        pair = [run for wanted in (name, than) for run in runs if Setting.of(run).name == wanted]
+        if len(pair) != 2 or pair[0]["data_sha256"] != pair[1]["data_sha256"]:
+            raise InputError(f"{name} and {than} were not fine-tuned beyond L on the same data; change the template.")
+        return np.subtract(pair[0]["losses"], pair[1]["losses"]).tolist()
 
     def ranked(self, trained: bool = False, factor: float | None = None) -> list[tuple[str, Score]]:
-        """The comparison's methods with their loss beyond L minus the rival's, least first; learned factors apart."""
+        """The comparison's methods with their loss beyond L minus YaRN's, least first; learned factors apart."""
         rows = self._rows("loss_by_position", trained, factor).only(in_comparison(self.model)).rows
         names = [row.setting.name for row in rows if not learned.start_of(row.setting)]
         losses = [(name, self.loss(name, trained=trained, factor=factor)) for name in names]
@@ -57,19 +73,25 @@ class View(model_view.View):
 
     def pairs(self, name: str, factor: float | None = None) -> set[int]:
         """Those that a row without training interpolates."""
-        return set(_interpolated(self.model.geometry, self.row("loss_by_position", name, factor=factor).setting))
+        scaling = self.row("loss_by_position", name, factor=factor).setting.scaling(self.model.geometry)
+        return set(np.flatnonzero(scaling.interpolated).tolist())
 
     def disturbance(self, name: str, factor: float | None = None) -> float:
         """The averaged disturbance of a row of loss_by_position without training, in 10⁻³ nat."""
-        return 1e3 * disturbance.averaged(self.results, self.row("loss_by_position", name, factor=factor).setting)
+        return disturbance.compute(
+            self.model.geometry, self.row("loss_by_position", name, factor=factor).setting
+        ).average
 
     def wavelength(self, pair: int) -> float:
         """Of a pair in pre-training, in tokens."""
         return float(self.model.geometry.wavelength[pair])
 
-    def served_right(self) -> set[str]:
-        """The engines that compute every export that was measured."""
-        return serving.right_engines(self.results)
+    def record(self, experiment: str, file: str | None = None) -> dict:
+        """The only record of an experiment, or that of a file's name."""
+        runs = [run for run in self.results.require(experiment) if file in (None, run["file"])]
+        if len(runs) != 1:
+            raise InputError(f"{len(runs)} records of {experiment}/{file or '*'} at {self.model.name}, not one.")
+        return runs[0]
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
@@ -78,10 +100,3 @@ class View(model_view.View):
         least = min(loss_by_position.measured_factors(self.results))
         untrained = loss_by_position.untrained(self.results, factor or least)
         return loss_by_position.fine_tuned(self.results, untrained) if trained else untrained
-
-
-@functools.cache
-def _interpolated(geometry: RopeGeometry, setting: Setting) -> list[int]:
-    options = {key: value for key, value in setting.options if key != "attention_factor"}  # moves no angle
-    scaling = rope.scale(geometry, setting.method, setting.factor, **options)
-    return np.flatnonzero(scaling.interpolated).tolist()

@@ -1,71 +1,65 @@
 """The committed pages are what the templates and the records make, and any model has one."""
 
-import json
+from pathlib import Path
 
 import pytest
 
 from analysis import results
+from core.errors import InputError
 from experiments.kit.records import RESULTS, ROOT
 from report import model_view, pages
 from tests.report.conftest import score
 
 
-@pytest.fixture(scope="module")
-def rendered():
-    return pages.pages(RESULTS)
-
-
-def test_the_committed_pages_are_what_is_rendered(rendered):
+def test_the_committed_pages_are_what_is_rendered():
+    rendered = pages.pages(RESULTS)
     assert {ROOT / "README.md", *(RESULTS / model / "README.md" for model in results.models())} <= rendered.keys()
     for file, text in rendered.items():
         assert file.read_text() == text, f"{file} is not what `make pages` writes"
 
 
-HOSTILE = "my | *model* <b>"
-
-
 @pytest.fixture
 def stranger(folder):
-    folder.scale("mine", title=HOSTILE, n_hat={})
-    for method, found in (("original", 0.0), ("linear-ramp", 1.0)):
-        rows = [{"length": length, "mean": found, "low": 0, "high": 1, "n": 10} for length in (8192, 16384)]
+    folder.model(title="my | *model* <b>", n_hat={})
+    for method, share in (("original", 0.0), ("linear-ramp", 1.0)):
+        rows = [{"length": length, "mean": share, "low": 0, "high": 1, "n": 10} for length in (8192, 16384)]
         depths = [row | {"depth": 0.5} for row in rows]
-        folder.save("passkey", "mine", method=method, scores={"by_length": rows, "by_depth": depths})
-        folder.save("perplexity_of_code", "mine", method=method, scores={"bits per byte": score(0.8 + found, 0.1)})
+        folder.save("passkey", method=method, scores={"by_length": rows, "by_depth": depths})
+        folder.save("perplexity_of_code", method=method, scores={"bits per byte": score(0.8 + share, 0.1)})
+    figure = folder.path.parent / "figures" / "mine" / "passkey.png"
+    figure.parent.mkdir(parents=True)
+    figure.write_bytes(b"")
     return folder.path
 
 
-def test_a_strangers_model_has_a_page_beside_that_of_the_claims(stranger):
-    (file, text), *claims = pages.pages(stranger).items()
+def test_a_strangers_model_has_a_page_beside_that_of_the_claims(stranger, monkeypatch):
+    written = pages.pages(stranger)
+    (file, text), *claims = written.items()
     assert file == stranger / "mine" / "README.md"
     assert [file for file, _ in claims] == [stranger / "claims.md", stranger / "claims.csv"]
-    assert text.startswith("# my \\| \\*model\\* \\<b\\>")
-    assert "linear-ramp" in text.lower() and "10/10" in text.replace(" of ", "/")
+    assert "\n# my \\| \\*model\\* \\<b\\>" in text and "linear-ramp" in text.lower() and "10/10" in text
     assert "0.8 [0.7, 0.9]" in text  # a benchmark that has no table of its own
-    assert "](" not in text  # no figure was rendered
-
-
-def test_a_figure_that_was_rendered_is_linked(stranger):
-    figure = stranger.parent / "figures" / "mine" / "passkey.png"
-    figure.parent.mkdir(parents=True)
-    figure.write_bytes(b"")
-    ((_, text),) = pages.pages(stranger, "mine").items()
-    assert "](../../figures/mine/passkey.png)" in text
+    assert "](../../figures/mine/passkey.png)" in text and "disturbance.png" not in text  # which was not rendered
+    monkeypatch.chdir(stranger.parent)
+    assert pages.pages(Path("results")) == written
 
 
 def test_records_of_another_folder_have_a_page_without_the_prose_about_ours(folder):
-    folder.copy("tiny", "passkey")
+    folder.copy("tiny", "passkey", "*_s=2*")
     ((_, text),) = pages.pages(folder.path, "tiny").items()
-    assert "28 of 30" in text.replace("/", " of ") and "trained here" not in text
+    assert "28 of 30" in text.replace("/", " of ") and "trained in this repository" not in text
+
+
+def test_no_page_with_an_empty_link_or_a_false_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    (tmp_path / "a.md").write_text("[there]({{ target }}) {% do holds(right, 'all is well') %}")
+    assert "[there](x)" in pages._render("a.md", {"target": "x", "right": True}, tmp_path)
+    for names, refusal in (({"target": "", "right": True}, "nowhere"), ({"target": "x", "right": False}, "no longer")):
+        with pytest.raises(InputError, match=refusal):
+            pages._render("a.md", names, tmp_path)
 
 
 def test_numbers_of_a_page_are_those_of_the_records():
     view = model_view.View(results.Results.of("smollm2"), RESULTS / "smollm2")
-    assert view.found("YaRN", 16384) == "1 of 3"
-    means = {}
-    for file in (RESULTS / "smollm2" / "disturbance").glob("*_s=2.json"):
-        (row,) = (row for row in json.loads(file.read_text())["scores"]
-                  if (row["precision"], row["convention"]) == ("float64", "released"))  # fmt: skip
-        means[file.stem] = 1000 * row["average"]
-    assert view.disturbance("DPRoPE (t = 0)", 2) == means["dprope_s=2"]
-    assert view.disturbance("DPRoPE (the paper's n̂)", 2) == means["dprope_n-hat=40_s=2"]
+    assert view.passkeys("YaRN", 16384) == "1 of 3"
+    assert view.disturbance("DPRoPE (t = 0)", 2) < view.disturbance("DPRoPE (n̂ = 40)", 2)
