@@ -134,16 +134,12 @@ class View:
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
         printed = sorted(published.disturbance().items(), key=lambda each: (each[0][1], Setting(each[0][0]).order))
-        settings = [(Setting(method, (), factor), value) for (method, factor), value in printed]
-        return [
-            (
-                each.name,
-                each.factor,
-                value,
-                disturbance.compute(self.model.geometry, each, disturbance.Convention(precision, convention)).average,
-            )
-            for each, value in settings
-        ]
+        how = disturbance.Convention(precision, convention)
+        rows = []
+        for (method, factor), value in printed:
+            setting = Setting(method, (), factor)
+            rows.append((setting.name, factor, value, disturbance.compute(self.model.geometry, setting, how).average))
+        return rows
 
     def deviations(self, precision: str, convention: str) -> list[float]:
         """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
