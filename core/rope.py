@@ -19,9 +19,17 @@ from typing import Any, get_args, get_origin, get_type_hints
 from . import methods  # noqa: F401  (registers them)
 from .errors import InputError, check_number
 from .geometry import RopeGeometry, RopeScaling
-from .methods.registry import (
+from .methods.registry import (  # noqa: F401  (what others use)
+    BASELINE,
     METHODS,
+    ORIGINAL,
+    PROPOSED,
+    TIME_REFERENCE,
+    Method,
+    Style,
+    check_fixed,
     get,
+    register,
 )
 
 

@@ -33,18 +33,18 @@ class AngleDistribution(Experiment):
         option(parser, "--intervals", count, "B", "b, intervals of the histogram", 360)
 
     def settings(self) -> dict:
-        geometry = self.model.geometry
-        pairs = self.given.pairs or [pair for pair in PAIRS if pair < geometry.pairs]
+        geometry = self.base.geometry
+        pairs = self.arguments.pairs or [pair for pair in PAIRS if pair < geometry.pairs]
         for pair in pairs:
             if pair >= geometry.pairs:
-                raise InputError(f"there is no pair {pair}; {self.model.name} has pairs 0 to {geometry.pairs - 1}.")
-        return {"geometry": vars(geometry), "intervals": self.given.intervals, "pairs": pairs}
+                raise InputError(f"there is no pair {pair}; {self.base.name} has pairs 0 to {geometry.pairs - 1}.")
+        return {"geometry": vars(geometry), "intervals": self.arguments.intervals, "pairs": pairs}
 
     def samples(self) -> dict[str, int]:
         return {f"pair {pair}": pair for pair in self.settings()["pairs"]}
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        geometry, b = self.model.geometry, self.given.intervals
+        geometry, b = self.base.geometry, self.arguments.intervals
         for key in keys:
             pair = self.content[key]
             inv_freq = geometry.inv_freq[[pair]]

@@ -24,7 +24,7 @@ from core.huggingface.rotation import skeleton
 from eval.intervals import LEAST_TEXTS, students_half
 from eval.position_loss import position_losses
 from experiments.base_models.model import Model, papers_n_hat
-from experiments.kit import command_line, load_model, processes, records, texts
+from experiments.kit import command_line, processes, records, texts
 from experiments.kit.experiment import Experiment
 
 BEST = "best"  # where a method's name is asked for
@@ -39,8 +39,8 @@ class Best(Experiment):
         given.method = None
         given.results = given.results or records.OWN
         super().__init__(given)
-        if self.model.training:
-            method = self.model.training["method"]
+        if self.base.training:
+            method = self.base.training["method"]
             raise InputError(
                 f"{given.model} was fine-tuned to fit {method}; give the model before, or --method {method}."
             )
@@ -60,14 +60,14 @@ class Best(Experiment):
 
     @functools.cached_property
     def books(self) -> list[texts.Book]:
-        return texts.chosen(self.given)
+        return texts.chosen(self.arguments)
 
     @functools.cached_property
     def candidates(self) -> dict[str, dict]:
         """{"method", "options", "numbers"} of every setting that needs no training and that this model can state."""
-        geometry, model = self.model.geometry, skeleton(load_model.check_config(self.model.name))
+        geometry, model = self.base.geometry, skeleton(self.base.config)
         rope.scale(geometry, rope.ORIGINAL, self.factor)  # refuses a factor that adds no token
-        settings = Model("", self.model.name, geometry, n_hat=papers_n_hat(geometry)).comparison(self.factor)
+        settings = Model("", self.base.name, geometry, n_hat=papers_n_hat(geometry)).comparison(self.factor)
         found = {}
         for method, options in settings:
             try:
@@ -85,7 +85,7 @@ class Best(Experiment):
         return {f"{name} {i}": (name, ids) for name in self.candidates for i, ids in enumerate(tokens)}
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:
-        model, applied = self.loaded.model, None
+        model, applied = self.loaded, None
         for key in keys:
             name, tokens = self.content[key]
             if name != applied:
@@ -112,7 +112,7 @@ class Best(Experiment):
     def ranking(self) -> list[dict]:
         """The record's."""
         name = f"s={self.factor:g}{self.suffix()}"
-        return records.read(records.path(self.results, self.model.folder, self.name, name))["ranking"]
+        return records.read(records.path(self.results, self.base.folder, self.name, name))["ranking"]
 
     @property
     def taken(self) -> dict:

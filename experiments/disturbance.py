@@ -19,7 +19,7 @@ from core.disturbance import EPSILON, disturbance, select_interpolated
 from core.released_code import angle_distribution_float32, inv_freq_float32
 from experiments.kit import command_line
 from experiments.kit.experiment import Experiment
-from experiments.kit.given_model import GivenModel
+from experiments.kit.base_model import BaseModel
 
 INTERVALS = 360
 
@@ -33,7 +33,7 @@ class Disturbance(Experiment):
     def main(cls) -> None:
         """Without --factor, at every factor of a known model."""
         given = cls.parse()
-        known = GivenModel(given.model).known
+        known = BaseModel(given.model).model
         for factor in [given.factor] if given.factor else known.factors if known else [2]:
             cls(argparse.Namespace(**{**vars(given), "factor": factor})).run()
 
@@ -43,12 +43,12 @@ class Disturbance(Experiment):
 
     def comparison(self) -> list[tuple[str, dict]]:
         """All methods whose frequencies follow from the geometry, of any model."""
-        if self.given.method or self.model.known:
+        if self.arguments.method or self.base.model:
             return super().comparison()
         return [(name, {}) for name, method in rope.METHODS.items() if method.ready]
 
     def settings(self) -> dict:
-        return {"geometry": vars(self.model.geometry), "intervals": INTERVALS}
+        return {"geometry": vars(self.base.geometry), "intervals": INTERVALS}
 
     def samples(self) -> dict[str, tuple[str, str]]:
         """(precision, convention)"""
@@ -61,7 +61,7 @@ class Disturbance(Experiment):
 
     def _measured(self, method: str, options: dict, precision: str, convention: str) -> dict:
         """The disturbance in nats, per pair and averaged, and how many dimensions are interpolated."""
-        geometry, factor = self.model.geometry, self.factor
+        geometry, factor = self.base.geometry, self.factor
         released = precision == "float32"
         histogram, epsilon = (angle_distribution_float32, 0.0) if released else (angle_distribution, EPSILON)
         trained = inv_freq_float32(geometry) if released else geometry.inv_freq

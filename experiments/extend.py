@@ -25,12 +25,13 @@ from core.errors import InputError
 from core.extend import check_checkpoint, export, extend, extend_checkpoint
 from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry, RopeScaling, scale
-from experiments.kit import command_line, given_model, load_model
+from experiments.kit import command_line
+from experiments.kit.base_model import BaseModel
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.extend")
-    given_model.add_argument(parser, required=True)
+    command_line.add_model_argument(parser, required=True)
     command_line.add_method_arguments(parser, method=rope.PROPOSED)
     output = "write the extended model here; must not exist"
     command_line.option(parser, "--output", command_line.directory, "DIR", output)
@@ -44,30 +45,29 @@ def main() -> None:
     if arguments.model.endswith(".gguf"):
         print(f"written: {extended_gguf(arguments, method, factor, **options)}")
         return
-    source = checkpoint_of(arguments) if arguments.output else None
-    geometry = config_geometry(load_model.check_config(arguments.model))
+    base = BaseModel(arguments.model)
+    source = checkpoint_of(base, arguments) if arguments.output else None
+    geometry = config_geometry(base.config)
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
     if source:
         extend_checkpoint(source, arguments.output, method, factor, link=arguments.link, progress=True, **options)
     elif arguments.output:
-        model = load_model.load(arguments.model, arguments.dtype or "float32").model
-        tokenizer = load_model.stock_tokenizer(arguments.model)
-        export(extend(model, method, factor, **options), arguments.output, tokenizer)
+        model = base.load(arguments.dtype or "float32")
+        export(extend(model, method, factor, **options), arguments.output, base.stock_tokenizer())
     if arguments.output:
         print(f"\nwritten: {arguments.output}")
 
 
-def checkpoint_of(arguments) -> Path | None:
+def checkpoint_of(base: BaseModel, arguments) -> Path | None:
     """The directory of the checkpoint to copy, checked; None if the model has to be loaded."""
-    source, loaded_from = load_model._resolve(arguments.model)
-    if "gguf_file" in loaded_from or source == "random" or rope.get(arguments.method).start:
+    if base.gguf_file or base.source == "random" or rope.get(arguments.method).start:
         if arguments.link:
             raise InputError("--link needs a checkpoint and a method that is not learned; leave it out.")
         return None
     if arguments.dtype:
         raise InputError("a checkpoint's weights are not read and keep their dtype; leave --dtype out.")
-    directory = Path(source) if Path(source).is_dir() else load_model.snapshot(source)
+    directory = base.snapshot()
     check_checkpoint(directory, arguments.output)
     return directory
 

@@ -33,9 +33,10 @@ from core.huggingface.embedding import rope_geometry
 from eval import special_tokens
 from experiments.base_models import MODELS
 from experiments.base_models.model import Training
-from experiments.kit import command_line, given_model, load_model, processes, records, texts
+from experiments.kit import command_line, processes, records, texts
+from experiments.kit.base_model import BaseModel, attention
 from experiments.kit.command_line import count, number, option
-from experiments.kit.given_model import GivenModel
+from experiments.kit.experiment import suite_arguments
 from experiments.suites import llama2
 from experiments.training import budget, launch
 from experiments.training.corpus import Corpus
@@ -49,9 +50,9 @@ PROGRAM = "experiments.finetune"
 
 def main() -> None:
     arguments = _parse()
-    given = GivenModel(arguments.model)
-    settings, options = _settings(arguments, given), _options(arguments, given)
-    name, factor, geometry = given.name, float(arguments.factor), given.geometry
+    base = BaseModel(arguments.model)
+    settings, options = _settings(arguments, base), _options(arguments, base)
+    name, factor, geometry = base.name, float(arguments.factor), base.geometry
     rope.check_fixed(arguments.method)
     if rope.get(arguments.method).start:  # a method that learns its scaling
         if options:
@@ -77,10 +78,10 @@ def main() -> None:
         print(decided, *_dry_run(arguments, name, settings, length, steps), sep="\n")
         return
 
-    load_model.check_access(name)
+    base.check_access()
     budget.device_batch(settings, launch.expected(PROGRAM))  # refuses a batch that cannot be divided
-    bos = special_tokens.beginning(load_model.tokenizer(name), arguments.bos)
-    folder, corpus = given.folder, Corpus(settings.corpus)
+    bos = special_tokens.beginning(base.tokenizer, arguments.bos)
+    folder, corpus = base.folder, Corpus(settings.corpus)
     run_name = records.run_name(arguments.method, factor, options, arguments.seed, arguments.skip_positions)
     run = Run(
         arguments.output or CHECKPOINTS / folder / run_name,
@@ -96,14 +97,14 @@ def main() -> None:
             "steps": steps,
             **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
-            "model": load_model.provenance(name),
+            "model": base.provenance,
             **texts.stated_bos(bos),
         },
     )
-    results = given.results(arguments, run.settings)
+    results = base.results(arguments, run.settings)
     record = records.path(results, folder, "finetune", run_name)
     is_recorded = records.is_done(record, run.settings, arguments.replace)
-    facts = given.facts(factor)
+    facts = base.facts(factor)
     records.check_model(results, folder, facts)
     if run.is_done:
         if launch.processes()[0] == 0:
@@ -114,7 +115,7 @@ def main() -> None:
         cache = results.resolve().parent / "runs" / "data"
         if launch.expected(PROGRAM) > launch.processes()[1]:  # tokenise on all cores before others would wait
             of = longer if arguments.skip_positions else length
-            pack(corpus, load_model.tokenizer(name), of, settings.batch, steps, arguments.seed, cache, bos)
+            pack(corpus, base.tokenizer, of, settings.batch, steps, arguments.seed, cache, bos)
         launch.start(PROGRAM)
         if arguments.device_batch is None:
             settings = _fitted(settings, name, length, decides)
@@ -126,7 +127,7 @@ def main() -> None:
 
 def _dry_run(arguments: argparse.Namespace, name: str, settings: Training, length: int, steps: int) -> Iterator[str]:
     """What the run needs, and for a model of the paper, on which GPUs each of the paper's runs fits."""
-    here, config = torch.cuda.device_count(), load_model.architecture(name)
+    here, config = torch.cuda.device_count(), BaseModel(name).architecture
     gpus, memory = (
         arguments.gpus or here or math.gcd(settings.batch, 8),
         arguments.memory or (_memory() if here else 80),
@@ -138,7 +139,7 @@ def _dry_run(arguments: argparse.Namespace, name: str, settings: Training, lengt
         of_paper, length = MODELS[other].training, MODELS[other].geometry.context_length
         for factor, steps in of_paper.steps.items():
             plan = budget.Plan(length * factor, steps, of_paper, gpus, memory)
-            yield f"{other}, s = {factor}: {budget.fits(load_model.architecture(other), plan)}"
+            yield f"{other}, s = {factor}: {budget.fits(BaseModel(other).architecture, plan)}"
 
 
 def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path, bos: list[int]) -> None:
@@ -149,18 +150,18 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path, 
         cache: the directory of tokenised sequences.
         bos: the ids before every book.
     """
-    stated = run.settings
+    stated, base = run.settings, BaseModel(name)
     arguments = training_arguments(settings, stated["steps"], stated["seed"], run.folder)
     with run.held():
         if run.is_done:  # another command finished it meanwhile
             return
         wanted = stated.get("skip_positions", stated["length"]), settings.batch, stated["steps"], stated["seed"]
-        data: PackedSequences | SkippedPositions = pack(corpus, load_model.tokenizer(name), *wanted, cache, bos)
+        data: PackedSequences | SkippedPositions = pack(corpus, base.tokenizer, *wanted, cache, bos)
         if "skip_positions" in stated:
             data = SkippedPositions(data, stated["length"], stated["seed"])
         manifest = run.begin(arguments.world_size, data.facts["sha256"])
         sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
-        model = load_model.load(name, "bfloat16" if sharded_bf16 else "float32").model
+        model = base.load("bfloat16" if sharded_bf16 else "float32")
         torch.manual_seed(stated["seed"])  # newly initialised matrices are the same in every process
         if start := rope.get(stated["method"]).start:
             model = start(model, rope_geometry(model), stated["factor"])
@@ -168,7 +169,7 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path, 
             model = extend(model, stated["method"], stated["factor"], **stated["options"])
         if sharded_bf16:
             clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
-        model.set_attn_implementation(load_model.attention("bfloat16" if arguments.bf16 else "float32") or "sdpa")
+        model.set_attn_implementation(attention("bfloat16" if arguments.bf16 else "float32") or "sdpa")
         trainer = Trainer(model, arguments, data, manifest)
         trainer.train()
         facts = {
@@ -178,7 +179,7 @@ def train(run: Run, name: str, settings: Training, corpus: Corpus, cache: Path, 
             "data_facts": data.facts,
             "ran_on": trainer.ran_on(),
         }
-        run.finish(trainer, load_model.stock_tokenizer(name), facts)
+        run.finish(trainer, base.stock_tokenizer(), facts)
 
 
 def _train_in_memory(run: Run, name: str, settings: Training, *given, decides: bool) -> None:
@@ -201,7 +202,7 @@ def _fitted(settings: Training, name: str, length: int, decides: bool) -> Traini
     """The settings with as many sequences at a time as fit in this GPU, by the dry run's arithmetic."""
     if not torch.cuda.is_available() or settings.dtype != "bfloat16":  # the arithmetic counts bfloat16
         return settings
-    return budget.fitted(load_model.architecture(name), settings, length, launch.processes()[1], _memory(), decides)
+    return budget.fitted(BaseModel(name).architecture, settings, length, launch.processes()[1], _memory(), decides)
 
 
 def _memory() -> float:
@@ -218,26 +219,26 @@ def _record(run: Run, file: Path) -> Path:
     return records.write(file, kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores})
 
 
-def _options(arguments: argparse.Namespace, given: GivenModel) -> dict:
+def _options(arguments: argparse.Namespace, base: BaseModel) -> dict:
     """The method's options: those given, and the base model's if they do not say which pairs to choose."""
     options = command_line.method_options(arguments)
     defaults = rope.method_options(arguments.method)
     if "threshold" in options and options["threshold"] == defaults.get("threshold"):
         return {name: value for name, value in options.items() if name != "threshold"}  # a stated default is no new run
-    if given.known is None or {"threshold", "n_hat"} & options.keys():
+    if base.model is None or {"threshold", "n_hat"} & options.keys():
         return options
-    return given.known.defaults(arguments.method, arguments.factor) | options
+    return base.model.defaults(arguments.method, arguments.factor) | options
 
 
 # Settings that change how a run is computed, not its result.
 _FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every", "report_to")
 
 
-def _settings(arguments: argparse.Namespace, given: GivenModel) -> Training:
+def _settings(arguments: argparse.Namespace, base: BaseModel) -> Training:
     """The base model's settings with the changes of the command line."""
     names = ("batch", "device_batch", "learning_rate", "dtype", "checkpointing", "save_every", "report_to", "corpus")
     changes = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
-    settings = dataclasses.replace(given.known.training if given.known else Training(), **changes)
+    settings = dataclasses.replace(base.model.training if base.model else Training(), **changes)
     if unknown := sorted({*settings.report_to} - {*get_available_reporting_integrations()}):
         raise InputError(f"transformers cannot report to {unknown[0]} here; install its package, or leave it out.")
     if settings.dtype == "bfloat16" and torch.cuda.is_available() and default_dtype() != "bfloat16":
@@ -247,7 +248,7 @@ def _settings(arguments: argparse.Namespace, given: GivenModel) -> Training:
 
 def _parse() -> argparse.Namespace:
     parser = command_line.parser(__doc__, prog="python -m experiments.finetune")
-    given_model.add_argument(parser)
+    command_line.add_model_argument(parser)
     command_line.add_method_arguments(parser, method=rope.PROPOSED)
     option(parser, "--seed", command_line.seed, "N", "seed of the data's order", 0)
     option(parser, "--output", command_line.directory, "DIR", "the new checkpoint (default checkpoints/MODEL/RUN)")
@@ -277,7 +278,7 @@ def _parse() -> argparse.Namespace:
     option(group, "--gpus", count, "N", "GPUs to plan for (default: those here, else at most 8)")
     option(group, "--memory", number, "GB", "memory of each GPU (default: that of those here, else 80)")
     command_line.add_records_arguments(parser)
-    return given_model.parsed(parser, "finetune")
+    return suite_arguments(parser, "finetune")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ class LongBenchE(Generation):
         LongBenchE.add_prompt_options(parser)
 
     def settings(self) -> dict:
-        given = self.given
+        given = self.arguments
         settings = {"tasks": given.tasks, "window": given.window} | records.benchmark(self.benchmark)
         if given.margin != longbench.MARGIN or given.new_tokens:  # these differ from the benchmark's
             settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
@@ -47,10 +47,10 @@ class LongBenchE(Generation):
 
     def samples(self) -> dict[str, dict]:
         samples = {}
-        for task in self.given.tasks:
+        for task in self.arguments.tasks:
             if task not in longbench.TASKS:
                 raise InputError(f"unknown task {task!r}; choose among {', '.join(longbench.TASKS)}.")
-            for number, sample in enumerate(longbench.load(task, self.benchmark)[: self.given.limit]):
+            for number, sample in enumerate(longbench.load(task, self.benchmark)[: self.arguments.limit]):
                 samples[f"{task}/{number}"] = sample
         return samples
 
@@ -59,13 +59,13 @@ class LongBenchE(Generation):
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = longbench.TASKS[key.split("/")[0]]
-        room = (self.given.window or context_length) - self.given.margin
+        room = (self.arguments.window or context_length) - self.arguments.margin
         prompt = longbench.truncate_middle(self.tokenizer, longbench.prompt(task.name, sample), room)
         line_feed = self.tokenizer.encode("\n", add_special_tokens=False)[-1:]
         return Request(
             key,
             self.encoded(prompt, chat=task.asks),
-            min(task.max_new_tokens, self.given.new_tokens or task.max_new_tokens),
+            min(task.max_new_tokens, self.arguments.new_tokens or task.max_new_tokens),
             stop=frozenset(line_feed) if task.stops_at_newline else frozenset(),
             min_new_tokens=1 if task.stops_at_newline else 0,
         )

@@ -32,16 +32,16 @@ class Passkey(Generation):
 
     def settings(self) -> dict:
         longest = self.context_length * self.factor
-        lengths = self.given.lengths or self.default_lengths(*(longest * share / 4 for share in range(1, 6)))
-        fitting = {"lengths": self.that_fit("--lengths", lengths), "depths": self._depths, "keys": self.given.keys}
+        lengths = self.arguments.lengths or self.default_lengths(*(longest * share / 4 for share in range(1, 6)))
+        fitting = {"lengths": self.that_fit("--lengths", lengths), "depths": self._depths, "keys": self.arguments.keys}
         return fitting | self.chat
 
     @property
     def _depths(self) -> list[float]:
-        return [i / max(self.given.depths - 1, 1) for i in range(self.given.depths)]
+        return [i / max(self.arguments.depths - 1, 1) for i in range(self.arguments.depths)]
 
     def made(self, length: int) -> dict[str, dict]:
-        places = itertools.product(self._depths, range(self.given.keys))
+        places = itertools.product(self._depths, range(self.arguments.keys))
         samples = [passkey.sample(self.tokenizer, length, depth, seed, self._encoded) for depth, seed in places]
         return {sample.key: vars(sample) for sample in samples}
 

@@ -33,16 +33,16 @@ class Ruler(Generation):
         Ruler.add_prompt_options(parser, "tasks")
 
     def settings(self) -> dict:
-        for task in self.given.tasks:
+        for task in self.arguments.tasks:
             if task not in ruler.TASKS:
                 raise InputError(f"unknown task {task!r}; choose among {', '.join(ruler.TASKS)}.")
-        tasks = self.that_fit("--tasks", self.given.tasks)
-        drawn = {"samples": self.given.samples, "seed": self.given.seed}
+        tasks = self.that_fit("--tasks", self.arguments.tasks)
+        drawn = {"samples": self.arguments.samples, "seed": self.arguments.seed}
         return {"lengths": self._lengths, "tasks": tasks, **drawn, **self.chat}
 
     @property
     def _lengths(self) -> list[int]:
-        return self.given.lengths or self.default_lengths(*(self.context_length * times for times in (1, 2, 4)))
+        return self.arguments.lengths or self.default_lengths(*(self.context_length * times for times in (1, 2, 4)))
 
     def made(self, task: str) -> dict[str, dict]:
         return {f"{length}/{task}/{sample['index']}": sample
@@ -50,14 +50,19 @@ class Ruler(Generation):
 
     def _drawn(self, task: str, length: int) -> list[dict]:
         """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens takes minutes."""
-        what = {"task": task, "length": length, "count": self.given.samples, "seed": self.given.seed} | self.chat
+        what = {
+            "task": task,
+            "length": length,
+            "count": self.arguments.samples,
+            "seed": self.arguments.seed,
+        } | self.chat
         tokenizer = self.provenance["tokenizer"]
         name = records.identity(**what, tokenizer=tokenizer, code=records.scored_by(records.program(self.name)))
         file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
         with files.lock(file, wait=True):  # of several processes, the first makes them
             if not file.is_file():
                 encode = functools.partial(self._encoded, task)
-                drawn = ruler.samples(task, length, self.tokenizer, self.given.samples, self.given.seed, encode)
+                drawn = ruler.samples(task, length, self.tokenizer, self.arguments.samples, self.arguments.seed, encode)
                 files.write_json(file, {"samples": drawn})
             return files.read_json(file, "remove it to make the samples again")["samples"]
 

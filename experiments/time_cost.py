@@ -27,9 +27,9 @@ from core import rope
 from core.errors import InputError
 from core.extend import extend
 from experiments.kit import command_line, journal, records
+from experiments.kit.base_model import option_contents, options_for_record
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
-from experiments.kit.given_model import named, stated
 from experiments.training.loss import HeadLoss
 
 LEAST = 10  # the least number of rounds
@@ -52,7 +52,7 @@ class TimeCost(Experiment):
         parser.add_argument("--checkpointing", action="store_true", help=saving)
 
     def run(self) -> None:
-        given, comparison = self.given, self.comparison()
+        given, comparison = self.arguments, self.comparison()
         if given.length < 2:
             raise InputError("--length is below 2; give at least two tokens.")
         if rope.TIME_REFERENCE not in [method for method, _ in comparison]:
@@ -60,7 +60,7 @@ class TimeCost(Experiment):
                 f"times are relative to {rope.TIME_REFERENCE}; put {rope.TIME_REFERENCE} among the methods."
             )
         run = {
-            "scale": self.model.folder,
+            "scale": self.base.folder,
             "experiment": self.name,
             "factor": self.factor,
             "methods": [records.run_name(method, self.factor, options) for method, options in comparison],
@@ -72,15 +72,15 @@ class TimeCost(Experiment):
             **({"checkpointing": True} if given.checkpointing else {}),
         }
         for method, options in comparison:
-            run |= named(method, options)
+            run |= option_contents(method, options)
         file = self.to_measure(run, f"s={self.factor:g}")
         if file is None:
             return
         place = self.journal_place(file, run["identity"])
         with journal.Journal(place.with_name(f"{place.name}.0.jsonl")) as rounds:
-            step = saving_step(self.loaded.model) if given.checkpointing else plain_step
+            step = saving_step(self.loaded) if given.checkpointing else plain_step
             timed = Rounds(comparison, self.factor, step, rounds)
-            done = timed.run(self.loaded.model, given.length, given.repeats, given.precision)
+            done = timed.run(self.loaded, given.length, given.repeats, given.precision)
         self.finish(run | {"scores": timed.scores(done)}, file, timed.seconds(done))
 
 
@@ -135,7 +135,12 @@ class Rounds:
                     for which in (name, self.reference)
                 )
                 method, options = self.settings[name]
-                row = {"run": name, "method": method, "options": stated(method, options), "again": name == self.again}
+                row = {
+                    "run": name,
+                    "method": method,
+                    "options": options_for_record(method, options),
+                    "again": name == self.again,
+                }
                 row |= {"phase": phase, "seconds": float(np.median(taken)), "rounds": rounds}
                 rows.append(row | _median_ratio(taken / of_pi))
         return rows

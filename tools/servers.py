@@ -55,7 +55,7 @@ def rows(endpoint: str) -> Iterator[dict]:
             about = {"server": at.server, "version": version[0] if version else "", "model": MODEL, "method": METHOD}
             for experiment, run in asked:
                 there = answers(experiment, run, at)
-                for name in experiment.given.tasks if isinstance(experiment, OpenLLM) else [experiment.name]:
+                for name in experiment.arguments.tasks if isinstance(experiment, OpenLLM) else [experiment.name]:
                     same = [_same(made, there[key]) for key, made in here[experiment].items()
                             if name in (experiment.name, key.split("/")[0])]  # fmt: skip
                     yield about | {"benchmark": name, "prompts": len(same), "same": sum(same)}
@@ -70,9 +70,7 @@ def answers(experiment: Experiment, run: dict, at: Endpoint | None) -> dict:
     experiment.endpoint = at
     if isinstance(experiment, OpenLLM):
         return dict(experiment.measure(run, list(experiment.content)))
-    return dict(
-        at.generate(experiment.requests) if at else generate(experiment.extended(run).model, experiment.requests)
-    )
+    return dict(at.generate(experiment.requests) if at else generate(experiment.extended(run), experiment.requests))
 
 
 def main() -> None:

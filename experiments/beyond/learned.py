@@ -59,12 +59,12 @@ class Learned(Experiment):
         option(group, "--evaluate-every", count, "STEPS", "steps between evaluations", defaults.evaluate_every)
 
     def run(self) -> None:
-        given, method = self.given, self.given.start
+        given, method = self.arguments, self.arguments.start
         settings = Learning(**{field.name: getattr(given, field.name) for field in dataclasses.fields(Learning)})
         if not rope.get(method).ready:
             ready = ", ".join(name for name, known in rope.METHODS.items() if known.ready)
             raise InputError(f"the method {method!r} needs training or options to start from; choose one of {ready}.")
-        start = rope.scale(self.model.geometry, method, self.factor)
+        start = rope.scale(self.base.geometry, method, self.factor)
         length = given.length or self.extended_length
         if length <= self.context_length:
             least = self.context_length + 1
@@ -73,7 +73,7 @@ class Learned(Experiment):
 
         library, corpus = texts.chosen(given), Corpus(given.corpus)
         run = {
-            "scale": self.model.folder,
+            "scale": self.base.folder,
             "experiment": self.name,
             "method": method,
             "factor": self.factor,
@@ -98,7 +98,7 @@ class Learned(Experiment):
         held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length, self.bos)
         place = self.journal_place(file, run["identity"])
         with Journal(place.with_name(f"{place.name}.0.jsonl")) as journal:
-            learner = learning_loop.Learner(self.loaded.model, self.model.geometry, start, settings, journal)
+            learner = learning_loop.Learner(self.loaded, self.base.geometry, start, settings, journal)
             result = learner.learn(data, held_out, length)
         self.finish(run | result | {"data_facts": data.facts}, file, result["seconds"])
 

@@ -58,11 +58,11 @@ class Searched(Experiment):
         texts.add_bos_argument(parser)
 
     def run(self) -> None:
-        given, geometry = self.given, self.model.geometry
+        given, geometry = self.arguments, self.base.geometry
         start, length, corpus = critical(geometry, given.critical_pair), self.extended_length, Corpus(given.corpus)
         settings = {name: getattr(given, name) for name in ("samples", "population", "generations")}
         run = {
-            "scale": self.model.folder,
+            "scale": self.base.folder,
             "experiment": self.name,
             "method": SEARCHED,
             "factor": self.factor,
@@ -85,7 +85,7 @@ class Searched(Experiment):
         samples = [needle(self.tokenizer, data[i]["input_ids"], i / given.samples, f"{given.seed} {i}", self.bos)
                    for i in range(given.samples)]  # fmt: skip
         temperature, seconds = longrope_temperature(geometry, self.factor), []
-        model = extend(self.loaded.model, rope.ORIGINAL, self.factor)  # whatever its configuration said before
+        model = extend(self.loaded, rope.ORIGINAL, self.factor)  # whatever its configuration said before
         place = self.journal_place(file, run["identity"])
         with (
             Journal(place.with_name(f"{place.name}.0.jsonl")) as journal,

@@ -33,11 +33,11 @@ from core import files, rope
 from core.beyond.gguf_file import dequantised, extend_gguf
 from core.errors import InputError
 from core.extend import export, extend
-from core.huggingface.configuration import text_config
 from eval.endpoint import Endpoint
 from eval.intervals import mean_interval
 from eval.perplexity import window_losses
-from experiments.kit import command_line, load_model, records, texts
+from experiments.kit import command_line, records, texts
+from experiments.kit.base_model import BaseModel
 from experiments.kit.command_line import count, existing_file, option
 from experiments.kit.experiment import Experiment
 from experiments.kit.serving import started
@@ -106,23 +106,23 @@ class Served(Experiment):
         option(parser, "--texts", Path, "FILE", "read this file instead of the first book")
 
     def comparison(self) -> list[tuple[str | None, dict]]:
-        if self.model.known and not self.given.method:
-            n_hat = self.model.known.n_hat.get(self.factor)
+        if self.base.model and not self.arguments.method:
+            n_hat = self.base.model.n_hat.get(self.factor)
             return [(rope.PROPOSED, {"n_hat": n_hat} if n_hat else {}), (rope.BASELINE, {})]
         return super().comparison()
 
     def run(self) -> None:
-        length = self.given.tokens or self.context_length * 9 // 8
+        length = self.arguments.tokens or self.context_length * 9 // 8
         if length <= self.context_length:
             raise InputError(f"tokens beyond L = {self.context_length} are scored; give --tokens above it.")
         scored = min(length - self.context_length, AT_MOST)
-        (book,) = texts.files([self.given.texts]) if self.given.texts else texts.books(1)
+        (book,) = texts.files([self.arguments.texts]) if self.arguments.texts else texts.books(1)
         references: dict[str, np.ndarray] = {}  # every engine is compared with the same passes
         for name in chosen(self):
             facts, suffix = {"name": name, "version": ENGINES[name].version}, f"_{name}"
-            if self.given.gguf and ENGINES[name].reads_gguf:
-                facts |= {"gguf": self.given.gguf.name, "sha256": files.sha256(self.given.gguf)}
-                suffix += f"_{self.given.gguf.stem}"
+            if self.arguments.gguf and ENGINES[name].reads_gguf:
+                facts |= {"gguf": self.arguments.gguf.name, "sha256": files.sha256(self.arguments.gguf)}
+                suffix += f"_{self.arguments.gguf.stem}"
             data, bos = {book.title: book.sha256}, texts.stated_bos(self.bos)
             for run, file in self.runs(data, suffix, engine=facts, tokens=length, scored=scored, **bos):
                 result = compare(self, run, book, ENGINES[name], references)
@@ -138,7 +138,7 @@ def chosen(served: Served) -> list[str]:
     Raises:
         InputError: an engine that was named, or every engine, is not installed or cannot read these weights.
     """
-    given, usable = served.given, []
+    given, usable = served.arguments, []
     for name in given.engine or ENGINES:
         reason = ""
         if not python(given.environments, ENGINES[name]).is_file():
@@ -156,9 +156,8 @@ def chosen(served: Served) -> list[str]:
 
 def own_gguf(served: Served) -> Path | None:
     """The GGUF file of a known model's weights; None if they are not GGUF, or if a checkpoint is served as it is."""
-    place, stated = load_model._resolve(served.model.name)
-    extends = not served.model.applied and served.comparison()[0][0] is not None
-    return Path(place) / stated["gguf_file"] if extends and "gguf_file" in stated else None
+    extends = not served.base.extension and served.comparison()[0][0] is not None
+    return Path(served.base.source) / served.base.gguf_file if extends and served.base.gguf_file else None
 
 
 def python(environments: Path, engine: Engine) -> Path:
@@ -185,18 +184,18 @@ def compare(served: Served, run: dict, book: texts.Book, engine: Engine, referen
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = artifact(served, run, engine, Path(folder))
-        stated = text_config(load_model.check_config(served.model.name)).max_position_embeddings
+        stated = served.base.stated_length
         longest = max(length, stated, round(served.context_length * run["factor"]))
         question = {"ids": ids.tolist(), "scored": scored, "length": longest, "threads": os.cpu_count()}
         serve = engine.program.startswith("-m")
-        answer = (ask_server if serve else ask)(engine, served.given.environments, path, question, Path(folder))
+        answer = (ask_server if serve else ask)(engine, served.arguments.environments, path, question, Path(folder))
     seconds = time.perf_counter() - started
 
     plain_factor = run["factor"] if run["method"] else 2  # without scaling, only the stated context depends on it
     losses = {
         "engine": np.array(answer["losses"]),
-        "transformers": reference(json.dumps([run["method"], run["options"]]), lambda: served.extended(run).model),
-        "unextended": reference("", lambda: extend(served.loaded.model, rope.ORIGINAL, plain_factor)),
+        "transformers": reference(json.dumps([run["method"], run["options"]]), lambda: served.extended(run)),
+        "unextended": reference("", lambda: extend(served.loaded, rope.ORIGINAL, plain_factor)),
     }
     scores = {
         "losses": {key: mean_interval(value) for key, value in losses.items()},
@@ -217,17 +216,17 @@ def difference(losses: np.ndarray, others: np.ndarray) -> dict:
 
 def artifact(served: Served, run: dict, engine: Engine, folder: Path) -> str:
     """The path that the engine loads: an export of the run's method, made in `folder`, or the checkpoint itself."""
-    if engine.reads_gguf and served.given.gguf:
-        return str(served.given.gguf.resolve())
+    if engine.reads_gguf and served.arguments.gguf:
+        return str(served.arguments.gguf.resolve())
     if engine.reads_gguf:
         source = own_gguf(served)
         if engine.in_float32:
             source = dequantised(source, folder / "float32.gguf")
         return str(extend_gguf(source, folder / "extended.gguf", run["method"], run["factor"], **run["options"]))
-    if run["method"] is None or served.model.applied:
-        return os.path.abspath(served.model.name) if os.path.isdir(served.model.name) else served.model.name
+    if run["method"] is None or served.base.extension:
+        return os.path.abspath(served.base.name) if os.path.isdir(served.base.name) else served.base.name
     loaded = served.extended(run)
-    return str(export(loaded.model, folder / "exported", loaded.tokenizer))
+    return str(export(loaded, folder / "exported", served.base.tokenizer))
 
 
 def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Path) -> dict:
@@ -254,7 +253,7 @@ def ask(engine: Engine, environments: Path, model: str, asked: dict, folder: Pat
 
 def ask_server(engine: Engine, environments: Path, model: str, asked: dict, folder: Path) -> dict:
     """As :func:`ask`, by a server."""
-    config, log = load_model.check_config(model), environments / f"{engine.environment}.log"
+    config, log = BaseModel(model).config, environments / f"{engine.environment}.log"
     there = shlex.quote(str(python(environments, engine)))
     command = f"env HF_HUB_OFFLINE=1 VLLM_CPU_KVCACHE_SPACE=4 {there} {engine.program}"
     with started(command, model, log, length=max(asked["length"], len(asked["ids"]) + 1)) as url:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from core import files, rope
 from core.errors import InputError, NonFiniteError
+from experiments import base_models
 
 SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
 SEEDS = 2**32  # the number of seeds that NumPy takes
@@ -128,6 +129,12 @@ def directory(text: str) -> Path:
     return Path(text)
 
 
+def add_model_argument(to: argparse.ArgumentParser, required: bool = False) -> None:
+    """Add --model."""
+    kinds = f"a base model: {', '.join(base_models.MODELS)}; or a checkpoint's directory, or a name on the hub"
+    to.add_argument("--model", required=required, metavar="NAME", help=kinds, default=None if required else "tiny")
+
+
 def add_method_arguments(
     to: argparse.ArgumentParser, method: str | None = None, several: str = "", more: tuple[str, ...] = ()
 ) -> None:
@@ -166,7 +173,7 @@ def add_factor_argument(to: argparse.ArgumentParser) -> None:
 
 
 def add_dtype_argument(to: argparse.ArgumentParser) -> None:
-    """Add --dtype; if it is not given, `load_model.chosen_dtype` decides."""
+    """Add --dtype; if it is not given, `BaseModel.chosen_dtype` decides."""
     text = "dtype of the model (default float32; on a GPU the half precision that the model states)"
     to.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help=text)
 

@@ -15,18 +15,22 @@ import inspect
 import sys
 import time
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from tqdm import tqdm
+from transformers import PreTrainedModel
 
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from core.rope import scale
 from eval import special_tokens
-from experiments.kit import command_line, given_model, journal, load_model, processes, records, serving
-from experiments.kit.given_model import GivenModel, named, stated
+from experiments import suites
+from experiments.base_models.model import Model
+from experiments.kit import command_line, journal, processes, records, serving
+from experiments.kit.base_model import BaseModel, option_contents, options_for_record
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
 
@@ -82,18 +86,17 @@ class Experiment:
 
     # What every experiment has.
 
-    def __init__(self, given: argparse.Namespace) -> None:
-        self.given = given
-        self.model = GivenModel(given.model, as_it_is=not getattr(given, "method", None))
-        compares = self.weights and self.methods is not None
-        applied = self.model.applied if compares else self.model.training
-        self.factor = applied["factor"] if applied else given.factor
-        self.results = self.model.results(given)
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.base = BaseModel(arguments.model, as_it_is=not getattr(arguments, "method", None))
+        extension = self.base.extension if self.weights and self.methods is not None else self.base.training
+        self.factor = extension["factor"] if extension else arguments.factor
+        self.results = self.base.results(arguments)
         if self.weights:
-            load_model.check_access(self.model.name)
-            option, given.dtype = given.dtype, load_model.chosen_dtype(given.dtype, self.model.name, self.model.base)
+            self.base.check_access()
+            option, arguments.dtype = arguments.dtype, self.base.chosen_dtype(arguments.dtype)
             processes.join()  # before a model can be loaded
-        self.serving = serving.Serving(self, option) if getattr(given, "endpoint", None) else None
+        self.serving = serving.Serving(self, option) if getattr(arguments, "endpoint", None) else None
 
     @classmethod
     def main(cls) -> None:
@@ -104,7 +107,7 @@ class Experiment:
     def parse(cls) -> argparse.Namespace:
         """The command line; what it leaves open is as the model's suite has it."""
         parser = command_line.parser(inspect.getdoc(cls) or "", prog=f"python -m {records.program(cls.name)}")
-        given_model.add_argument(parser)
+        command_line.add_model_argument(parser)
         if cls.methods is not None:
             command_line.add_method_arguments(parser, several=cls.methods)
         else:
@@ -113,10 +116,10 @@ class Experiment:
             command_line.add_dtype_argument(parser)
         cls.add_options(parser)
         command_line.add_records_arguments(parser)
-        given = given_model.parsed(parser, cls.name)
+        arguments = suite_arguments(parser, cls.name)
         if cls.methods is not None:
-            command_line.check_method(given)
-        return given
+            command_line.check_method(arguments)
+        return arguments
 
     def run(self) -> None:
         """Measure every run that is not yet recorded."""
@@ -130,15 +133,15 @@ class Experiment:
 
     def finish(self, record: dict, file: Path, seconds: float) -> None:
         """Write a record; print its scores, and then where it is."""
-        records.state_model(self.results, self.model.folder, self.facts())
-        kernel = {"attention": self.loaded.model.config._attn_implementation} if "loaded" in vars(self) else {}
+        records.state_model(self.results, self.base.folder, self.facts())
+        kernel = {"attention": self.loaded.config._attn_implementation} if "loaded" in vars(self) else {}
         written = records.write(file, record | {"seconds": round(seconds, 1)}, **kernel)
         print(*records.told(record.get("scores") or record.get("ranges", [])), written, sep="\n")
 
     @functools.cached_property
     def context_length(self) -> int:
         """L, in tokens."""
-        return self.model.context_length
+        return self.base.context_length
 
     @property
     def extended_length(self) -> int:
@@ -147,15 +150,15 @@ class Experiment:
 
     def default_lengths(self, *lengths: float) -> list[int]:
         """Lengths in tokens; of a model that no method can extend, those of them within L."""
-        most = float("inf") if self.model.extends else self.context_length
+        most = float("inf") if self.base.extends else self.context_length
         return list(dict.fromkeys(round(length) for length in lengths if length <= most))
 
     @property
     def benchmark(self) -> Path | None:
         """The benchmark's folder in --benchmarks; None for the hub's copy."""
-        folder = self.given.benchmarks and self.given.benchmarks / self.name
+        folder = self.arguments.benchmarks and self.arguments.benchmarks / self.name
         if folder and not folder.is_dir():
-            raise InputError(f"{self.given.benchmarks} has no folder {self.name}; put the benchmark's files there.")
+            raise InputError(f"{self.arguments.benchmarks} has no folder {self.name}; put the benchmark's files there.")
         return folder
 
     @functools.cached_property
@@ -166,55 +169,55 @@ class Experiment:
     @functools.cached_property
     def provenance(self) -> dict:
         """What identifies the model: weights, tokenizer and configuration, by content."""
-        return load_model.provenance(self.model.name)
+        return self.base.provenance
 
     @functools.cached_property
     def tokenizer(self):
         """The model's tokenizer."""
-        return load_model.tokenizer(self.model.name)
+        return self.base.tokenizer
 
     @functools.cached_property
     def bos(self) -> list[int]:
         """The ids before a text that is scored: by --bos if the experiment has that option, else by the tokenizer."""
-        return special_tokens.beginning(self.tokenizer, getattr(self.given, "bos", None))
+        return special_tokens.beginning(self.tokenizer, getattr(self.arguments, "bos", None))
 
     @functools.cached_property
-    def loaded(self) -> load_model.Loaded:
+    def loaded(self) -> PreTrainedModel:
         """The model, loaded when first needed, once."""
-        return load_model.load(self.model.name, self.given.dtype)
+        return self.base.load(self.arguments.dtype)
 
-    def extended(self, run: dict) -> load_model.Loaded:
+    def extended(self, run: dict) -> PreTrainedModel:
         """The loaded model with the run's method applied."""
-        if run["method"] is not None and not self.model.applied:
-            extend(self.loaded.model, run["method"], run["factor"], **self.options(run))
+        if run["method"] is not None and not self.base.extension:
+            extend(self.loaded, run["method"], run["factor"], **self.options(run))
         return self.loaded
 
     def options(self, run: dict) -> dict:
         """The options of the run's method as they were given, with whole paths."""
         return next(options for method, options in self.comparison()
-                    if (method, stated(method, options)) == (run["method"], run["options"]))  # fmt: skip
+                    if (method, options_for_record(method, options)) == (run["method"], run["options"]))  # fmt: skip
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         """The (method, options) to run; a method of None means the checkpoint as it is."""
-        if applied := self.model.applied:
-            return [(applied["method"], applied["options"])]
-        if self.given.method:
-            settings = command_line.chosen_methods(self.given)
-        elif self.model.known:
-            settings = self.model.known.comparison(self.factor)
+        if extension := self.base.extension:
+            return [(extension["method"], extension["options"])]
+        if self.arguments.method:
+            settings = command_line.chosen_methods(self.arguments)
+        elif self.base.model:
+            settings = self.base.model.comparison(self.factor)
         else:
             return [(None, {})]
         for method, options in settings:  # refuse a wrong method or option before the long work
-            scale(self.model.geometry, method, self.factor, **options)
+            scale(self.base.geometry, method, self.factor, **options)
         return settings
 
     def refuse_beyond(self, tokens: int) -> None:
         """Raise InputError if the model cannot read so many tokens."""
         self.longest = tokens
-        most = load_model.most_tokens(self.model.name)
+        most = self.base.most_tokens
         if most and tokens > most:
             raise InputError(
-                f"{self.model.name} has no RoPE and reads at most {most:,} tokens, not {tokens:,}; give a shorter "
+                f"{self.base.name} has no RoPE and reads at most {most:,} tokens, not {tokens:,}; give a shorter "
                 "length or window."
             )
 
@@ -224,8 +227,8 @@ class Experiment:
         Args:
             hashes: SHA-256 of the texts to score.
         """
-        learned = {self.model.name: self.model.training} if self.model.training else {}
-        for method, options in () if self.model.applied else self.comparison():
+        learned = {self.base.name: self.base.training} if self.base.training else {}
+        for method, options in () if self.base.extension else self.comparison():
             for path in rope.named_files(method, options).values() if method else ():
                 if path.suffix == ".json":
                     content = files.read_json(path, "give a file that is whole", (dict, list))
@@ -237,7 +240,7 @@ class Experiment:
 
     def facts(self) -> dict:
         """The contents of model.json."""
-        facts = self.model.facts(self.factor)
+        facts = self.base.facts(self.factor)
         return facts | {"sha256": self._base["sha256"]} if self.weights else facts
 
     def runs(self, data: dict, suffix: str = "", **settings) -> Iterator[tuple[dict, Path]]:
@@ -249,19 +252,23 @@ class Experiment:
             settings: every other option that changes a score.
         """
         for method, options in self.comparison() if self.methods is not None else [(None, {})]:
-            run = {"scale": self.model.folder, "experiment": self.name, "factor": self.factor, **settings}
+            run = {"scale": self.base.folder, "experiment": self.name, "factor": self.factor, **settings}
             if self.weights:
-                run |= {"model": self.provenance | named(method, options), "dtype": self.given.dtype, "data": data}
-            if self.model.training:
+                run |= {
+                    "model": self.provenance | option_contents(method, options),
+                    "dtype": self.arguments.dtype,
+                    "data": data,
+                }
+            if self.base.training:
                 of_training = ("identity", "seed", "steps", "length", "skip_positions")
-                run["training"] = {key: self.model.training[key] for key in of_training if key in self.model.training}
+                run["training"] = {key: self.base.training[key] for key in of_training if key in self.base.training}
             if self.methods is None:
                 name = f"s={self.factor:g}"
             elif method is None:
                 run |= {"method": None, "factor": 1.0, "options": {}}
                 name = "as-it-is"
             else:
-                run |= {"method": method, "options": stated(method, options)}
+                run |= {"method": method, "options": options_for_record(method, options)}
                 name = records.run_of(run)
             engine, apart = self.serving.facts(run) if self.serving else ({}, [])
             if file := self.to_measure(run := run | engine, name + suffix):
@@ -278,11 +285,11 @@ class Experiment:
             InputError: a record of another run, or of another model, is in its place.
         """
         run["identity"] = records.identity(**run)
-        file = records.path(self.results, self.model.folder, self.name, name)
+        file = records.path(self.results, self.base.folder, self.name, name)
         first = processes.rank()[0] == 0
         if first:
-            records.check_model(self.results, self.model.folder, self.facts())
-        if not records.is_done(file, run, self.given.replace):
+            records.check_model(self.results, self.base.folder, self.facts())
+        if not records.is_done(file, run, self.arguments.replace):
             return file
         if first:
             print(f"done already: {file}")
@@ -291,7 +298,7 @@ class Experiment:
     @property
     def _base(self) -> dict:
         """What identifies the base model; of a fine-tuned one, that which its training states."""
-        return self.model.training["model"] if self.model.training else self.provenance
+        return self.base.training["model"] if self.base.training else self.provenance
 
     def parts(self, run: dict, file: Path) -> dict | None:
         """Measure the samples, but for those that are in the journal of an earlier call.
@@ -315,7 +322,7 @@ class Experiment:
         if todo and self.weights:
             self.check(run, todo)
             if process == 0 and "loaded" not in vars(self):
-                tasks = run.get("tasks", getattr(self.given, "tasks", None)) or ()
+                tasks = run.get("tasks", getattr(self.arguments, "tasks", None)) or ()
                 of = f" of {len(tasks)} tasks" if len(tasks) > 1 else ""
                 print(f"{len(keys):,} sample{'s' * (len(keys) > 1)}{of} made", file=sys.stderr)
             self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
@@ -348,9 +355,30 @@ class Experiment:
         The name includes a hash of the code that measures. Parts that other code measured are not used, and a note says
         so.
         """
-        folder = self.results.resolve().parent / "runs" / self.model.folder / self.name
+        folder = self.results.resolve().parent / "runs" / self.base.folder / self.name
         place = folder / f"{identity}.{records.scored_by(records.program(self.name))}"
         others = any(folder.glob(f"{identity}.*.jsonl")) and not any(folder.glob(f"{place.name}.*"))
         if others and processes.rank()[0] == 0:
             print(f"note: other code scored unfinished parts of {file.stem}; they are scored again.", file=sys.stderr)
         return place
+
+
+TEXTS = "packaged", "parts", "texts"  # whoever chooses by one of them needs no other
+OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
+
+
+def suite_arguments(parser: argparse.ArgumentParser, experiment: str) -> argparse.Namespace:
+    """The command line of an experiment; what it leaves open is as in the suite of its model, if it can be extended."""
+    words = [word for word in sys.argv[1:] if word not in ("-h", "--help")]
+    arguments = parser.parse_known_args(words)[0]
+    base = BaseModel(arguments.model, as_it_is=not getattr(arguments, "method", None))
+    if base.origin or base.extends:
+        factor = base.extension["factor"] if base.extension else arguments.factor or 2
+        model = replace(base.origin or Model(base.folder, base.name, base.geometry), factors=(factor,))
+        options = suites.defaults(base.folder, model, experiment, factor)
+        own = {*("factor", "method", "fitting"), *(OF_LENGTHS if getattr(arguments, "lengths", None) else ())}
+        own |= {*TEXTS} if any(getattr(arguments, name, None) for name in TEXTS) else set()
+        lists = {action.dest: action.nargs == "+" for action in parser._actions}
+        parser.set_defaults(**{name: [*value] if isinstance(value, tuple) else [value] if lists[name] else value
+                               for name, value in options.items() if name not in own})  # fmt: skip
+    return parser.parse_args()

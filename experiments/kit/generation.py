@@ -7,10 +7,9 @@ import functools
 from collections.abc import Iterator
 
 from core.errors import DoesNotFit, InputError
-from core.huggingface.configuration import text_config
 from eval import special_tokens
 from eval.generation import Request, generate
-from experiments.kit import command_line, load_model, processes, records, serving
+from experiments.kit import command_line, processes, records, serving
 from experiments.kit.command_line import SKIPPED
 from experiments.kit.experiment import Experiment
 
@@ -50,7 +49,7 @@ class Generation(Experiment):
                     self.fitting[part] = self.made(part)
                 except DoesNotFit as error:
                     unfit[part] = str(error).removesuffix(".")
-            if unfit and not (self.given.fitting and self.fitting):
+            if unfit and not (self.arguments.fitting and self.fitting):
                 left = f", which leaves {option} {' '.join(map(str, self.fitting))}" if self.fitting else ""
                 reason = next(iter(unfit.values()))
                 raise InputError(f"{reason} (of {option}, {', '.join(map(str, unfit))} do not fit{left}).")
@@ -79,7 +78,7 @@ class Generation(Experiment):
     @property
     def _asks(self) -> bool:
         """Whether --chat was given, of a benchmark that has it."""
-        return vars(self.given).get("chat", False)
+        return vars(self.arguments).get("chat", False)
 
     def encoded(self, question: str, begun: str = "", chat: bool = True) -> tuple[int, ...]:
         """The token ids of a prompt: the question, with --chat in the template, and the beginning of the answer.
@@ -92,13 +91,13 @@ class Generation(Experiment):
 
     def _in_template(self, question: str) -> str:
         if not self.tokenizer.chat_template:
-            raise InputError(f"the tokenizer of {self.model.name} has no chat template; leave --chat out.")
+            raise InputError(f"the tokenizer of {self.base.name} has no chat template; leave --chat out.")
         turns = [{"role": "user", "content": question}]
         try:
             return self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
         except Exception as error:  # a template is a program and raises anything
             reason = command_line.reason(error)
-            raise InputError(f"the chat template of {self.model.name} fails ({reason}); leave --chat out.") from error
+            raise InputError(f"the chat template of {self.base.name} fails ({reason}); leave --chat out.") from error
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         """What the model is asked.
@@ -114,9 +113,8 @@ class Generation(Experiment):
 
     def check(self, run: dict, keys: list[str]) -> None:
         """Makes the requests."""
-        extends = run["method"] is not None and not self.model.applied
-        stated = text_config(load_model.check_config(self.model.name)).max_position_embeddings
-        context_length = self.extended_length if extends else stated
+        extends = run["method"] is not None and not self.base.extension
+        context_length = self.extended_length if extends else self.base.stated_length
         self.requests = [self.request(key, self.content[key], context_length) for key in keys]
         for request in self.requests:
             special_tokens.check_ids(self.tokenizer, request.prompt, request.key)
@@ -124,7 +122,7 @@ class Generation(Experiment):
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
         asked = self.requests
-        made = self.endpoint.generate(asked) if self.endpoint else generate(self.extended(run).model, asked)
+        made = self.endpoint.generate(asked) if self.endpoint else generate(self.extended(run), asked)
         for key, tokens in made:
             prediction = self.tokenizer.decode(tokens, skip_special_tokens=True)
             yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}

@@ -132,7 +132,7 @@ def scored_by(program: str) -> str:
         program: the experiment's module.
     """
     sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py")])
-    names = "kit/experiment", "kit/generation", "kit/load_model", "kit/texts", "training/loss", "training/packing"
+    names = "kit/experiment", "kit/generation", "kit/base_model", "kit/texts", "training/loss", "training/packing"
     sources += [ROOT / "experiments" / f"{name}.py" for name in names]
     if BEYOND in program.split("."):
         sources += sorted((ROOT / "experiments" / BEYOND).glob("*.py"))

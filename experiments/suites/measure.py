@@ -10,11 +10,10 @@ from types import ModuleType
 
 from core import files, rope
 from core.errors import InputError
-from experiments import suites
+from experiments import base_models, suites
 from experiments.base_models.model import Model, papers_n_hat
-from experiments.kit import command_line, given_model, records
+from experiments.kit import command_line, records
 from experiments.kit.command_line import existing_directory, option
-from experiments.kit.given_model import GivenModel
 from experiments.suites import chains as running
 from experiments.suites.chains import Chain
 from experiments.suites.steps import Suite, merged
@@ -51,9 +50,9 @@ def main(description: str, script: str, part: str | None = None) -> None:
     files.check_writable(suite.output)
     files.check_writable(suite.results)
     if suite.path:
-        from experiments.kit import load_model  # imports transformers, which listing does not need
+        from experiments.kit.base_model import BaseModel
 
-        facts = load_model.facts(suite.path, suite.name, *suite.model.factors)
+        facts = BaseModel(suite.path).facts(*suite.model.factors)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
     logs, lenient = suite.output / "logs", suite.path is not None
     with files.lock(suite.output / chains[0].name if arguments.chain is not None else suite.output):
@@ -85,7 +84,7 @@ def alone(modules: list[ModuleType], suite: Suite) -> list[Chain]:
 
 def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespace:
     parser = command_line.parser(description, prog=f"python -m experiments.{script}")
-    given_model.add_argument(parser)
+    command_line.add_model_argument(parser)
     factors = "scaling factors s for a model of your own (default 2)"
     option(parser, "--factor", command_line.factor, "S", factors, several=True)
     parser.add_argument("--quick", action="store_true", help="one seed and few samples; long steps are left out")
@@ -119,17 +118,18 @@ def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespac
 
 def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
     """The base model with the command line's options, and the modules of its suite; InputError for bad input."""
-    given, path = GivenModel(arguments.model), None
-    if given.known:
-        model, modules, place = given.known, suites.find(given.folder), f"rerun/{given.folder}"
+    path, name = None, arguments.model
+    if model := base_models.MODELS.get(name):
+        modules, place = suites.find(name), f"rerun/{name}"
         if not modules:
-            raise InputError(f"{given.folder!r} has no suite; run its experiments one by one.")
+            raise InputError(f"{name!r} has no suite; run its experiments one by one.")
         if arguments.factor:
             raise InputError("a base model's suite decides its factors; give --factor for a model of your own only.")
     else:
         # The commands run in another directory.
-        path = str(Path(given.name).absolute()) if Path(given.name).is_dir() else given.name
-        model, modules, place = _own(given, path, arguments.factor or [2]), suites.find(suites.OWN), "own"
+        path = str(Path(name).absolute()) if Path(name).is_dir() else name
+        model, modules, place = _own(path, arguments.factor or [2]), suites.find(suites.OWN), "own"
+        name = model.title
     texts = sorted(arguments.texts.absolute().glob("*.txt")) if arguments.texts else []
     if arguments.texts and not texts:
         raise InputError(f"there is no text file in {arguments.texts}; give a directory of .txt files.")
@@ -138,7 +138,7 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
         raise InputError(f"{benchmarks} has no folder {' or '.join(BENCHMARKS)}; add one.")
     output = arguments.output or records.ROOT / "build" / (place + "-quick" * arguments.quick)
     return Suite(
-        given.folder,
+        name,
         model,
         output.absolute(),
         (arguments.results or output / "results").absolute(),
@@ -153,16 +153,19 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
     ), modules
 
 
-def _own(given: GivenModel, path: str, factors: list[float]) -> Model:
+def _own(path: str, factors: list[float]) -> Model:
     """A model of one's own, to be extended by these factors."""
     if (Path(path) / "training.json").is_file():
         raise InputError(
             f"{path} was fine-tuned for a longer context already; evaluate it as it is, for example with "
             f"`python -m experiments.perplexity --model {shlex.quote(path)}`."
         )
+    from experiments.kit.base_model import BaseModel  # imports transformers, which a base model's list does not need
+
+    base = BaseModel(path)
     for factor in factors:
-        rope.scale(given.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
-    return Model(given.folder, path, given.geometry, tuple(factors), papers_n_hat(given.geometry))
+        rope.scale(base.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
+    return Model(base.folder, path, base.geometry, tuple(factors), papers_n_hat(base.geometry))
 
 
 def _corpus(name: str) -> str:

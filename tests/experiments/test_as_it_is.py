@@ -7,7 +7,7 @@ import torch
 import transformers
 
 from eval import passkey, perplexity
-from experiments.kit import load_model
+from experiments.kit.base_model import BaseModel
 from tests.models import byte_tokenizer, random_model
 
 L = 768
@@ -50,7 +50,7 @@ def model(request, tmp_path):
 
 
 def test_it_is_measured_within_its_length_and_shown(model, call, tmp_path):
-    results, reference = tmp_path / "results", load_model.load(str(model)).model
+    results, reference = tmp_path / "results", BaseModel(str(model)).load()
     lines = (["passkey", "--depths", "1", "--keys", "1"],
              ["perplexity", "--texts", tmp_path / "book.txt", "--tokens", "900", "--stride", "700"])  # fmt: skip
     for line in lines:
@@ -70,7 +70,7 @@ def test_it_is_measured_within_its_length_and_shown(model, call, tmp_path):
         made = reference.generate(prompt, max_new_tokens=passkey.MAX_NEW_TOKENS, **how)[0, prompt.shape[1] :]
         assert part["value"]["prediction"] == byte_tokenizer().decode(made, skip_special_tokens=True)
     ids = torch.tensor(byte_tokenizer()((tmp_path / "book.txt").read_text()).input_ids[:900])
-    losses = [torch.nn.functional.cross_entropy(load_model.load(str(model)).model(part[None, :-1]).logits[0], part[1:],
+    losses = [torch.nn.functional.cross_entropy(BaseModel(str(model)).load()(part[None, :-1]).logits[0], part[1:],
                                                 reduction="none")[skipped:].tolist()
               for part, skipped in ((ids[:L], 0), (ids[700:], L - 701))]  # fmt: skip
     expected = perplexity.perplexity(losses)
@@ -95,7 +95,7 @@ def test_extending_it_is_refused_with_the_reason(model, call, tmp_path):
 @pytest.mark.parametrize("line", [["passkey", "--lengths", "800"], ["perplexity", "--lengths", "800", "--texts", "{}"]])
 @pytest.mark.parametrize("model", WITHOUT, indirect=True)
 def test_positions_that_it_has_not_are_refused_before_it_is_loaded(model, call, tmp_path, monkeypatch, line):
-    monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
     line = [word.format(tmp_path / "book.txt") for word in line]
     status, _, err = call(*line, "--model", model, "--results", tmp_path / "results")
     assert status == 2 and "has no RoPE" in err and err.count("\n") == 1

@@ -95,7 +95,7 @@ def test_it_goes_on_from_its_journal(call, model, texts, tmp_path, monkeypatch):
     monkeypatch.setattr(best, "position_losses", lambda *given: read.append(given) or scores(*given))
     assert call("extend", *line(model, tmp_path, texts))[0] == 0
     assert len(read) == 7 and record(tmp_path)["ranking"] == whole["ranking"]
-    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr("experiments.kit.base_model.BaseModel.load", lambda *_: pytest.fail("measured again"))
     assert call("extend", *line(model, tmp_path, texts))[0] == 0
 
 
@@ -131,7 +131,7 @@ def test_few_texts_have_no_interval_and_the_least_loss_decides():
 def test_what_cannot_be_scored_is_refused_before_a_model_is_loaded(
     call, model, texts, tmp_path, monkeypatch, given, says
 ):
-    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr("experiments.kit.base_model.BaseModel.load", lambda *_: pytest.fail("a model was loaded"))
     (tmp_path / "short.txt").write_text("a" * LONGER)  # one token less than is read
     tuned = checkpoint(tmp_path / "tuned", max_position_embeddings=L)
     how = {"scale": "toy", "method": "yarn", "factor": 2, "options": {}, "seed": 0, "steps": 1, "length": LONGER}

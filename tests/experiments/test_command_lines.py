@@ -45,7 +45,7 @@ def test_extend_prints_every_decision_and_exports(call, model, tmp_path):
 
 
 def test_extend_without_output_reads_no_weights_and_writes_nothing(call, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("weights were read"))
+    monkeypatch.setattr("experiments.kit.base_model.BaseModel.load", lambda *_: pytest.fail("weights were read"))
     monkeypatch.chdir(tmp_path)
     status, out, _ = call("extend", "--model", model, "--convention", "equation")
     assert status == 0 and "equation convention" in out

@@ -8,8 +8,8 @@ import pyarrow.parquet
 import pytest
 
 from core.extend import extend_checkpoint
-from experiments.kit import load_model, records
-from experiments.kit.given_model import GivenModel
+from experiments.kit import records
+from experiments.kit.base_model import BaseModel
 from tests.eval.test_open_llm import write_benchmarks
 from tests.models import checkpoint
 
@@ -48,13 +48,11 @@ def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path
     data = write_benchmarks(tmp_path / "data")
     command = ["open_llm", "--model", model, "--benchmarks", data, "--tasks", "hellaswag", "--limit", "2"]
     command += ["--results", tmp_path / "results"]
-    load_model._content.cache_clear()  # as a new process begins
     assert call(*command)[0] == 0
     (file,) = (tmp_path / "results" / "toy" / "open_llm").glob("*.json")
     first = file.read_text()
     (journal,) = (tmp_path / "runs" / "toy" / "open_llm").glob("*.jsonl")
     change(tmp_path)
-    load_model._content.cache_clear()
     status, _, err = call(*command)
     assert status == 2 and "--replace" in err.splitlines()[-1] and file.read_text() == first
     assert call(*command, "--replace")[0] == 0
@@ -70,7 +68,7 @@ def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path
     "line", [["passkey", "--lengths", "100"], ["ruler", "--lengths", "160", "--tasks", "niah_single_1"]]
 )
 def test_samples_are_made_before_weights_are_loaded(call, model, tmp_path, monkeypatch, line):
-    monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
     status, _, err = call(*line, "--model", model, "--results", tmp_path / "results")
     assert status == 2 and "does not fit" in err and not (tmp_path / "results").exists()
 
@@ -79,7 +77,7 @@ def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, t
     line = ["ruler", "--model", model, "--results", tmp_path / "results", "--lengths", "1900", "--samples", "1"]
     line += ["--tasks", "qa_1", "niah_single_1", "vt"]
     with monkeypatch.context() as patched:
-        patched.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
+        patched.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
         status, _, err = call(*line)
         assert status == 2 and "qa_1, vt do not fit, which leaves --tasks niah_single_1" in err, err
     status, out, err = call(*line, "--fitting")
@@ -105,7 +103,7 @@ def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, t
 def test_longbench_refuses_what_it_cannot_ask_or_score_before_weights_are_loaded(
     call, model, tmp_path, monkeypatch, task, row, options
 ):
-    monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
     row = {"input": "?", "context": "a", "answers": ["1"], "length": 1, "all_classes": None, "_id": "0"} | row
     (tmp_path / f"{task}.jsonl").write_text(json.dumps(row))
     line = [
@@ -126,8 +124,8 @@ def test_longbench_refuses_what_it_cannot_ask_or_score_before_weights_are_loaded
 def test_a_known_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatch):
     checkpoint(tmp_path / "tiny", max_position_embeddings=77)
     monkeypatch.chdir(tmp_path)
-    assert GivenModel("tiny").known and GivenModel("tiny").geometry.context_length == 1024
-    assert not GivenModel("./tiny").known and GivenModel("./tiny").geometry.context_length == 77
+    assert BaseModel("tiny").model and BaseModel("tiny").geometry.context_length == 1024
+    assert not BaseModel("./tiny").model and BaseModel("./tiny").geometry.context_length == 77
 
 
 def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(call, model, tmp_path, monkeypatch):
@@ -142,7 +140,7 @@ def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(call, model, t
 
 def test_the_records_of_another_fine_tune_are_apart_from_the_committed_ones():
     committed = records.read(records.RESULTS / "tiny" / "finetune" / "pi_s=2_seed=0.json")
-    given, places = GivenModel("tiny"), {}
+    given, places = BaseModel("tiny"), {}
     for name, tuned in (("same", {}), ("other", {"identity": "another"}), ("new", {"seed": 99, "identity": "another"})):
         for replace in (False, True):
             places[name, replace] = given.results(Namespace(results=None, replace=replace), committed | tuned)

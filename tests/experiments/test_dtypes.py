@@ -6,7 +6,8 @@ import sys
 import pytest
 import torch
 
-from experiments.kit import load_model, processes
+from experiments.kit import base_model, processes
+from experiments.kit.base_model import BaseModel
 from experiments.passkey import Passkey
 from tests.models import byte_tokenizer, checkpoint, random_model
 
@@ -17,8 +18,8 @@ TRAINED = {"method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7
 @pytest.fixture
 def on_gpu(monkeypatch):
     """Only said: nothing here computes on it."""
-    monkeypatch.setattr(load_model, "device", lambda: "cuda")
-    monkeypatch.setattr(processes, "place", lambda: None)
+    monkeypatch.setattr(base_model, "device", lambda: "cuda")
+    monkeypatch.setattr(processes, "join", lambda: None)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def asked(monkeypatch):
 
     def dtype(*line):
         monkeypatch.setattr(sys, "argv", ["passkey", *map(str, line)])
-        return Passkey(Passkey.parse()).given.dtype
+        return Passkey(Passkey.parse()).arguments.dtype
 
     return dtype
 
@@ -52,7 +53,7 @@ def test_on_a_cpu_it_is_float32_unless_another_is_asked_for(stating, asked):
 
 
 def test_on_a_gpu_a_base_model_says_so(on_gpu, monkeypatch, asked):
-    monkeypatch.setattr(load_model, "check_access", lambda _: None)  # the weights are gated
+    monkeypatch.setattr(BaseModel, "check_access", lambda _: None)  # the weights are gated
     assert asked("--model", "llama2-7b") == asked("--model", "llama2-13b") == "bfloat16"
     assert asked("--model", "tiny") == "float32" and asked("--model", "smollm2") == "bfloat16"
     assert asked("--model", "llama2-7b", "--dtype", "float32") == "float32"
@@ -63,7 +64,7 @@ def test_on_a_gpu_a_base_model_says_so(on_gpu, monkeypatch, asked):
     [("float32", "float32"), ("float16", "float16"), ("bfloat16", "bfloat16"), ("none", "float32")],
 )
 def test_on_a_gpu_a_checkpoint_states_its_own(on_gpu, stating, asked, stated, expected):
-    assert asked("--model", stating / stated) == load_model.chosen_dtype(None, str(stating / stated)) == expected
+    assert asked("--model", stating / stated) == BaseModel(str(stating / stated)).chosen_dtype(None) == expected
 
 
 def test_on_a_gpu_a_fine_tune_is_evaluated_as_its_base_model_is(on_gpu, tmp_path, asked):

@@ -97,7 +97,7 @@ def test_what_scores_is_part_of_what_names_a_journal(tmp_path, monkeypatch):
     assert now != records.scored_by("experiments.ruler")
     monkeypatch.setattr(records, "ROOT", tmp_path)
     assert records.scored_by("experiments.passkey") == now
-    for file in ("core/rope.py", "eval/passkey.py", "experiments/kit/load_model.py", "experiments/kit/experiment.py"):
+    for file in ("core/rope.py", "eval/passkey.py", "experiments/kit/base_model.py", "experiments/kit/experiment.py"):
         kept = (tmp_path / file).read_bytes()
         (tmp_path / file).write_bytes(kept + b"# changed\n")
         assert records.scored_by("experiments.passkey") != now

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from transformers import AutoConfig
 
 from tests.models import checkpoint
 
@@ -14,7 +15,7 @@ def model(tmp_path):
 
 @pytest.fixture
 def loads_nothing(monkeypatch):
-    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr("experiments.kit.base_model.BaseModel.load", lambda *_: pytest.fail("weights were loaded"))
 
 
 def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(
@@ -22,16 +23,15 @@ def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(
 ):
     asked = []
 
-    def download(name, revision, ignore_patterns):
+    checked = AutoConfig.from_pretrained(model)
+
+    def download(name, ignore_patterns):
         asked.append((name, "*.bin" in ignore_patterns))
         return str(model)
 
-    monkeypatch.setattr("experiments.kit.load_model.snapshot_download", download)
-    monkeypatch.setattr("experiments.extend.load_model._resolve", lambda name: ("owner/name", {}))
-    monkeypatch.setattr("experiments.extend.load_model.check_config", lambda name: checked)
-    from transformers import AutoConfig
-
-    checked = AutoConfig.from_pretrained(model)
+    monkeypatch.setattr("experiments.kit.base_model.snapshot_download", download)
+    monkeypatch.setattr("experiments.kit.base_model.BaseModel.source", "owner/name")
+    monkeypatch.setattr("experiments.kit.base_model.BaseModel.config", checked)
     status, _, err = call("extend", "--model", "owner/name", "--output", tmp_path / "made")
     assert status == 0, err
     assert (tmp_path / "made" / "tokenizer.json").exists() and asked == [("owner/name", True)]

@@ -10,7 +10,8 @@ from transformers import LlamaConfig
 
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from experiments.kit import journal, load_model
+from experiments.kit import journal
+from experiments.kit.base_model import BaseModel
 
 CONFIG = LlamaConfig(
     hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, vocab_size=260,
@@ -34,8 +35,8 @@ def of(config, folder):
     """The geometry of a config.json, or None where it is refused."""
     (folder / "config.json").write_text(config if isinstance(config, str) else json.dumps(config))
     try:
-        load_model.check_config(str(folder))
-        return load_model.geometry(str(folder))
+        base = BaseModel(str(folder))
+        return base.config and base.geometry
     except InputError as refused:
         assert "\n" not in str(refused)
 

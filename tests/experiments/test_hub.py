@@ -198,14 +198,14 @@ def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, r
 def loaded(name):
     import torch
 
-    from experiments.kit import load_model
+    from experiments.kit.base_model import BaseModel
 
     os.environ["HF_TOKEN"] = TOKEN
-    found = load_model.load(name)
+    base = BaseModel(name)
     with torch.no_grad():
-        logits = found.model(torch.arange(40)[None]).logits
-    text = found.tokenizer.decode(found.tokenizer("Ünï code").input_ids)
-    return logits.sum().item(), text, load_model.check_config(name).max_position_embeddings, load_model.provenance(name)
+        logits = base.load()(torch.arange(40)[None]).logits
+    text = base.tokenizer.decode(base.tokenizer("Ünï code").input_ids)
+    return logits.sum().item(), text, BaseModel(name).config.max_position_embeddings, BaseModel(name).provenance
 
 
 def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, reader):
@@ -220,10 +220,10 @@ def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, reader):
 
 
 def stated(name):
-    from experiments.kit import load_model
+    from experiments.kit.base_model import BaseModel
 
     hub.reach.cache_clear()
-    return load_model.provenance(name), load_model.facts(name, "model", 2)
+    return BaseModel(name).provenance, BaseModel(name).facts(2)
 
 
 def test_a_model_that_nobody_pinned_is_told_by_its_commit(served, reader, tmp_path):
@@ -347,9 +347,9 @@ def refusal(function, *arguments):
 
 
 def configured(name):
-    from experiments.kit import load_model
+    from experiments.kit.base_model import BaseModel
 
-    return load_model.check_config(name).to_dict()
+    return BaseModel(name).config.to_dict()
 
 
 @pytest.fixture

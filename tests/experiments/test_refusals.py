@@ -212,7 +212,7 @@ def test_results_that_cannot_be_written_to_are_found_before_any_work(refused, tm
         monkeypatch.setattr(
             "tempfile.TemporaryFile", lambda **_: (_ for _ in ()).throw(OSError(30, "Read-only file system"))
         )
-    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("worked before looking"))
+    monkeypatch.setattr("experiments.kit.base_model.BaseModel.load", lambda *_: pytest.fail("worked before looking"))
     refused(PASSKEY + " --model {model}")
     refused("finetune --model {model} --steps 1 --results {results} --output {out}")
 

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import processors
 
 from eval import longbench
-from experiments.kit import load_model
+from experiments.kit.base_model import BaseModel
 from tests.models import byte_tokenizer, random_model
 
 BOS = 1
@@ -120,10 +120,10 @@ def test_longbench_asks_in_the_template_but_for_examples_and_code(chatting, aske
 @pytest.mark.parametrize("name", ["passkey", "ruler", "longbench_e"])
 @pytest.mark.parametrize("template", ["", "{{ raise_exception('no system') }}"])
 def test_chat_without_a_template_that_works_is_refused(model, call, tmp_path, monkeypatch, name, template):
-    monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
-    tokenizer = load_model.tokenizer(str(model))
+    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
+    tokenizer = BaseModel(str(model)).tokenizer
     tokenizer.chat_template = template or None
-    monkeypatch.setattr(load_model, "tokenizer", lambda _: tokenizer)
+    monkeypatch.setattr(BaseModel, "tokenizer", tokenizer)
     data = ["--benchmarks", tmp_path] if name == "longbench_e" else []
     status, _, err = call(name, "--model", model, "--chat", *data, "--results", tmp_path / "results")
     assert status == 2 and "chat template" in err and err.count("\n") == 1
@@ -140,6 +140,6 @@ def test_longbench_puts_it_before_what_it_has_cut_as_well(asked, tmp_path):
 
 
 def test_tiny_whose_records_are_committed_reads_none():
-    tokenizer = load_model.tokenizer("tiny")
+    tokenizer = BaseModel("tiny").tokenizer
     text = "There is an important info hidden inside a lot of irrelevant text."
     assert tokenizer(text).input_ids == tokenizer(text, add_special_tokens=False).input_ids

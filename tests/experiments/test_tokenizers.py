@@ -11,7 +11,8 @@ from tokenizers import processors
 from transformers import ByT5Tokenizer
 
 from eval import longbench, special_tokens
-from experiments.kit import load_model, records, texts
+from experiments.kit import records, texts
+from experiments.kit.base_model import BaseModel
 from experiments.kit.texts import Book
 from experiments.training.corpus import Corpus
 from tests.eval.test_open_llm import write_benchmarks
@@ -65,7 +66,6 @@ def model(tmp_path):
     (write_benchmarks(tmp_path / "data") / "trec.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
 
     def save(tokenizer, name="toy", vocabulary=300):
-        load_model._content.cache_clear()
         random_model(max_position_embeddings=LENGTH, vocab_size=vocabulary).save_pretrained(tmp_path / name)
         tokenizer.save_pretrained(tmp_path / name)
         return tmp_path / name
@@ -109,7 +109,7 @@ def read(monkeypatch):
 @pytest.fixture
 def unloaded(monkeypatch):
     """No weights may be loaded."""
-    monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -123,7 +123,7 @@ def test_eos_after_every_text_changes_nothing(model, measure, read, tmp_path, na
     ids = {one for row in read for one in row}
     assert BOS in ids and EOS not in ids
     if name == "finetune":  # beside the weights is the tokenizer that was given
-        assert load_model.stock_tokenizer(str(tmp_path / "tuned"))("x").input_ids[-1] == EOS
+        assert BaseModel(str(tmp_path / "tuned")).stock_tokenizer()("x").input_ids[-1] == EOS
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_eos_after_every_text_changes_nothing(model, measure, read, tmp_path, na
 def test_a_prompt_is_what_stands_before_it_and_its_own_tokens(model, tokenizer, before):
     text = "any text, </s> too"
     plain = tokenizer(text, add_special_tokens=False).input_ids
-    prepared = load_model.tokenizer(str(model(tokenizer)))
+    prepared = BaseModel(str(model(tokenizer))).tokenizer
     assert prepared(text).input_ids == prepared.encode(text) == [*before, *plain]
     assert prepared([text, text]).input_ids == 2 * [[*before, *plain]]
     assert special_tokens.beginning(prepared) == before and special_tokens.beginning(prepared, bos=False) == []

@@ -10,7 +10,7 @@ from core.huggingface.embedding import config_geometry
 from eval import passkey
 from eval.generation import Request, generate
 from experiments import base_models
-from experiments.kit import load_model
+from experiments.kit.base_model import BaseModel
 from experiments.kit.records import ROOT
 
 DIRECTORY = ROOT / "models" / "tiny"
@@ -18,15 +18,15 @@ DIRECTORY = ROOT / "models" / "tiny"
 
 @pytest.fixture(scope="module")
 def tiny():
-    return load_model.load("tiny")
+    return BaseModel("tiny").load()
 
 
 def test_the_scale_states_its_geometry():
-    assert config_geometry(load_model.check_config("tiny")) == base_models.get("tiny").geometry
+    assert config_geometry(BaseModel("tiny").config) == base_models.get("tiny").geometry
 
 
 def test_it_is_small_and_in_bfloat16(tiny):
-    assert tiny.model.num_parameters() <= 12e6
+    assert tiny.num_parameters() <= 12e6
     file = DIRECTORY / "model.safetensors"
     assert file.stat().st_size <= 24e6
     assert json.loads((DIRECTORY / "config.json").read_text())["dtype"] == "bfloat16"
@@ -42,10 +42,11 @@ def test_its_tokenizer_loses_nothing_and_splits_numbers_into_digits():
 
 
 def test_it_finds_passkeys(tiny):
-    made = [passkey.sample(tiny.tokenizer, 400, depth / 3, seed) for depth in range(4) for seed in range(100, 105)]
+    tokenizer = BaseModel("tiny").tokenizer
+    made = [passkey.sample(tokenizer, 400, depth / 3, seed) for depth in range(4) for seed in range(100, 105)]
     requests = [
-        Request(sample.key, tuple(tiny.tokenizer(sample.prompt).input_ids), passkey.MAX_NEW_TOKENS) for sample in made
+        Request(sample.key, tuple(tokenizer(sample.prompt).input_ids), passkey.MAX_NEW_TOKENS) for sample in made
     ]
-    predictions = {key: tiny.tokenizer.decode(tokens) for key, tokens in generate(tiny.model, requests)}
+    predictions = {key: tokenizer.decode(tokens) for key, tokens in generate(tiny, requests)}
     right = sum(passkey.score(predictions[sample.key], sample.answer) for sample in made)
     assert right >= 8  # a guess is right once in 90,000

@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -34,7 +35,8 @@ from core.rope import RopeGeometry
 from eval import perplexity
 from eval.generation import Request, generate
 from experiments.base_models.model import Training
-from experiments.kit import command_line, load_model, texts
+from experiments.kit import command_line, texts
+from experiments.kit.base_model import BaseModel
 from experiments.kit.records import environment
 from experiments.training.trainer import Trainer, training_arguments
 
@@ -63,7 +65,8 @@ def counts_plain(inv_freq: np.ndarray, length: int) -> list[list[int]]:
 
 
 def evaluation(prepare: Callable, work: Callable, length: int) -> Callable[[], list]:
-    loaded = load_model.load("smollm2")
+    base = BaseModel("smollm2")
+    loaded = SimpleNamespace(model=base.load(), tokenizer=base.tokenizer)
     inputs = prepare(loaded, length)
     return lambda: work(loaded, inputs)
 

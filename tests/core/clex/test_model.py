@@ -10,7 +10,7 @@ from core.errors import InputError
 from core.extend import export, extend
 from core.huggingface.embedding import rope_geometry
 from core.rope import RopeGeometry, scale
-from experiments.kit import load_model
+from experiments.kit.base_model import BaseModel
 from tests.core.clex.made import SHORT, L, clex_model, full_logits, rotary, tokens
 from tests.models import byte_tokenizer, random_model
 
@@ -20,7 +20,7 @@ def test_an_export_loads_stock_and_restores_with_our_loader(tmp_path):
     directory = export(model, tmp_path / "exported", byte_tokenizer())
     stock = AutoModelForCausalLM.from_pretrained(directory).eval()
     assert not clex.is_installed(stock) and stock.config.max_position_embeddings == 4 * L
-    loaded = load_model.load(str(directory)).model
+    loaded = BaseModel(str(directory)).load()
     assert clex.is_installed(loaded) and clex.is_installed(model)
     for length in (10, 2 * L, 4 * L, 7 * L):
         ids = tokens(length)
@@ -28,7 +28,7 @@ def test_an_export_loads_stock_and_restores_with_our_loader(tmp_path):
     with clex.at_length(model, 4 * L):  # the fixed scale of the stock checkpoint
         assert torch.allclose(full_logits(stock, ids), full_logits(model, ids), atol=2e-3)
     assert not torch.allclose(full_logits(stock, tokens(10)), full_logits(model, tokens(10)), atol=0.1)
-    assert load_model.provenance(str(directory))["sha256"].keys() == {"model.safetensors", "clex.safetensors"}
+    assert BaseModel(str(directory)).provenance["sha256"].keys() == {"model.safetensors", "clex.safetensors"}
 
 
 def test_saved_weights_extend_a_fresh_model_and_the_registry_knows_their_scale(tmp_path):

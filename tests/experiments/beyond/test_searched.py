@@ -9,7 +9,7 @@ import torch
 
 from core.extend import extend
 from experiments.beyond import searched
-from experiments.kit import load_model
+from experiments.kit.base_model import BaseModel
 from tests.models import byte_tokenizer, checkpoint
 
 L = 160  # 2L bytes, and not 1.2 L, have room for a passkey and its question
@@ -49,7 +49,7 @@ def test_the_record_holds_the_factors_of_least_loss_of_the_needles(inputs, tmp_p
     assert call(*line(inputs, tmp_path))[0] == 0
     found, file = record(tmp_path)
     assert len(found["losses"]) == 16 + 4 and found["generations_least"][-1] == min(found["losses"])
-    model = load_model.load(str(inputs / "model")).model
+    model = BaseModel(str(inputs / "model")).load()
     extend(model, "factors", 2, file=file)
     (sequences,) = (tmp_path / "runs" / "data").glob("*/tokens.bin")
     rows = np.memmap(sequences, dtype=found["data_facts"]["dtype"]).reshape(-1, 2 * L)

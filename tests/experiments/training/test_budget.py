@@ -10,11 +10,11 @@ import transformers
 from core import rope
 from core.rope import RopeGeometry
 from experiments.base_models import MODELS
-from experiments.kit import load_model
+from experiments.kit.base_model import BaseModel
 from experiments.training import budget
 from tests.models import random_model
 
-SEVEN, THIRTEEN = (load_model.architecture(f"llama2-{size}b") for size in (7, 13))
+SEVEN, THIRTEEN = (BaseModel(f"llama2-{size}b").architecture for size in (7, 13))
 PAPERS = MODELS["llama2-7b"].training
 
 

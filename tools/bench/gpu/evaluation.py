@@ -11,7 +11,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from core.huggingface.attention import sdpa
 from eval import generation, kv_cache
 from eval.generation import Request
-from experiments.kit import load_model
+from experiments.kit import base_model
 from tools.bench.gpu.kit import SMALL, Bench, clock, timed
 
 MOST = 32  # the most prompts per length, so that a length takes seconds
@@ -58,7 +58,7 @@ def attention(bench: Bench) -> None:
 def serve(bench: Bench) -> None:
     """Prefill and decode of 32 layers: tokens/s."""
     model = bench.build(32, torch.bfloat16)
-    attention = load_model.attention("bfloat16") or "sdpa"
+    attention = base_model.attention("bfloat16") or "sdpa"
     model.set_attn_implementation(attention)
     new = 8 if bench.toy else 128
     for length in (32, 64) if bench.toy else (4096, 8192, 16384):

@@ -20,7 +20,8 @@ import pyarrow.parquet
 from core import files
 from core.errors import InputError
 from eval import longbench
-from experiments.kit import command_line, given_model, load_model, records, texts
+from experiments.kit import command_line, records, texts
+from experiments.kit.base_model import BaseModel
 from experiments.kit.command_line import option
 from experiments.training.packing import fingerprint
 from tools.tiny import miniature
@@ -39,7 +40,7 @@ SPLITS = {
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.miniature.write")
-    given_model.add_argument(parser)
+    command_line.add_model_argument(parser)
     parser.add_argument("--output", type=command_line.directory, required=True, metavar="DIR", help="where to write")
     option(parser, "--samples", command_line.count, "N", "samples per LongBench-E task and bucket", 4)
     option(parser, "--documents", command_line.count, "N", "documents per Open LLM benchmark", 100)
@@ -47,8 +48,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     name = arguments.model
-    length = load_model.geometry(name).context_length
-    setting = Setting("eval", load_model.tokenizer(name), [book.text for book in texts.books(texts.SCORED)])
+    length = BaseModel(name).geometry.context_length
+    setting = Setting("eval", BaseModel(name).tokenizer, [book.text for book in texts.books(texts.SCORED)])
     facts = {
         "context_length": length,
         "seed": arguments.seed,
