@@ -12,6 +12,7 @@ import numpy as np
 
 from core.angles import angle_counts
 from core.errors import InputError
+from experiments import base_models
 from experiments.disturbance import model_of
 from experiments.kit import command_line
 from experiments.kit.command_line import count, none_or_more, option
@@ -22,7 +23,7 @@ PAIRS = (6, 22, 50)
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.angle_distribution")
-    command_line.add_model_argument(parser)
+    base_models.add_argument(parser)
     command_line.add_factor_argument(parser)
     pairs = f"0-based pair indices (default: those of {', '.join(map(str, PAIRS))} that the model has)"
     option(parser, "--pairs", none_or_more, "I", pairs, several=True)

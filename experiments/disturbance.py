@@ -35,7 +35,7 @@ float32: as released, with that code's rounding and without ε; the paper's Tabl
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.disturbance")
-    command_line.add_model_argument(parser)
+    base_models.add_argument(parser)
     command_line.add_method_arguments(parser, several="all that need no training")
     parser.set_defaults(factor=None)
     arguments = parser.parse_args()

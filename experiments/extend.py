@@ -25,13 +25,14 @@ from core.errors import InputError
 from core.extend import check_checkpoint, export, extend, extend_checkpoint
 from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry, RopeScaling, scale
+from experiments import base_models
 from experiments.kit import command_line
 from experiments.kit.base_model import BaseModel
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.extend")
-    command_line.add_model_argument(parser, required=True)
+    base_models.add_argument(parser, required=True)
     command_line.add_method_arguments(parser, method=rope.PROPOSED)
     output = "write the extended model here; must not exist"
     command_line.option(parser, "--output", command_line.directory, "DIR", output)

@@ -31,6 +31,7 @@ from core.errors import InputError
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from eval import special_tokens
+from experiments import base_models
 from experiments.base_models import MODELS
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, records, texts
@@ -248,7 +249,7 @@ def _settings(arguments: argparse.Namespace, base: BaseModel) -> Training:
 
 def _parse() -> argparse.Namespace:
     parser = command_line.parser(__doc__, prog="python -m experiments.finetune")
-    command_line.add_model_argument(parser)
+    base_models.add_argument(parser)
     command_line.add_method_arguments(parser, method=rope.PROPOSED)
     option(parser, "--seed", command_line.seed, "N", "seed of the data's order", 0)
     option(parser, "--output", command_line.directory, "DIR", "the new checkpoint (default checkpoints/MODEL/RUN)")

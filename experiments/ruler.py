@@ -57,7 +57,7 @@ class Ruler(Generation):
             "seed": self.arguments.seed,
         } | self.chat
         tokenizer = self.provenance["tokenizer"]
-        name = records.identity(**what, tokenizer=tokenizer, code=records.scored_by(records.program(self.name)))
+        name = records.identity(**what, tokenizer=tokenizer, code=records.code_hash(records.program(self.name)))
         file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
         with files.lock(file, wait=True):  # of several processes, the first makes them
             if not file.is_file():

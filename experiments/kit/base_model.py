@@ -33,7 +33,7 @@ from transformers import (
 )
 
 from core import clex, files, rope
-from core.errors import InputError
+from core.errors import InputError, in_one_line
 from core.extend import check_extension
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
@@ -166,7 +166,7 @@ class BaseModel:
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
             raise InputError(
                 f"no checkpoint at {self.name!r}: give a directory with config.json and weights, a name on the Hugging "
-                f"Face hub, or one of {', '.join(base_models.MODELS)} ({command_line.reason(error)})"
+                f"Face hub, or one of {', '.join(base_models.MODELS)} ({in_one_line(error)})"
             ) from error
         # transformers would silently fill in a missing length with the class's default, so look at the file itself.
         length_key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")
@@ -337,7 +337,7 @@ class BaseModel:
                 return PreTrainedTokenizerFast.from_pretrained(self.source, gguf_file=self.gguf_file)
             return AutoTokenizer.from_pretrained(self.source, trust_remote_code=False, **self.pin)
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
-            reason = command_line.reason(error)
+            reason = in_one_line(error)
             raise InputError(f"cannot load the tokenizer of {self.name}: {reason}") from error
 
     def load(self, dtype: str = "float32") -> PreTrainedModel:
@@ -370,7 +370,7 @@ class BaseModel:
         except (MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
-            raise InputError(f"cannot load the weights of {self.name}: {command_line.reason(error)}") from error
+            raise InputError(f"cannot load the weights of {self.name}: {in_one_line(error)}") from error
         # transformers fills missing weights with random numbers and only prints a table.
         for what in ("missing", "unexpected", "mismatched"):
             # A mismatched key comes as a tuple with its shapes.

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core import files, rope
-from core.errors import InputError, NonFiniteError
-from experiments import base_models
+from core.errors import InputError, NonFiniteError, in_one_line
 
 SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
 SEEDS = 2**32  # the number of seeds that NumPy takes
@@ -129,42 +128,31 @@ def directory(text: str) -> Path:
     return Path(text)
 
 
-def add_model_argument(to: argparse.ArgumentParser, required: bool = False) -> None:
-    """Add --model."""
-    kinds = f"a base model: {', '.join(base_models.MODELS)}; or a checkpoint's directory, or a name on the hub"
-    to.add_argument("--model", required=required, metavar="NAME", help=kinds, default=None if required else "tiny")
-
-
-def add_method_arguments(
-    to: argparse.ArgumentParser, method: str | None = None, several: str = "", more: tuple[str, ...] = ()
-) -> None:
+def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: str = "") -> None:
     """Add --method, --factor and every method's own options, as the registry's signatures have them.
 
     Args:
         method: the default where one method is taken.
         several: where several methods are taken, the words for the default.
-        more: what else can be given in a method's place.
     """
     to.usage = "%(prog)s [options]"  # all of them would fill half a page
-    names = ", ".join([*rope.METHODS, *more])
+    names = ", ".join(rope.METHODS)
     if several:
         to.add_argument("--method", nargs="+", metavar="NAME", help=f"one or more of {names} (default: {several})")
     else:
-        to.add_argument("--method", default=method, help=f"one of {names}" + (f" (default {method})" if method else ""))
+        to.add_argument("--method", default=method, help=f"one of {names}")
     add_factor_argument(to)
     group = to.add_argument_group("options of the methods (each begins with the methods that take it)")
     for name, option in rope.all_options().items():
         shown = " ".join(option.default) if option.several else option.default
         default = f" (default {shown})" if shown not in (None, False, "") else ""
         text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
+        flag, help = f"--{name.replace('_', '-')}", f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%")
         if option.type is bool:
-            form = {"action": "store_true", "default": None}
+            group.add_argument(flag, action="store_true", default=None, help=help)
         else:
-            form = {"type": option.type, "metavar": option.type.__name__.upper()}
-        if option.several:
-            form |= {"nargs": "+"}
-        to_help = f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%")
-        group.add_argument(f"--{name.replace('_', '-')}", **form, help=to_help)
+            count = "+" if option.several else None
+            group.add_argument(flag, type=option.type, metavar=option.type.__name__.upper(), nargs=count, help=help)
 
 
 def add_factor_argument(to: argparse.ArgumentParser) -> None:
@@ -247,7 +235,7 @@ def explained(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, NonFiniteError):
         return f"{error}; the run stopped there and keeps what was done before."
-    text = reason(error)
+    text = in_one_line(error, width=400)  # which has room for a path
     # torch and safetensors have writers of their own, which report a full disk only in the message.
     full = "No space left on device", "PytorchStreamWriter failed writing", "unexpected pos"
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(words in str(error) for words in full):
@@ -261,8 +249,3 @@ def explained(error: Exception) -> str | None:
     if isinstance(error, OSError):
         return f"{text}; check that path, its permissions and its disk, and run the same command again."
     return None
-
-
-def reason(error: BaseException) -> str:
-    """The first line of an error's message, or its type if it has none."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -27,7 +27,7 @@ from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from core.rope import scale
 from eval import special_tokens
-from experiments import suites
+from experiments import base_models, suites
 from experiments.base_models.model import Model
 from experiments.kit import command_line, journal, processes, records, serving
 from experiments.kit.base_model import BaseModel, option_contents, options_for_record
@@ -107,7 +107,7 @@ class Experiment:
     def parse(cls) -> argparse.Namespace:
         """The command line; what it leaves open is as the model's suite has it."""
         parser = command_line.parser(inspect.getdoc(cls) or "", prog=f"python -m {records.program(cls.name)}")
-        command_line.add_model_argument(parser)
+        base_models.add_argument(parser)
         if cls.methods is not None:
             command_line.add_method_arguments(parser, several=cls.methods)
         else:
@@ -136,7 +136,7 @@ class Experiment:
         records.state_model(self.results, self.base.folder, self.facts())
         kernel = {"attention": self.loaded.config._attn_implementation} if "loaded" in vars(self) else {}
         written = records.write(file, record | {"seconds": round(seconds, 1)}, **kernel)
-        print(*records.told(record.get("scores") or record.get("ranges", [])), written, sep="\n")
+        print(*records.score_lines(record.get("scores") or record.get("ranges", [])), written, sep="\n")
 
     @functools.cached_property
     def context_length(self) -> int:
@@ -356,7 +356,7 @@ class Experiment:
         so.
         """
         folder = self.results.resolve().parent / "runs" / self.base.folder / self.name
-        place = folder / f"{identity}.{records.scored_by(records.program(self.name))}"
+        place = folder / f"{identity}.{records.code_hash(records.program(self.name))}"
         others = any(folder.glob(f"{identity}.*.jsonl")) and not any(folder.glob(f"{place.name}.*"))
         if others and processes.rank()[0] == 0:
             print(f"note: other code scored unfinished parts of {file.stem}; they are scored again.", file=sys.stderr)

@@ -28,7 +28,6 @@ passkey = step(
     keys=10,
     quick={"lengths": LENGTHS[:2], "depths": 3, "keys": 1},
 )
-disturbance, angle_distribution = step("disturbance"), step("angle_distribution")
 time_cost = step(
     "time_cost",
     factor=2,
@@ -59,8 +58,6 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in untrained_settings(factor):
             yield suite.untrained(setting, factor, EVALUATIONS)
-    yield suite.once(disturbance)
-    yield suite.once(angle_distribution)
 
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:

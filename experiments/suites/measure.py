@@ -84,7 +84,7 @@ def alone(modules: list[ModuleType], suite: Suite) -> list[Chain]:
 
 def _parse(description: str, script: str, with_parts: bool) -> argparse.Namespace:
     parser = command_line.parser(description, prog=f"python -m experiments.{script}")
-    command_line.add_model_argument(parser)
+    base_models.add_argument(parser)
     factors = "scaling factors s for a model of your own (default 2)"
     option(parser, "--factor", command_line.factor, "S", factors, several=True)
     parser.add_argument("--quick", action="store_true", help="one seed and few samples; long steps are left out")

@@ -34,14 +34,12 @@ passkey = step(
 ruler = step("ruler", lengths=lengths, samples=1, fitting=True, quick=None)
 longbench_e = step("longbench_e", reads=BENCHMARK, limit=20, quick={"limit": 1})
 open_llm = step("open_llm", reads=BENCHMARK, limit=300, quick={"limit": 10})
-disturbance = step("disturbance")
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in suite.model.factors:
         for setting in suite.model.comparison(factor):
             yield suite.untrained(setting, factor, (perplexity, passkey, ruler, longbench_e, open_llm))
-        yield suite.once(disturbance, factor=factor)
 
 
 PARTS = (untrained,)

@@ -35,7 +35,6 @@ ruler = step(
     quick={"lengths": (4096,), "samples": 1, "tasks": ("niah_single_1",)},
 )
 open_llm = step("open_llm", reads=BENCHMARK, limit=500, shots=5, quick=None)
-disturbance = step("disturbance")
 time_cost = step(
     "time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=256, precision=0.02, quick={"repeats": 1}
 )
@@ -48,7 +47,6 @@ def headline(suite: Suite) -> Iterator[Chain]:
         yield suite.fine_tuned(tune, setting, 2, 0, EVALUATIONS)
     for setting in (("original", {}), *HEADLINE):
         yield suite.untrained(setting, 2, EVALUATIONS)
-    yield suite.once(disturbance)
 
 
 def trained(suite: Suite) -> Iterator[Chain]:

@@ -36,7 +36,6 @@ ruler = step("ruler", samples=4, tasks=FITTING, quick={"samples": 1, "lengths": 
 BENCHMARKS = ROOT / "models" / "tiny" / "benchmarks"
 longbench_e = step("longbench_e", benchmarks=BENCHMARKS, margin=128, new_tokens=64)
 open_llm = step("open_llm", benchmarks=BENCHMARKS)
-disturbance = step("disturbance")
 # Short sequences, many rounds.
 time_cost = step("time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=512, quick={"repeats": 1})
 EVALUATIONS = perplexity, passkey, ruler, longbench_e, open_llm
@@ -71,7 +70,6 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in untrained_settings(factor):
             yield suite.untrained(setting, factor, EVALUATIONS)
-    yield suite.once(disturbance)
 
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:

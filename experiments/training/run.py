@@ -24,7 +24,7 @@ from experiments.training.trainer import TENSORBOARD, Trainer
 FACTS = "training.json"
 _FINISHED = "finished"
 _LEFT = checkpoint.SAVING, TENSORBOARD, _FINISHED  # what else is in a run's directory, beside its checkpoints
-TRAINED_BY = "core/**/*.py", "experiments/training/*.py", "experiments/kit/base_model.py", "experiments/finetune.py"
+TRAINED_BY = records.code_files("experiments.finetune")
 
 
 class Run:

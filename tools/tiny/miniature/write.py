@@ -20,6 +20,7 @@ import pyarrow.parquet
 from core import files
 from core.errors import InputError
 from eval import longbench
+from experiments import base_models
 from experiments.kit import command_line, records, texts
 from experiments.kit.base_model import BaseModel
 from experiments.kit.command_line import option
@@ -40,7 +41,7 @@ SPLITS = {
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.miniature.write")
-    command_line.add_model_argument(parser)
+    base_models.add_argument(parser)
     parser.add_argument("--output", type=command_line.directory, required=True, metavar="DIR", help="where to write")
     option(parser, "--samples", command_line.count, "N", "samples per LongBench-E task and bucket", 4)
     option(parser, "--documents", command_line.count, "N", "documents per Open LLM benchmark", 100)
