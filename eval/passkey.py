@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from transformers import PreTrainedTokenizerBase
-
 from core.errors import DoesNotFit, check_number, check_texts, check_whole
 
 # The paper's prompt (Figure 9), each line of it ending in a newline.
@@ -30,7 +28,7 @@ class Sample:
     Attributes:
         key: names the sample, "length/depth/seed".
         prompt: the text.
-        tokens: its exact length in tokens of the tokenizer it was made for, special tokens (LLaMA2's <s>) included.
+        tokens: its exact length in the tokens that the model reads, special ones (LLaMA2's <s>) included.
         depth: where the key stands, 0 (first) … 1 (last), as a share of the fillers.
         answer: the five digits.
     """
@@ -42,19 +40,14 @@ class Sample:
     answer: str
 
 
-def sample(
-    tokenizer: PreTrainedTokenizerBase,
-    length: int,
-    depth: float,
-    seed: int,
-    encode: Callable[[str], Sequence[int]] | None = None,
-) -> Sample:
+def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, seed: int) -> Sample:
     """The longest prompt of at most `length` tokens, answer included, with the key at `depth`.
 
     The digits depend on (length, depth, seed) alone, so a grid of samples can grow without changing its old ones.
 
     Args:
-        encode: the token ids that the model reads for a prompt; None for the tokenizer's own.
+        encode: from a prompt to the token ids that the model reads, such as a tokenizer's own `encode`.
+        length, depth, seed: of the grid; the depth is a share, from 0 (first) to 1 (last).
 
     Raises:
         DoesNotFit: the length has no room for one filler.
@@ -70,11 +63,10 @@ def sample(
         return INTRODUCTION + _FILLER * before + KEY.format(key=answer) + _FILLER * (fillers - before) + QUESTION
 
     def tokens(fillers: int) -> int:
-        return len(encode(prompt(fillers)) if encode else tokenizer(prompt(fillers)).input_ids)
+        return len(encode(prompt(fillers)))
 
-    room = length - MAX_NEW_TOKENS
-    per_filler = max(len(tokenizer(_FILLER, add_special_tokens=False).input_ids), 1)
-    fillers = max((room - tokens(0)) // per_filler, 0)
+    room, shortest = length - MAX_NEW_TOKENS, tokens(0)
+    fillers = max((room - shortest) // max(tokens(1) - shortest, 1), 0)  # nearly; the exact number is near
     while fillers and tokens(fillers) > room:
         fillers -= 1
     while tokens(fillers + 1) <= room:

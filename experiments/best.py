@@ -50,7 +50,7 @@ class Best(Experiment):
         texts.add_arguments(parser)
 
     def settings(self) -> dict:
-        return {"length": self.extended_length, "methods": list(self.candidates)} | texts.stated_bos(self.bos)
+        return {"length": self.extended_length, "methods": list(self.candidates)} | texts.bos_for_record(self.bos)
 
     def suffix(self) -> str:
         return f"_texts={records.identity(**self.data())}"
@@ -81,7 +81,7 @@ class Best(Experiment):
 
     def samples(self) -> dict[str, tuple]:
         """(the setting's name, the text's tokens), setting by setting."""
-        tokens = [texts.sequence(self.tokenizer, book, self.extended_length, self.bos) for book in self.books]
+        tokens = [texts.sequence(self.base.tokenizer, book, self.extended_length, self.bos) for book in self.books]
         return {f"{name} {i}": (name, ids) for name in self.candidates for i, ids in enumerate(tokens)}
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:

@@ -99,7 +99,7 @@ def main() -> None:
             **{key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE},
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "model": base.provenance,
-            **texts.stated_bos(bos),
+            **texts.bos_for_record(bos),
         },
     )
     results = base.results(arguments, run.settings)

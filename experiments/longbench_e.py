@@ -4,7 +4,8 @@
     python -m experiments.longbench_e --model llama2-7b --method dprope --factor 2 --n-hat 80
 
 --benchmarks is a directory whose folder longbench_e holds JSONL files in the benchmark's schema, <task>_e.jsonl or
-<task>.jsonl. Without it the hub's copy is used. As in the benchmark, prompts longer than the window minus 500 tokens are cut in the middle.
+<task>.jsonl. Without it the hub's copy is used. As in the benchmark, prompts longer than the window minus 500 tokens
+are cut in the middle.
 """
 
 from __future__ import annotations
@@ -20,16 +21,12 @@ from experiments.kit.generation import Generation
 class LongBenchE(Generation):
     __doc__ = __doc__
     name = "longbench_e"
+    unit = "score in percent, by length of the prompt in words"
 
     @staticmethod
     def add_options(parser) -> None:
-        option(
-            parser,
-            "--benchmarks",
-            existing_directory,
-            "DIR",
-            "JSONL files in DIR/longbench_e (default: the hub's copy)",
-        )
+        source = "JSONL files in DIR/longbench_e (default: the hub's copy)"
+        option(parser, "--benchmarks", existing_directory, "DIR", source)
         option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(longbench.TASKS), several=True)
         option(parser, "--limit", count_or_all, "N|all", "run the first N samples of each task (default: all)")
         option(parser, "--window", count, "TOKENS", "longer prompts are cut to the window minus --margin (default: L')")
@@ -60,8 +57,8 @@ class LongBenchE(Generation):
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = longbench.TASKS[key.split("/")[0]]
         room = (self.arguments.window or context_length) - self.arguments.margin
-        prompt = longbench.truncate_middle(self.tokenizer, longbench.prompt(task.name, sample), room)
-        line_feed = self.tokenizer.encode("\n", add_special_tokens=False)[-1:]
+        prompt = longbench.truncate_middle(self.base.tokenizer, longbench.prompt(task.name, sample), room)
+        line_feed = self.base.tokenizer.encode("\n", add_special_tokens=False)[-1:]
         return Request(
             key,
             self.encoded(prompt, chat=task.asks),

@@ -21,6 +21,7 @@ from experiments.kit.experiment import Experiment
 class OpenLLM(Experiment):
     __doc__ = __doc__
     name = "open_llm"
+    unit = "score in percent"
 
     @staticmethod
     def add_options(parser) -> None:
@@ -61,7 +62,7 @@ class OpenLLM(Experiment):
         longest = []
         for task in self.arguments.tasks:
             of_task = self._of(task, dict.fromkeys(keys))
-            longest.append(open_llm.check(self.tokenizer, task, of_task, self.benchmark, self._shots(task)))
+            longest.append(open_llm.check(self.base.tokenizer, task, of_task, self.benchmark, self._shots(task)))
         self.longest = max(longest) + 1  # a server makes at least one token
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
@@ -69,7 +70,7 @@ class OpenLLM(Experiment):
         for task in self.arguments.tasks:
             if of_task := self._of(task, dict.fromkeys(keys)):
                 how = {"data": self.benchmark, "batch_size": self.arguments.batch_size, "shots": self._shots(task)}
-                yield from open_llm.evaluate(model, self.tokenizer, task, of_task, **how)
+                yield from open_llm.evaluate(model, self.base.tokenizer, task, of_task, **how)
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:
         by_task = {task: [value["score"] for value in self._of(task, values).values()] for task in self.arguments.tasks}

@@ -64,7 +64,7 @@ class TimeCost(Experiment):
             "experiment": self.name,
             "factor": self.factor,
             "methods": [records.run_name(method, self.factor, options) for method, options in comparison],
-            "model": self.provenance,
+            "model": self.base.provenance,
             "dtype": given.dtype,
             "length": given.length,
             "repeats": given.repeats,
@@ -76,7 +76,7 @@ class TimeCost(Experiment):
         file = self.to_measure(run, f"s={self.factor:g}")
         if file is None:
             return
-        place = self.journal_place(file, run["identity"])
+        place = self.journal_path(file, run["identity"])
         with journal.Journal(place.with_name(f"{place.name}.0.jsonl")) as rounds:
             step = saving_step(self.loaded) if given.checkpointing else plain_step
             timed = Rounds(comparison, self.factor, step, rounds)

@@ -80,23 +80,23 @@ class Learned(Experiment):
             "options": {},
             "seed": given.seed,
             "length": length,
-            "model": self.provenance,
+            "model": self.base.provenance,
             "dtype": given.dtype,
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "held_out": {"texts": {book.title: book.sha256 for book in library}, "sequences": given.sequences},
             **settings.stated(),
-            **texts.stated_bos(self.bos),
+            **texts.bos_for_record(self.bos),
         }
         file = self.to_measure(run, f"from={records.run_name(method, self.factor, {}, given.seed)}")
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"
-        data = pack(corpus, self.tokenizer, length, settings.batch, settings.steps, given.seed, cache, self.bos)
+        data = pack(corpus, self.base.tokenizer, length, settings.batch, settings.steps, given.seed, cache, self.bos)
         for book in data.facts["books"]:
             if book["sha256"] in texts.hashes(library):
                 raise InputError(f"{book['title']!r} is in the training data; give another text to hold out.")
-        held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length, self.bos)
-        place = self.journal_place(file, run["identity"])
+        held_out = learning_loop.held_out(self.base.tokenizer, library, given.sequences, length, self.bos)
+        place = self.journal_path(file, run["identity"])
         with Journal(place.with_name(f"{place.name}.0.jsonl")) as journal:
             learner = learning_loop.Learner(self.loaded, self.base.geometry, start, settings, journal)
             result = learner.learn(data, held_out, length)

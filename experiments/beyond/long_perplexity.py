@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from core.errors import InputError
-from eval.long_perplexity import key_tokens
+from eval.beyond.long_perplexity import key_tokens
 from eval.position_loss import position_losses
 from experiments.beyond.loss_by_position import LossByPosition
 from experiments.kit import command_line
@@ -28,6 +28,7 @@ SHORT, STEP = 8, 4  # the short context is an eighth of L, and its windows move 
 class LongPerplexity(LossByPosition):
     __doc__ = __doc__
     name = "long_perplexity"
+    unit = "mean loss in nats per token, within L and beyond it"
 
     @staticmethod
     def add_options(parser) -> None:
@@ -46,7 +47,7 @@ class LongPerplexity(LossByPosition):
 
     def settings(self) -> dict:
         identity = self.evaluator.provenance
-        if identity["tokenizer"] != self.provenance["tokenizer"]:
+        if identity["tokenizer"] != self.base.provenance["tokenizer"]:
             raise InputError(f"{self.evaluator.name} has another tokenizer than {self.base.name}; give its base model.")
         return super().settings() | {"evaluator": {key: identity[key] for key in ("sha256", "config")}}
 

@@ -25,6 +25,7 @@ from experiments.kit.experiment import Experiment
 class LossByPosition(Experiment):
     __doc__ = __doc__
     name = "loss_by_position"
+    unit = "mean loss in nats per token, by position"
 
     @staticmethod
     def add_options(parser) -> None:
@@ -35,7 +36,7 @@ class LossByPosition(Experiment):
     def settings(self) -> dict:
         divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
         excerpts = {"excerpts": self.arguments.excerpts} if self.arguments.excerpts > 1 else {}
-        return {"length": self.extended_length} | excerpts | texts.stated_bos(self.bos)
+        return {"length": self.extended_length} | excerpts | texts.bos_for_record(self.bos)
 
     def suffix(self) -> str:
         return f"_books={len(self.books)}" + (
@@ -53,7 +54,7 @@ class LossByPosition(Experiment):
         for book in self.books:
             for number in range(self.arguments.excerpts):
                 excerpt = f" ({number})" if number else ""
-                tokens = texts.sequence(self.tokenizer, book, length, self.bos, number)
+                tokens = texts.sequence(self.base.tokenizer, book, length, self.bos, number)
                 samples[f"{book.title} {book.sha256[:12]}{excerpt}"] = (book.title + excerpt, tokens)
         return samples
 

@@ -70,23 +70,23 @@ class Searched(Experiment):
             "seed": given.seed,
             "length": length,
             "critical_pair": start,
-            "model": self.provenance,
+            "model": self.base.provenance,
             "dtype": given.dtype,
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             **settings,
-            **texts.stated_bos(self.bos),
+            **texts.bos_for_record(self.bos),
         }
         file = self.to_measure(run, records.run_name(self.name, self.factor, {}, given.seed))
         if file is None:
             return
         search(geometry.pairs, start, self.factor, lambda factors: 0.0, given.population, 0)  # refuses before loading
         cache = self.results.resolve().parent / "runs" / "data"
-        data = pack(corpus, self.tokenizer, length, given.samples, 1, given.seed, cache, self.bos)
-        samples = [needle(self.tokenizer, data[i]["input_ids"], i / given.samples, f"{given.seed} {i}", self.bos)
+        data = pack(corpus, self.base.tokenizer, length, given.samples, 1, given.seed, cache, self.bos)
+        samples = [needle(self.base.tokenizer, data[i]["input_ids"], i / given.samples, f"{given.seed} {i}", self.bos)
                    for i in range(given.samples)]  # fmt: skip
         temperature, seconds = longrope_temperature(geometry, self.factor), []
         model = extend(self.loaded, rope.ORIGINAL, self.factor)  # whatever its configuration said before
-        place = self.journal_place(file, run["identity"])
+        place = self.journal_path(file, run["identity"])
         with (
             Journal(place.with_name(f"{place.name}.0.jsonl")) as journal,
             tqdm(desc="searching", unit="factors") as bar,

@@ -32,6 +32,7 @@ INTERVALS = (45, 90, 180, 360, 720, 1440)
 class Selections(Experiment):
     __doc__ = __doc__
     name = "selections"
+    unit = "mean loss in nats per token, of each selection"
     methods = None
 
     @staticmethod
@@ -43,14 +44,14 @@ class Selections(Experiment):
         if self.arguments.every % 2:
             raise InputError("n̂ counts two dimensions per pair; give an even --every.")
         divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
-        return {"length": self.extended_length, "selections": list(self.content)} | texts.stated_bos(self.bos)
+        return {"length": self.extended_length, "selections": list(self.content)} | texts.bos_for_record(self.bos)
 
     def samples(self) -> dict[str, tuple[dict, np.ndarray]]:
         return selections(self.base.geometry, self.factor, self.arguments.every)
 
     def data(self) -> dict:
         (book,) = texts.files([self.arguments.texts]) if self.arguments.texts else texts.books(1)
-        self.tokens = texts.sequence(self.tokenizer, book, self.extended_length, self.bos)
+        self.tokens = texts.sequence(self.base.tokenizer, book, self.extended_length, self.bos)
         return {book.title: book.sha256}
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:

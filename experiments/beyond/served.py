@@ -123,7 +123,7 @@ class Served(Experiment):
             if self.arguments.gguf and ENGINES[name].reads_gguf:
                 facts |= {"gguf": self.arguments.gguf.name, "sha256": files.sha256(self.arguments.gguf)}
                 suffix += f"_{self.arguments.gguf.stem}"
-            data, bos = {book.title: book.sha256}, texts.stated_bos(self.bos)
+            data, bos = {book.title: book.sha256}, texts.bos_for_record(self.bos)
             for run, file in self.runs(data, suffix, engine=facts, tokens=length, scored=scored, **bos):
                 result = compare(self, run, book, ENGINES[name], references)
                 losses = {of: loss["mean"] for of, loss in result["scores"]["losses"].items()}
@@ -174,7 +174,7 @@ def compare(served: Served, run: dict, book: texts.Book, engine: Engine, referen
         references: the losses by transformers that earlier calls computed; with those of this call afterwards.
     """
     length, scored = run["tokens"], run["scored"]
-    ids = texts.sequence(served.tokenizer, book, length, served.bos)[:length]
+    ids = texts.sequence(served.base.tokenizer, book, length, served.bos)[:length]
 
     def reference(key: str, model: Callable[[], PreTrainedModel]) -> np.ndarray:
         if key not in references:

@@ -239,17 +239,27 @@ class BaseModel:
         """What identifies it in a record: its source, the SHA-256 of local weights, a hub repository's commit, and the
         content of its tokenizer and its configuration.
 
-        No weights are loaded. A local checkpoint's source is the name of its directory.
+        No weights are loaded. A fine-tune's source is the name of its run, wherever it lies; that of another local
+        checkpoint is the name of its directory.
         """
-        hashes = weight_hashes(Path(self.source))
-        commit = self._commit()
-        own = Path(self.name).resolve().name if hashes else self.name
+        hashes, commit = weight_hashes(Path(self.source)), self._commit()
+        if self.training:
+            source = records.run_of(self.training | {"training": self.training})
+        elif self.model:
+            source = self.model.source
+        else:
+            source = Path(self.name).resolve().name if hashes else self.name
         return {
-            "source": self.model.source if self.model else own,
+            "source": source,
             "sha256": hashes,
             **({"revision": commit} if commit else {}),
             **self._content(),
         }
+
+    @property
+    def before_training(self) -> dict:
+        """What identifies the base model; of a fine-tuned one, that which its training states."""
+        return self.training["model"] if self.training else self.provenance
 
     def _commit(self) -> str | None:
         """The commit of a repository on the hub: the pinned one, else the one of its cached configuration."""

@@ -13,6 +13,7 @@ import argparse
 import functools
 import inspect
 import sys
+import textwrap
 import time
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
@@ -25,7 +26,6 @@ from transformers import PreTrainedModel
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
-from core.rope import scale
 from eval import special_tokens
 from experiments import base_models, suites
 from experiments.base_models.model import Model
@@ -33,6 +33,8 @@ from experiments.kit import command_line, journal, processes, records, serving
 from experiments.kit.base_model import BaseModel, option_contents, options_for_record
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
+TEXTS = "packaged", "parts", "texts"  # whoever chooses by one of them needs no other
+OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
 
 
 class Experiment:
@@ -40,13 +42,13 @@ class Experiment:
 
     Attributes:
         name: of its script and of its folder of records.
+        unit: what a score is, in words; a run ends with it.
         methods: the words for the methods that are measured if none are given; None if it compares no methods.
-        weights: False if it needs only the model's RoPE geometry.
     """
 
     name: ClassVar[str]
+    unit: ClassVar[str] = ""
     methods: ClassVar[str | None] = ALL
-    weights: ClassVar[bool] = True
 
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:
@@ -89,13 +91,12 @@ class Experiment:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
         self.base = BaseModel(arguments.model, as_it_is=not getattr(arguments, "method", None))
-        extension = self.base.extension if self.weights and self.methods is not None else self.base.training
+        extension = self.base.extension if self.methods is not None else self.base.training
         self.factor = extension["factor"] if extension else arguments.factor
         self.results = self.base.results(arguments)
-        if self.weights:
-            self.base.check_access()
-            option, arguments.dtype = arguments.dtype, self.base.chosen_dtype(arguments.dtype)
-            processes.join()  # before a model can be loaded
+        self.base.check_access()
+        option, arguments.dtype = arguments.dtype, self.base.chosen_dtype(arguments.dtype)
+        processes.join()  # before a model can be loaded
         self.serving = serving.Serving(self, option) if getattr(arguments, "endpoint", None) else None
 
     @classmethod
@@ -112,8 +113,7 @@ class Experiment:
             command_line.add_method_arguments(parser, several=cls.methods)
         else:
             command_line.add_factor_argument(parser)
-        if cls.weights:
-            command_line.add_dtype_argument(parser)
+        command_line.add_dtype_argument(parser)
         cls.add_options(parser)
         command_line.add_records_arguments(parser)
         arguments = suite_arguments(parser, cls.name)
@@ -125,20 +125,25 @@ class Experiment:
         """Measure every run that is not yet recorded."""
         settings = self.settings()
         for run, file in self.runs(self.data(), self.suffix(), **settings):
-            parts = self.parts(run, file)
-            if parts is not None:
-                summary = self.summary(run, {key: part["value"] for key, part in parts.items()})
-                by = {"fingerprints": sorted({part["by"] for part in parts.values()})} if self.serving else {}
-                self.finish(run | summary | by, file, sum(part["seconds"] for part in parts.values()))
+            if processes.rank()[0] == 0:
+                stated = textwrap.shorten("".join(f"; {key} {value}" for key, value in settings.items()), 160)
+                samples = f"{len(self.content):,} sample{'s' * (len(self.content) > 1)}"
+                print(f"{self.name} of {self.base.folder}, {file.stem}: {samples}{stated}", file=sys.stderr)
+            measured = self.measured(run, file)
+            if measured is not None:
+                summary = self.summary(run, {key: entry["value"] for key, entry in measured.items()})
+                by = {"fingerprints": sorted({entry["by"] for entry in measured.values()})} if self.serving else {}
+                self.finish(run | summary | by, file, sum(entry["seconds"] for entry in measured.values()))
 
     def finish(self, record: dict, file: Path, seconds: float) -> None:
         """Write a record; print its scores, and then where it is."""
         records.state_model(self.results, self.base.folder, self.facts())
         kernel = {"attention": self.loaded.config._attn_implementation} if "loaded" in vars(self) else {}
         written = records.write(file, record | {"seconds": round(seconds, 1)}, **kernel)
-        print(*records.score_lines(record.get("scores") or record.get("ranges", [])), written, sep="\n")
+        lines = records.score_lines(record.get("scores") or record.get("ranges", []))
+        print(*([f"{self.unit}:"] if lines and self.unit else []), *lines, written, sep="\n")
 
-    @functools.cached_property
+    @property
     def context_length(self) -> int:
         """L, in tokens."""
         return self.base.context_length
@@ -147,6 +152,11 @@ class Experiment:
     def extended_length(self) -> int:
         """L' = s·L, in tokens."""
         return round(self.context_length * self.factor)
+
+    def run_length(self, run: dict) -> int:
+        """The context length of the model with the run's method, in tokens."""
+        extends = run["method"] is not None and not self.base.extension
+        return self.extended_length if extends else self.base.stated_length
 
     def default_lengths(self, *lengths: float) -> list[int]:
         """Lengths in tokens; of a model that no method can extend, those of them within L."""
@@ -167,19 +177,9 @@ class Experiment:
         return self.samples()
 
     @functools.cached_property
-    def provenance(self) -> dict:
-        """What identifies the model: weights, tokenizer and configuration, by content."""
-        return self.base.provenance
-
-    @functools.cached_property
-    def tokenizer(self):
-        """The model's tokenizer."""
-        return self.base.tokenizer
-
-    @functools.cached_property
     def bos(self) -> list[int]:
         """The ids before a text that is scored: by --bos if the experiment has that option, else by the tokenizer."""
-        return special_tokens.beginning(self.tokenizer, getattr(self.arguments, "bos", None))
+        return special_tokens.beginning(self.base.tokenizer, getattr(self.arguments, "bos", None))
 
     @functools.cached_property
     def loaded(self) -> PreTrainedModel:
@@ -193,7 +193,7 @@ class Experiment:
         return self.loaded
 
     def options(self, run: dict) -> dict:
-        """The options of the run's method as they were given, with whole paths."""
+        """The options of the run's method as the command line has them, with whole paths."""
         return next(options for method, options in self.comparison()
                     if (method, options_for_record(method, options)) == (run["method"], run["options"]))  # fmt: skip
 
@@ -208,7 +208,7 @@ class Experiment:
         else:
             return [(None, {})]
         for method, options in settings:  # refuse a wrong method or option before the long work
-            scale(self.base.geometry, method, self.factor, **options)
+            rope.scale(self.base.geometry, method, self.factor, **options)
         return settings
 
     def refuse_beyond(self, tokens: int) -> None:
@@ -240,8 +240,7 @@ class Experiment:
 
     def facts(self) -> dict:
         """The contents of model.json."""
-        facts = self.base.facts(self.factor)
-        return facts | {"sha256": self._base["sha256"]} if self.weights else facts
+        return self.base.facts(self.factor) | {"sha256": self.base.before_training["sha256"]}
 
     def runs(self, data: dict, suffix: str = "", **settings) -> Iterator[tuple[dict, Path]]:
         """The runs that are not yet recorded, each with its record's path.
@@ -251,17 +250,14 @@ class Experiment:
             suffix: appended to the record's name, so that several settings of one method can be kept.
             settings: every other option that changes a score.
         """
+        before = self.base.before_training
         for method, options in self.comparison() if self.methods is not None else [(None, {})]:
             run = {"scale": self.base.folder, "experiment": self.name, "factor": self.factor, **settings}
-            if self.weights:
-                run |= {
-                    "model": self.provenance | option_contents(method, options),
-                    "dtype": self.arguments.dtype,
-                    "data": data,
-                }
-            if self.base.training:
+            run["model"] = self.base.provenance | option_contents(method, options)
+            run |= {"dtype": self.arguments.dtype, "data": data}
+            if training := self.base.training:
                 of_training = ("identity", "seed", "steps", "length", "skip_positions")
-                run["training"] = {key: self.base.training[key] for key in of_training if key in self.base.training}
+                run["training"] = {key: training[key] for key in of_training if key in training}
             if self.methods is None:
                 name = f"s={self.factor:g}"
             elif method is None:
@@ -272,10 +268,9 @@ class Experiment:
                 name = records.run_of(run)
             engine, apart = self.serving.facts(run) if self.serving else ({}, [])
             if file := self.to_measure(run := run | engine, name + suffix):
-                if self.weights:  # the fields that must agree between two records in one table
-                    weights, content = self._base["sha256"], ("tokenizer", "config")
-                    run["base"] = weights | {key: self._base[key] for key in content if key in self._base}
-                    run["comparable"] = ["base", "dtype", *settings, "data", *apart]
+                run["base"] = before["sha256"] | {key: before[key] for key in ("tokenizer", "config") if key in before}
+                # The fields that must agree between two records in one table.
+                run["comparable"] = ["base", "dtype", *settings, "data", *apart]
                 yield run, file
 
     def to_measure(self, run: dict, name: str) -> Path | None:
@@ -295,12 +290,7 @@ class Experiment:
             print(f"done already: {file}")
         return None
 
-    @property
-    def _base(self) -> dict:
-        """What identifies the base model; of a fine-tuned one, that which its training states."""
-        return self.base.training["model"] if self.base.training else self.provenance
-
-    def parts(self, run: dict, file: Path) -> dict | None:
+    def measured(self, run: dict, file: Path) -> dict | None:
         """Measure the samples, but for those that are in the journal of an earlier call.
 
         Args:
@@ -310,35 +300,30 @@ class Experiment:
             {"value", "seconds"} by key; None in every process but the first.
         """
         keys = list(self.content)
-        place = self.journal_place(file, run["identity"])
+        path = self.journal_path(file, run["identity"])
         process, count = processes.rank()
 
         # Every process reads all journals before any process writes more.
-        done = journal.read_all(place)
+        done = journal.read_all(path)
         processes.barrier()
         # Keys that belong together are measured again together, so that a kill does not change a pass that they share.
         begun = {self.together(key) for key in keys if key not in done}
         todo = processes.divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
-        if todo and self.weights:
+        if todo:
             self.check(run, todo)
-            if process == 0 and "loaded" not in vars(self):
-                tasks = run.get("tasks", getattr(self.arguments, "tasks", None)) or ()
-                of = f" of {len(tasks)} tasks" if len(tasks) > 1 else ""
-                print(f"{len(keys):,} sample{'s' * (len(keys) > 1)}{of} made", file=sys.stderr)
             self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         self.endpoint = self.serving.at(run, self.longest) if self.serving and todo else None
+        total, start = len(keys), len(keys) - len(todo)
         with (
-            journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
-            tqdm(
-                total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0 or not self.weights
-            ) as bar,
+            journal.Journal(path.with_name(f"{path.name}.{process}.jsonl")) as lines,
+            tqdm(total=total, initial=start, desc=file.stem, disable=process > 0) as bar,
         ):
             started = time.perf_counter()
             try:
                 for key, value in self.measure(run, todo) if todo else ():
                     now = time.perf_counter()
-                    part = {"value": value, "seconds": round(now - started, 3)}
-                    lines.add(key, part | ({"by": self.endpoint.fingerprint} if self.endpoint else {}))
+                    entry = {"value": value, "seconds": round(now - started, 3)}
+                    lines.add(key, entry | ({"by": self.endpoint.fingerprint} if self.endpoint else {}))
                     started = now
                     bar.update(1)
             except NonFiniteError as error:
@@ -346,25 +331,20 @@ class Experiment:
         processes.barrier()
         if process:
             return None
-        done = journal.read_all(place)
+        done = journal.read_all(path)
         return {key: done[key] for key in keys}
 
-    def journal_place(self, file: Path, identity: str) -> Path:
+    def journal_path(self, file: Path, identity: str) -> Path:
         """The path of a run's journals without the end of their names: beside the results, outside version control.
 
-        The name includes a hash of the code that measures. Parts that other code measured are not used, and a note says
-        so.
+        The name includes a hash of the code that measures. What other code measured is not used, and a note says so.
         """
         folder = self.results.resolve().parent / "runs" / self.base.folder / self.name
-        place = folder / f"{identity}.{records.code_hash(records.program(self.name))}"
-        others = any(folder.glob(f"{identity}.*.jsonl")) and not any(folder.glob(f"{place.name}.*"))
+        path = folder / f"{identity}.{records.code_hash(records.program(self.name))}"
+        others = any(folder.glob(f"{identity}.*.jsonl")) and not any(folder.glob(f"{path.name}.*"))
         if others and processes.rank()[0] == 0:
             print(f"note: other code scored unfinished parts of {file.stem}; they are scored again.", file=sys.stderr)
-        return place
-
-
-TEXTS = "packaged", "parts", "texts"  # whoever chooses by one of them needs no other
-OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
+        return path
 
 
 def suite_arguments(parser: argparse.ArgumentParser, experiment: str) -> argparse.Namespace:
@@ -375,10 +355,11 @@ def suite_arguments(parser: argparse.ArgumentParser, experiment: str) -> argpars
     if base.origin or base.extends:
         factor = base.extension["factor"] if base.extension else arguments.factor or 2
         model = replace(base.origin or Model(base.folder, base.name, base.geometry), factors=(factor,))
-        options = suites.defaults(base.folder, model, experiment, factor)
         own = {*("factor", "method", "fitting"), *(OF_LENGTHS if getattr(arguments, "lengths", None) else ())}
         own |= {*TEXTS} if any(getattr(arguments, name, None) for name in TEXTS) else set()
-        lists = {action.dest: action.nargs == "+" for action in parser._actions}
-        parser.set_defaults(**{name: [*value] if isinstance(value, tuple) else [value] if lists[name] else value
-                               for name, value in options.items() if name not in own})  # fmt: skip
+        lists = {action.dest for action in parser._actions if action.nargs == "+"}
+        for name, value in suites.defaults(base.folder, model, experiment, factor).items():
+            if name not in own:
+                several = [*value] if isinstance(value, tuple) else [value]
+                parser.set_defaults(**{name: several if name in lists else value})
     return parser.parse_args()

@@ -7,39 +7,32 @@ import pytest
 from eval import passkey
 from tests.models import byte_tokenizer
 
-TOKENIZER = byte_tokenizer()
+ENCODE = byte_tokenizer().encode
 
 
-@pytest.mark.parametrize("length", [500, 1000, 4096])
-@pytest.mark.parametrize("depth", [0, 0.25, 0.5, 1])
-def test_prompt_is_the_papers_and_as_long_as_asked(length, depth):
-    made = passkey.sample(TOKENIZER, length, depth, seed=3)
-    assert made.key == f"{length}/{depth:g}/3"
+@pytest.mark.parametrize(("length", "depth"), [(500, 0), (1000, 0.25), (4096, 1)])
+def test_the_prompt_is_the_papers_and_as_long_as_asked(length, depth):
+    sample = passkey.sample(ENCODE, length, depth, seed=3)
+    assert sample.key == f"{length}/{depth:g}/3"
     filler = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
     pattern = (
         r"There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. I will quiz "
         rf"you about the important information there.\n((?:{re.escape(filler)})*)\nThe pass key is (\d{{5}}). "
         rf"Remember it. \2 is the pass key.\n((?:{re.escape(filler)})*)\nWhat is the pass key\? The pass key is"
     )
-    before, key, after = re.fullmatch(pattern, made.prompt).groups()
-    assert key == made.answer
+    before, key, after = re.fullmatch(pattern, sample.prompt).groups()
+    assert key == sample.answer
     fillers = (len(before) + len(after)) // len(filler)
     assert len(before) // len(filler) == round(depth * fillers)
-    assert made.tokens == len(made.prompt)  # one token a byte
-    assert length - len(filler) < made.tokens + passkey.MAX_NEW_TOKENS <= length
+    assert sample.tokens == len(sample.prompt)  # one token a byte
+    assert length - len(filler) < sample.tokens + passkey.MAX_NEW_TOKENS <= length
 
 
 def test_a_grid_can_grow_without_changing_what_is_in_it():
-    first = passkey.sample(TOKENIZER, 800, 0.5, 0)
-    assert passkey.sample(TOKENIZER, 800, 0.5, 0) == first
-    answers = {passkey.sample(TOKENIZER, 800, d, s).answer for d in (0, 0.5, 1) for s in range(20)}
+    first = passkey.sample(ENCODE, 800, 0.5, 0)
+    assert passkey.sample(ENCODE, 800, 0.5, 0) == first
+    answers = {passkey.sample(ENCODE, 800, d, s).answer for d in (0, 0.5, 1) for s in range(20)}
     assert len(answers) > 50 and all(10000 <= int(a) <= 99999 for a in answers)
-
-
-def test_prompts_of_one_depth_begin_alike_up_to_the_key():
-    one, two = (passkey.sample(TOKENIZER, 2000, 0.5, seed).prompt for seed in (0, 1))
-    common = next(i for i, (a, b) in enumerate(zip(one, two)) if a != b)
-    assert common > 900
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_needles_of_the_passkey_and_ruler_prompts_are_never_drawn_in_training():
         assert not (head in first and tail in second), key
     drawn = {words.number(rng, "train") for _ in range(20000)}
     assert not any(len(number) in (5, 7) and number[0] != "0" for number in drawn)
-    grid = {passkey.sample(TOKENIZER, 1000, depth / 4, seed).answer for depth in range(5) for seed in range(20)}
+    grid = {passkey.sample(TOKENIZER.encode, 1000, depth / 4, seed).answer for depth in range(5) for seed in range(20)}
     assert len(grid) > 90 and not grid & drawn
 
 

@@ -43,7 +43,7 @@ def test_its_tokenizer_loses_nothing_and_splits_numbers_into_digits():
 
 def test_it_finds_passkeys(tiny):
     tokenizer = BaseModel("tiny").tokenizer
-    made = [passkey.sample(tokenizer, 400, depth / 3, seed) for depth in range(4) for seed in range(100, 105)]
+    made = [passkey.sample(tokenizer.encode, 400, depth / 3, seed) for depth in range(4) for seed in range(100, 105)]
     requests = [
         Request(sample.key, tuple(tokenizer(sample.prompt).input_ids), passkey.MAX_NEW_TOKENS) for sample in made
     ]

@@ -44,8 +44,8 @@ def key_tokens(
 
     def losses(length: int, stride: int) -> np.ndarray:
         spans = windows(len(tokens), length + len(before), stride, len(before))
-        found = np.concatenate(list(window_losses(evaluator, tokens, spans, before)))
-        return np.pad(found, (len(tokens) - len(found), 0), constant_values=np.inf)  # nothing predicts the first
+        scored = np.concatenate(list(window_losses(evaluator, tokens, spans, before)))
+        return np.pad(scored, (len(tokens) - len(scored), 0), constant_values=np.inf)  # nothing predicts the first
 
     whole, near = losses(long, max(long // 2, 1)), losses(short + step, step)
     with np.errstate(invalid="ignore"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from eval.long_perplexity import key_tokens
+from eval.beyond.long_perplexity import key_tokens
 from tests.models import random_model
 
 SHORT, STEP = 12, 5
@@ -17,8 +17,7 @@ def loss(model, tokens, start, place):
     return float(torch.nn.functional.cross_entropy(logits, tokens[place]))
 
 
-@pytest.mark.parametrize("long", [70, 40])
-@pytest.mark.parametrize("before", [[], [1]])
+@pytest.mark.parametrize(("long", "before"), [(70, []), (40, [1])])
 def test_a_key_token_is_one_that_the_long_context_helps(long, before):
     """Where the text is no longer than the long context, this is find_key_token of the package longppl 0.3.0."""
     model, tokens = random_model(), torch.randint(3, 300, (70,), generator=torch.Generator().manual_seed(0))
