@@ -11,18 +11,19 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi, constants, get_hf_file_metadata, get_token, hf_hub_url, snapshot_download
+from huggingface_hub import constants, get_hf_file_metadata, get_token, hf_hub_url, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RevisionNotFoundError
 from huggingface_hub.utils import httpx, validate_repo_id
 
 from core.errors import InputError, in_one_line
 
-# Commits that public code pins, except HellaSwag's, ARC's and TruthfulQA's: heads of `main` in September 2026.
+# Commits that public code pins, except LongBench's, whose files the hub lists at this commit, and HellaSwag's, ARC's
+# and TruthfulQA's, which were heads of `main` in September 2026.
 REVISIONS = {
     "meta-llama/Llama-2-7b-hf": "01c7f73d771dfac7d292323805ebc428287df4f9",
     "meta-llama/Llama-2-13b-hf": "5c31dfb671ce7cfe2d7bb7c04375e44c55e815b1",
     "emozilla/pg19": "c021754c8e01c5b1cc83a1f549c1f97fbbb756b8",
-    "Xnhyacinth/LongBench": "2e9ade51ebf45d98942056c0716234f9d5d257d5",
+    "THUDM/LongBench": "7956e94fb272285d5ed77fe3ba9843ed250ce6f4",
     "truthfulqa/truthful_qa": "741b8276f2d1982aa3d5b832d3ee81ed3b896490",
     "Rowan/hellaswag": "218ec52e09a7e7462a5400043bb9a69a41d06b76",
     "cais/mmlu": "c30699e8356da336a370243923dbaf21066bb9fe",
@@ -82,14 +83,8 @@ def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[An
     """The matching files: their paths on this machine, or in a dry run their names."""
     reach(name, "dataset")
     try:
-        snapshot = snapshot_download(
-            name,
-            repo_type="dataset",
-            revision=REVISIONS[name],
-            allow_patterns=pattern,
-            etag_timeout=PATIENCE,
-            dry_run=dry_run,
-        )
+        how = {"revision": REVISIONS[name], "etag_timeout": PATIENCE, "dry_run": dry_run}
+        snapshot = snapshot_download(name, repo_type="dataset", allow_patterns=pattern, **how)
     except _FAILURES as error:
         if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, "dataset")):
             raise InputError(sentence) from error
@@ -104,41 +99,13 @@ def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[An
     return matching
 
 
-def check_new(name: str) -> None:
-    """Refuse, before any work, a repository that could not be made: it exists, or the hub knows no token of yours."""
-    reach(name)
-    try:
-        validate_repo_id(name)
-        HfApi().whoami()
-        exists = HfApi().repo_exists(name)
-    except _FAILURES as error:
-        why = in_one_line(error).rstrip(".")
-        raise InputError(f"cannot push to {name} ({why}); log in by `hf auth login`, or set HF_TOKEN.") from error
-    if exists:
-        raise InputError(f"{name} exists already on the hub; give a new name.")
-
-
-def push(folder: Path, name: str) -> str:
-    """Upload a folder as a new, private repository; its address."""
-    try:
-        address = HfApi().create_repo(name, private=True)
-        HfApi().upload_folder(repo_id=name, folder_path=folder)
-    except _FAILURES as error:
-        why = in_one_line(error).rstrip(".")
-        raise InputError(
-            f"cannot push to {name} ({why}); {folder} is whole, and `hf upload {name} {folder} --private` tries again."
-        ) from error
-    return str(address)
-
-
 def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:
     """The error's sentence for an answer that asking again would not change; None for any other error."""
     page = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{name}"
-    if isinstance(error, GatedRepoError):
-        why = "the account of your token has no access to it" if get_token() else "there is no token"
-        return f"{name} is gated and {why}; ask for access at {page}, and log in by `hf auth login` or set HF_TOKEN."
     if isinstance(error, RevisionNotFoundError):
         return f"{page} has no commit {REVISIONS.get(name)}; pin another in eval/hub.py."
-    if type(error) is HfHubHTTPError and error.response.status_code == 401:
-        return f"the hub refuses your token for {name}; log in anew by `hf auth login`, or set HF_TOKEN anew."
+    refused = type(error) is HfHubHTTPError and error.response.status_code == 401
+    if refused or isinstance(error, GatedRepoError):
+        token = "your token has no access to" if get_token() else "there is no token for"
+        return f"{token} {page}; ask for access there if it is gated, and log in by `hf auth login`, or set HF_TOKEN."
     return None
