@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from argparse import Namespace
 
 import pyarrow.parquet
 import pytest
@@ -28,7 +27,7 @@ def edit(file, change):
 
 
 def other_question(folder):
-    file = folder / "data" / "hellaswag" / "validation.parquet"
+    file = folder / "data" / "open_llm" / "hellaswag" / "validation.parquet"
     table = pyarrow.parquet.read_table(file)
     texts = [f"{text} indeed" for text in table.column("ctx_a").to_pylist()]
     index = table.column_names.index("ctx_a")
@@ -45,8 +44,8 @@ def other_configuration(folder):
 
 @pytest.mark.parametrize("change", [other_question, other_normaliser, other_configuration])
 def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, change):
-    data = write_benchmarks(tmp_path / "data")
-    command = ["open_llm", "--model", model, "--benchmarks", data, "--tasks", "hellaswag", "--limit", "2"]
+    write_benchmarks(tmp_path / "data" / "open_llm")
+    command = ["open_llm", "--model", model, "--benchmarks", tmp_path / "data", "--tasks", "hellaswag", "--limit", "2"]
     command += ["--results", tmp_path / "results"]
     assert call(*command)[0] == 0
     (file,) = (tmp_path / "results" / "toy" / "open_llm").glob("*.json")
@@ -64,15 +63,6 @@ def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path
     assert parts == ["data" if change is other_question else "base"]  # of what two records of one table must share
 
 
-@pytest.mark.parametrize(
-    "line", [["passkey", "--lengths", "100"], ["ruler", "--lengths", "160", "--tasks", "niah_single_1"]]
-)
-def test_samples_are_made_before_weights_are_loaded(call, model, tmp_path, monkeypatch, line):
-    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
-    status, _, err = call(*line, "--model", model, "--results", tmp_path / "results")
-    assert status == 2 and "does not fit" in err and not (tmp_path / "results").exists()
-
-
 def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, tmp_path, monkeypatch):
     line = ["ruler", "--model", model, "--results", tmp_path / "results", "--lengths", "1900", "--samples", "1"]
     line += ["--tasks", "qa_1", "niah_single_1", "vt"]
@@ -81,11 +71,8 @@ def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, t
         status, _, err = call(*line)
         assert status == 2 and "qa_1, vt do not fit, which leaves --tasks niah_single_1" in err, err
     status, out, err = call(*line, "--fitting")
-    assert status == 0 and [words.split(":")[0] for words in out.splitlines()[:2]] == [
-        "skipped ruler qa_1",
-        "skipped ruler vt",
-    ]
-    assert "1 sample made" in err
+    skipped = [words.split(":")[0] for words in out.splitlines()[:2]]
+    assert status == 0 and skipped == ["skipped ruler qa_1", "skipped ruler vt"], err
     record = json.loads((tmp_path / "results" / "toy" / "ruler" / "as-it-is.json").read_text())
     assert record["tasks"] == ["niah_single_1"]
     assert "done already" in call(*line[:-3], "niah_single_1")[1]
@@ -93,39 +80,18 @@ def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, t
 
 @pytest.mark.parametrize(
     ("task", "row", "options"),
-    [
-        ("passage_retrieval_en", {"answers": ["the third"]}, []),
-        ("trec", {"answers": ["city"], "all_classes": None}, []),
-        ("passage_count", {"answers": ["many"]}, []),
-        ("qasper", {}, ["--window", "501"]),
-    ],
+    [("trec", {"answers": ["city"], "all_classes": None}, []), ("qasper", {}, ["--window", "501"])],
 )
 def test_longbench_refuses_what_it_cannot_ask_or_score_before_weights_are_loaded(
     call, model, tmp_path, monkeypatch, task, row, options
 ):
     monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
     row = {"input": "?", "context": "a", "answers": ["1"], "length": 1, "all_classes": None, "_id": "0"} | row
-    (tmp_path / f"{task}.jsonl").write_text(json.dumps(row))
-    line = [
-        "longbench_e",
-        "--model",
-        model,
-        "--results",
-        tmp_path / "results",
-        "--benchmarks",
-        tmp_path,
-        "--tasks",
-        task,
-    ]
-    status, _, err = call(*line, *options)
+    (tmp_path / "longbench_e").mkdir()
+    (tmp_path / "longbench_e" / f"{task}.jsonl").write_text(json.dumps(row))
+    where = ["--results", tmp_path / "results", "--benchmarks", tmp_path]
+    status, _, err = call("longbench_e", "--model", model, "--tasks", task, *where, *options)
     assert status == 2 and err.count("\n") == 1 and not (tmp_path / "results").exists()
-
-
-def test_a_known_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatch):
-    checkpoint(tmp_path / "tiny", max_position_embeddings=77)
-    monkeypatch.chdir(tmp_path)
-    assert BaseModel("tiny").model and BaseModel("tiny").geometry.context_length == 1024
-    assert not BaseModel("./tiny").model and BaseModel("./tiny").geometry.context_length == 77
 
 
 def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(call, model, tmp_path, monkeypatch):
@@ -138,15 +104,14 @@ def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(call, model, t
     assert (tmp_path / "own" / "runs" / "toy" / "passkey").is_dir()
 
 
-def test_the_records_of_another_fine_tune_are_apart_from_the_committed_ones():
-    committed = records.read(records.RESULTS / "tiny" / "finetune" / "pi_s=2_seed=0.json")
-    given, places = BaseModel("tiny"), {}
-    for name, tuned in (("same", {}), ("other", {"identity": "another"}), ("new", {"seed": 99, "identity": "another"})):
-        for replace in (False, True):
-            places[name, replace] = given.results(Namespace(results=None, replace=replace), committed | tuned)
-    assert places.pop(("other", False)) == records.OWN
-    assert set(places.values()) == {records.RESULTS}
-    assert given.results(Namespace(results="there", replace=False), {**committed, "identity": "another"}) == "there"
+def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies(call, model, tmp_path):
+    facts = {"scale": "toy", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
+    facts |= {"identity": "abc", "model": {"sha256": {"model.safetensors": "def"}}}
+    (model / "training.json").write_text(json.dumps(facts))
+    line = ["--depths", "1", "--keys", "1", "--lengths", "400", "--results", tmp_path / "results"]
+    assert call("passkey", "--model", model, *line)[0] == 0
+    model.rename(tmp_path / "elsewhere")
+    assert "done already" in call("passkey", "--model", tmp_path / "elsewhere", *line)[1]
 
 
 def test_an_export_is_a_row_by_its_methods_name(call, tmp_path):

@@ -44,7 +44,7 @@ def journal(results):
 def whole(model, tmp_path_factory):
     """One uninterrupted run in one process."""
     results = tmp_path_factory.mktemp("whole") / "results"
-    assert processes.barrier(processes.command(*command(model, results))) == 0
+    assert processes.wait(processes.command(*command(model, results))) == 0
     return results
 
 
@@ -59,7 +59,7 @@ def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice
     while len(journal(results)) < 3 and time.monotonic() < deadline:
         time.sleep(0.002)
     os.kill(killed, signal.SIGKILL)
-    processes.barrier(killed)
+    processes.wait(killed)
     assert not finished(results), "the run was over before it was killed"
     kept = journal(results)
     assert kept
@@ -67,7 +67,7 @@ def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice
     (file,) = (results.parent / "runs" / "toy" / "passkey").glob("*.jsonl")
     with open(file, "a") as handle:
         handle.write('["512/0/0", {"value"')  # what a kill in the middle of a write leaves
-    assert processes.barrier(processes.command(*command(model, results))) == 0
+    assert processes.wait(processes.command(*command(model, results))) == 0
     (resumed,), (expected,) = finished(results).values(), finished(whole).values()
     assert resumed["scores"] == expected["scores"]
     assert journal(results)[: len(kept)] == kept
@@ -137,7 +137,7 @@ def test_two_processes_score_as_one(model, whole, tmp_path):
     both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     ranks = [both | {"RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")]  # as a launcher tells them
     children = [processes.command(*command(model, results), environment=rank) for rank in ranks]
-    assert [processes.barrier(child) for child in children] == [0, 0]
+    assert [processes.wait(child) for child in children] == [0, 0]
     (shared,), (expected,) = finished(results).values(), finished(whole).values()
     assert shared["scores"] == expected["scores"] and shared["identity"] == expected["identity"]
     files = sorted((results.parent / "runs" / "toy" / "passkey").glob("*.jsonl"))

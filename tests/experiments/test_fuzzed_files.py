@@ -52,7 +52,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzzed")
 
 
-@settings(max_examples=50, derandomize=True, database=None)
+@settings(max_examples=25, derandomize=True, database=None)
 @given(KEYS, JSON | ROPE, st.booleans())
 def test_a_configuration_with_one_entry_changed(folder, key, value, gone):
     changed = {name: old for name, old in CONFIG.items() if name != key} | ({} if gone else {key: value})

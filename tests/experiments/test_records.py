@@ -41,7 +41,5 @@ def test_scores_are_printed_in_a_few_lines():
     assert records.score_lines(rows) == ["length 512: token 73.14, window 2", "length 1024: token 146.3, window 2"]
     scores = {"found": [{"length": 512, "mean": 0.5, "n": 4}], "depths": [{"at": i, "mean": 0.0} for i in range(11)]}
     assert records.score_lines(scores) == ["found: length 512 0.5 (n = 4)", "depths: 11 numbers"]
-    assert records.score_lines([{"pair": i, "theta": 3.5} for i in range(18)])[15:] == [
-        "pair 15: theta 3.5",
-        "and 2 more lines",
-    ]
+    many = records.score_lines([{"pair": i, "theta": 3.5} for i in range(18)])
+    assert many[15:] == ["pair 15: theta 3.5", "and 2 more lines"]
