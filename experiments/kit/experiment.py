@@ -125,10 +125,6 @@ class Experiment:
         """Measure every run that is not yet recorded."""
         settings = self.settings()
         for run, file in self.runs(self.data(), self.suffix(), **settings):
-            if processes.rank()[0] == 0:
-                stated = textwrap.shorten("".join(f"; {key} {value}" for key, value in settings.items()), 160)
-                samples = f"{len(self.content):,} sample{'s' * (len(self.content) > 1)}"
-                print(f"{self.name} of {self.base.folder}, {file.stem}: {samples}{stated}", file=sys.stderr)
             measured = self.measured(run, file)
             if measured is not None:
                 summary = self.summary(run, {key: entry["value"] for key, entry in measured.items()})
@@ -311,6 +307,11 @@ class Experiment:
         todo = processes.divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
         if todo:
             self.check(run, todo)
+            if process == 0:
+                names = (name for name in run["comparable"] if name not in ("base", "dtype", "data"))
+                setting = textwrap.shorten("".join(f"; {name} {run[name]}" for name in names), 160)
+                samples = f"{len(keys):,} sample{'s' * (len(keys) > 1)}"
+                print(f"{self.name} of {self.base.folder}, {file.stem}: {samples}{setting}", file=sys.stderr)
             self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         self.endpoint = self.serving.at(run, self.longest) if self.serving and todo else None
         total, start = len(keys), len(keys) - len(todo)

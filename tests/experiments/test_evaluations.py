@@ -214,8 +214,8 @@ def test_numbers_that_are_not_finite_stop_the_run_with_the_samples_name(call, tm
 
 
 def test_the_default_stride_fits_the_window(call, model, tmp_path):
-    (tmp_path / "book.txt").write_text("abcdefg" * 100)
-    line = ["--texts", tmp_path / "book.txt", "--lengths", "64", "1024", "--tokens", "200", "--method", "pi"]
+    (tmp_path / "book.txt").write_text("abcdefg" * 200)
+    line = ["--texts", tmp_path / "book.txt", "--lengths", "64", "600", "--tokens", "700", "--method", "pi"]
     status, _, err = call("perplexity", "--model", model, *line, "--results", tmp_path / "results")
     assert status == 0, err
     record = json.loads((tmp_path / "results" / "toy" / "perplexity" / "pi_s=2.json").read_text())
