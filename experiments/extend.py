@@ -2,9 +2,8 @@
 
     python -m experiments.extend --model PATH_OR_NAME --method dprope --factor 2 --output DIR
 
-It prints the decision for every dimension pair, and the averaged disturbance. A pair's row shows its wavelength in
-tokens, the disturbance D_I that interpolation by s would cause, and the disturbance D_E of keeping the pair, in units
-of 0.001 nat. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is exported.
+It prints the decision for every dimension pair with its wavelength in tokens, and the averaged disturbance. Plain
+AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is exported.
 `python -m experiments.beyond.best` says which method suits a model.
 
 The weights of a checkpoint are copied byte for byte and never read; --link links them instead. A GGUF file stays a
@@ -95,20 +94,23 @@ def decision_table(
         convention,
     )
     lines = [f"{'pair':>4}  {'wavelength':>12}  {'D_I':>10}  {'D_E':>10}  choice"]
+    divisors = geometry.inv_freq / scaling.inv_freq
     lines += [
         f"{i:>4}  {geometry.wavelength[i]:>12,.1f}  {interpolation[i] * 1e3:>10.4f}  "
-        f"{extrapolation[i] * 1e3:>10.4f}  {_choice(geometry.inv_freq[i] / scaling.inv_freq[i], factor)}"
+        f"{extrapolation[i] * 1e3:>10.4f}  {_choice(divisors[i], factor)}"
         for i in range(geometry.pairs)
     ]
+    lines.append("D_I, D_E: the disturbance of interpolating the pair by s, and of keeping it, in 10^-3 nat.")
     count = 2 * int(np.sum(scaling.interpolated))
-    averages = {"interpolating all": interpolation.mean(), "extrapolating all": extrapolation.mean()}
+    between = 2 * int(np.sum(~np.isclose(divisors, 1) & ~np.isclose(divisors, factor)))
+    others = f", {between} divided by other numbers" if between else ""
     lines.append(
         f"\ncontext {length:,} → {longer:,} tokens (s = {factor:g}), "
-        f"{count} of {geometry.head_dim} dimensions interpolated (n̂ = {count})"
+        f"{count} of {geometry.head_dim} dimensions interpolated by s (n̂ = {count}){others}"
     )
     lines.append(
-        f"averaged disturbance ({convention} convention, 10^-3 nat): {result.mean() * 1e3:.2f} "
-        f"({', '.join(f'{name}: {value * 1e3:.2f}' for name, value in averages.items())})"
+        f"averaged disturbance ({convention} convention, 10^-3 nat): {1e3 * result.mean():.2f} "
+        f"(interpolating all: {1e3 * interpolation.mean():.2f}, extrapolating all: {1e3 * extrapolation.mean():.2f})"
     )
     return "\n".join(lines)
 
