@@ -1,66 +1,57 @@
-"""How often each interval of rotary angles occurs, before and after extension (the paper's Figures 1, 3 and 6).
+"""How the rotary angles of a pair are distributed before and after extension (the paper's Figures 1, 3 and 6).
 
-    python -m experiments.angle_distribution --model llama2-7b --factor 2
+    python -m experiments.angle_distribution --model llama2-7b --factor 2 --pairs 6 22
 
-It needs only the model's RoPE geometry, no weights. The record holds exact counts for the chosen pairs: pre-trained at
-L, interpolated and extrapolated at L'.
+It follows from the model's RoPE geometry alone, so no weights are read and nothing is recorded.
+`make fig_angle_distribution` draws the histograms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import numpy as np
 
 from core.angles import angle_counts
 from core.errors import InputError
+from experiments import base_models
+from experiments.disturbance import model_of
 from experiments.kit import command_line
 from experiments.kit.command_line import count, none_or_more, option
-from experiments.kit.experiment import Experiment
 
 # The paper's "6th" and "22nd" dimension (0-based pair indices), and a pair whose wavelength exceeds L.
 PAIRS = (6, 22, 50)
 
 
-class AngleDistribution(Experiment):
-    __doc__ = __doc__
-    name = "angle_distribution"
-    methods = None
-    weights = False
+def main() -> None:
+    parser = command_line.parser(__doc__, prog="python -m experiments.angle_distribution")
+    base_models.add_argument(parser)
+    command_line.add_factor_argument(parser)
+    pairs = f"0-based pair indices (default: those of {', '.join(map(str, PAIRS))} that the model has)"
+    option(parser, "--pairs", none_or_more, "I", pairs, several=True)
+    option(parser, "--intervals", count, "B", "b, intervals of the histogram", 360)
+    arguments = parser.parse_args()
+    model, b = model_of(arguments.model), arguments.intervals
+    geometry, factor = model.geometry, arguments.factor
+    chosen = arguments.pairs or [pair for pair in PAIRS if pair < geometry.pairs]
+    if wrong := [pair for pair in chosen if pair >= geometry.pairs]:
+        raise InputError(f"there is no pair {wrong[0]}; {arguments.model} has pairs 0 to {geometry.pairs - 1}.")
+    length, longer = geometry.context_length, round(geometry.context_length * factor)
+    theta = geometry.inv_freq[chosen]
+    cases = {
+        "pre-trained": angle_counts(theta, length, b),
+        "interpolated": angle_counts(theta / factor, longer, b),
+        "extrapolated": angle_counts(theta, longer, b),
+    }
+    print(
+        f"{model.title}: L = {length:,} tokens, s = {factor:g}, L' = {longer:,}, b = {b} intervals of [0, 2π).\n"
+        "Each case: the intervals that angles reach, and the share of positions in the fullest interval.\n\n"
+        f"pair  wavelength (tokens)  {'':2}{'  '.join(f'{name:>20}' for name in cases)}"
+    )
+    for i, pair in enumerate(chosen):
+        shares = [
+            f"{np.count_nonzero(counts[i])}, {counts[i].max() / counts[i].sum():.2%}" for counts in cases.values()
+        ]
+        print(f"{pair:4}  {geometry.wavelength[pair]:19,.1f}  {'':2}{'  '.join(f'{share:>20}' for share in shares)}")
 
-    @staticmethod
-    def add_options(parser) -> None:
-        pairs = "0-based pair indices (default: those of the figures that the model has)"
-        option(parser, "--pairs", none_or_more, "I", pairs, several=True)
-        option(parser, "--intervals", count, "B", "b, intervals of the histogram", 360)
-
-    def settings(self) -> dict:
-        geometry = self.model.geometry
-        pairs = self.given.pairs or [pair for pair in PAIRS if pair < geometry.pairs]
-        for pair in pairs:
-            if pair >= geometry.pairs:
-                raise InputError(f"there is no pair {pair}; {self.model.name} has pairs 0 to {geometry.pairs - 1}.")
-        return {"geometry": vars(geometry), "intervals": self.given.intervals, "pairs": pairs}
-
-    def samples(self) -> dict[str, int]:
-        return {f"pair {pair}": pair for pair in self.settings()["pairs"]}
-
-    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        geometry, b = self.model.geometry, self.given.intervals
-        for key in keys:
-            pair = self.content[key]
-            inv_freq = geometry.inv_freq[[pair]]
-            counts = {
-                "pretrained": angle_counts(inv_freq, self.context_length, b),
-                "interpolated": angle_counts(inv_freq / self.factor, self.extended_length, b),
-                "extrapolated": angle_counts(inv_freq, self.extended_length, b),
-            }
-            row = {"pair": pair, "wavelength": float(geometry.wavelength[pair])}
-            yield key, row | {name: rows[0].tolist() for name, rows in counts.items()}
-
-    def summary(self, run: dict, values: dict[str, dict]) -> dict:
-        return {"scores": list(values.values())}
-
-
-main = AngleDistribution.main
 
 if __name__ == "__main__":
     command_line.run(main)

@@ -1,99 +1,125 @@
-"""The disturbance of a method at a longer context, per pair and averaged (the paper's Table 3 and Figures 7 and 8).
+"""The averaged disturbance of every method at L' = s·L (the paper's Table 3), in a second.
 
     python -m experiments.disturbance --model llama2-7b
+    python -m experiments.disturbance --model CHECKPOINT --method dprope yarn --factor 4
 
-It needs only the model's RoPE geometry, no weights. A record holds three ways of counting: the released code's
-convention in its own float32 arithmetic, the same convention counted exactly, and equation (7).
+It follows from the model's RoPE geometry alone, so no weights are read and nothing is recorded. Without --method, all
+methods whose frequencies follow from the geometry are compared; without --factor, at each s of a base model.
+`python -m experiments.extend` shows single pairs.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
+import csv
+import functools
 
 import numpy as np
 
 from core import rope
 from core.angles import angle_distribution
 from core.disturbance import EPSILON, disturbance, select_interpolated
+from core.geometry import RopeGeometry
 from core.released_code import angle_distribution_float32, inv_freq_float32
-from experiments.kit import command_line
-from experiments.kit.experiment import Experiment
-from experiments.kit.given_model import GivenModel
+from experiments import base_models
+from experiments.base_models import llama2
+from experiments.base_models.model import Model
+from experiments.kit import command_line, records
 
-INTERVALS = 360
-
-
-class Disturbance(Experiment):
-    __doc__ = __doc__
-    name = "disturbance"
-    weights = False
-
-    @classmethod
-    def main(cls) -> None:
-        """Without --factor, at every factor of a known model."""
-        given = cls.parse()
-        known = GivenModel(given.model).known
-        for factor in [given.factor] if given.factor else known.factors if known else [2]:
-            cls(argparse.Namespace(**{**vars(given), "factor": factor})).run()
-
-    @staticmethod
-    def add_options(parser) -> None:
-        parser.set_defaults(factor=None)
-
-    def comparison(self) -> list[tuple[str, dict]]:
-        """All methods whose frequencies follow from the geometry, of any model."""
-        if self.given.method or self.model.known:
-            return super().comparison()
-        return [(name, {}) for name, method in rope.METHODS.items() if method.ready]
-
-    def settings(self) -> dict:
-        return {"geometry": vars(self.model.geometry), "intervals": INTERVALS}
-
-    def samples(self) -> dict[str, tuple[str, str]]:
-        """(precision, convention)"""
-        return {f"{precision} {convention}": (precision, convention) for precision, convention in (
-            ("float32", "released"), ("float64", "released"), ("float64", "equation"))}  # fmt: skip
-
-    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        for key in keys:
-            yield key, self._measured(run["method"], run["options"], *self.content[key])
-
-    def _measured(self, method: str, options: dict, precision: str, convention: str) -> dict:
-        """The disturbance in nats, per pair and averaged, and how many dimensions are interpolated."""
-        geometry, factor = self.model.geometry, self.factor
-        released = precision == "float32"
-        histogram, epsilon = (angle_distribution_float32, 0.0) if released else (angle_distribution, EPSILON)
-        trained = inv_freq_float32(geometry) if released else geometry.inv_freq
-        pretrained = histogram(trained, geometry.context_length)
-
-        def moved(inv_freq: np.ndarray) -> np.ndarray:
-            """The disturbance by these inverse frequencies; in float32 they are rounded as the released code does."""
-            if released:
-                inv_freq = trained / (geometry.inv_freq / inv_freq).astype(np.float32)
-            return disturbance(histogram(inv_freq, self.extended_length), pretrained, convention, epsilon)
-
-        if method == rope.PROPOSED:  # it chooses by the disturbances of this setting
-            interpolated = geometry.inv_freq / factor
-            interpolation, extrapolation = moved(interpolated), moved(geometry.inv_freq)
-            chosen = select_interpolated(interpolation, extrapolation, **options)
-            inv_freq = np.where(chosen, interpolated, geometry.inv_freq)
-            per_pair = np.where(chosen, interpolation, extrapolation)
-        else:
-            takes = "convention" in rope.method_options(method)
-            how = options | ({"convention": convention} if takes else {})
-            inv_freq = rope.scale(geometry, method, factor, **how).inv_freq
-            per_pair = moved(inv_freq)
-        divisors = geometry.inv_freq / inv_freq
-        return {"precision": precision, "convention": convention, "average": float(per_pair.mean()),
-                "interpolated_dimensions": 2 * int(np.isclose(divisors, factor).sum()),
-                "per_pair": per_pair.tolist()}  # fmt: skip
-
-    def summary(self, run: dict, values: dict[str, dict]) -> dict:
-        return {"scores": list(values.values())}
+LEGEND = f"""
+n̂: dimensions whose inverse frequency is divided by s.
+released: KL(P_L ‖ P_L'), as the authors' released code has it; counted exactly, with ε = {EPSILON:g}.
+equation 7: KL(P_L' ‖ P_L), counted exactly, with the same ε."""
+COMPARED = """
+float32: as released, with that code's rounding and without ε; the paper's Table 3 agrees with it to 0.5 %."""
 
 
-main = Disturbance.main
+def main() -> None:
+    parser = command_line.parser(__doc__, prog="python -m experiments.disturbance")
+    base_models.add_argument(parser)
+    command_line.add_method_arguments(parser, several="all that need no training")
+    parser.set_defaults(factor=None)
+    arguments = parser.parse_args()
+    command_line.check_method(arguments)
+    model = model_of(arguments.model)
+    geometry, printed = model.geometry, published() if model.geometry == llama2.GEOMETRY else {}
+    columns = ["n̂", "released", "equation 7", *(["float32", "paper"] if printed else [])]
+    lines = [
+        f"{model.title}: d = {geometry.head_dim}, base {geometry.base:g}, L = {geometry.context_length:,}. Averaged "
+        f"disturbance in 10⁻³ nat, the mean over {geometry.pairs} pairs."
+    ]
+    for factor in [arguments.factor] if arguments.factor else model.factors:
+        title = f"s = {factor:g}, L' = {round(geometry.context_length * factor):,}"
+        lines += ["", " ".join([f"{title:28}", *(f"{name:>10}" for name in columns)])]
+        for method, options in command_line.chosen_methods(arguments) if arguments.method else model.comparison(factor):
+            released, n_hat = per_pair(geometry, method, factor, options)
+            averages = [released.mean(), per_pair(geometry, method, factor, options, convention="equation")[0].mean()]
+            if not options and (method, factor) in printed:
+                float32, _ = per_pair(geometry, method, factor, options, precision="float32")
+                averages += [float32.mean(), printed[method, factor] / 1e3]
+            name = " ".join([method, *(f"{option}={value}" for option, value in options.items())])
+            lines.append(" ".join([f"{name:28} {n_hat:10}", *(f"{1e3 * average:10.2f}" for average in averages)]))
+    print(*lines, LEGEND + (COMPARED if printed else ""), sep="\n")
+
+
+def model_of(name: str) -> Model:
+    """A base model, or one's own as a model without settings; InputError if no method can extend it."""
+    if name in base_models.MODELS:
+        return base_models.MODELS[name]
+    from experiments.kit.base_model import BaseModel  # imports transformers, to read its configuration
+
+    base = BaseModel(name)
+    return Model(base.folder, name, base.geometry, factors=(2,))
+
+
+def published() -> dict[tuple[str, float], float]:
+    """The averaged disturbances of the paper's Table 3 in 10⁻³ nat, by method and factor."""
+    with open(records.RESULTS / "paper" / "disturbance.csv", encoding="utf-8") as file:
+        return {(row["method"], float(row["factor"])): float(row["disturbance_e3"]) for row in csv.DictReader(file)}
+
+
+def per_pair(
+    geometry: RopeGeometry,
+    method: str,
+    factor: float,
+    options: dict,
+    precision: str = "float64",
+    convention: str = "released",
+) -> tuple[np.ndarray, int]:
+    """The disturbance of each pair in nats [pairs], and how many dimensions are divided by s.
+
+    A method that chooses by disturbances chooses by those that are counted in the same way.
+
+    Args:
+        options: the method's.
+        precision: "float64" counts exactly, "float32" as the released code does, without ε.
+        convention: "released" or "equation", as for :func:`core.disturbance.disturbance`.
+    """
+    released, longer = precision == "float32", round(geometry.context_length * factor)
+    trained = inv_freq_float32(geometry) if released else geometry.inv_freq
+    pretrained = _histogram(precision, tuple(trained), geometry.context_length)
+
+    def of(inv_freq: np.ndarray) -> np.ndarray:
+        if released:  # rounded as the released code rounds
+            inv_freq = trained / (geometry.inv_freq / inv_freq).astype(np.float32)
+        extended = _histogram(precision, tuple(inv_freq), longer)
+        return disturbance(extended, pretrained, convention, 0.0 if released else EPSILON)
+
+    if method == rope.PROPOSED and not options.keys() - {"threshold", "n_hat"}:
+        rope.scale(geometry, method, factor, **options)  # refuses a bad option
+        interpolation, extrapolation = of(geometry.inv_freq / factor), of(geometry.inv_freq)
+        chosen = select_interpolated(interpolation, extrapolation, **options)
+        return np.where(chosen, interpolation, extrapolation), 2 * int(chosen.sum())
+    if "convention" in rope.method_options(method):
+        options = {"convention": convention} | options
+    inv_freq = rope.scale(geometry, method, factor, **options).inv_freq
+    return of(inv_freq), 2 * int(np.isclose(geometry.inv_freq / inv_freq, factor).sum())
+
+
+@functools.cache  # several methods and both conventions share histograms
+def _histogram(precision: str, inv_freq: tuple[float, ...], length: int) -> np.ndarray:
+    count = angle_distribution_float32 if precision == "float32" else angle_distribution
+    return count(np.array(inv_freq), length)
+
 
 if __name__ == "__main__":
     command_line.run(main)

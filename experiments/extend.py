@@ -2,9 +2,8 @@
 
     python -m experiments.extend --model PATH_OR_NAME --method dprope --factor 2 --output DIR
 
-It prints the decision for every dimension pair, and the averaged disturbance. A pair's row shows its wavelength in
-tokens, the disturbance D_I that interpolation by s would cause, and the disturbance D_E of keeping the pair, in units
-of 0.001 nat. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is exported.
+It prints the decision for every dimension pair with its wavelength in tokens, and the averaged disturbance. Plain
+AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is exported.
 `python -m experiments.beyond.best` says which method suits a model.
 
 The weights of a checkpoint are copied byte for byte and never read; --link links them instead. A GGUF file stays a
@@ -25,12 +24,14 @@ from core.errors import InputError
 from core.extend import check_checkpoint, export, extend, extend_checkpoint
 from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry, RopeScaling, scale
-from experiments.kit import command_line, given_model, load_model
+from experiments import base_models
+from experiments.kit import command_line
+from experiments.kit.base_model import BaseModel
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.extend")
-    given_model.add_argument(parser, required=True)
+    base_models.add_argument(parser, required=True)
     command_line.add_method_arguments(parser, method=rope.PROPOSED)
     output = "write the extended model here; must not exist"
     command_line.option(parser, "--output", command_line.directory, "DIR", output)
@@ -44,30 +45,29 @@ def main() -> None:
     if arguments.model.endswith(".gguf"):
         print(f"written: {extended_gguf(arguments, method, factor, **options)}")
         return
-    source = checkpoint_of(arguments) if arguments.output else None
-    geometry = config_geometry(load_model.check_config(arguments.model))
+    base = BaseModel(arguments.model)
+    source = checkpoint_of(base, arguments) if arguments.output else None
+    geometry = config_geometry(base.config)
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
     if source:
         extend_checkpoint(source, arguments.output, method, factor, link=arguments.link, progress=True, **options)
     elif arguments.output:
-        model = load_model.load(arguments.model, arguments.dtype or "float32").model
-        tokenizer = load_model.stock_tokenizer(arguments.model)
-        export(extend(model, method, factor, **options), arguments.output, tokenizer)
+        model = base.load(arguments.dtype or "float32")
+        export(extend(model, method, factor, **options), arguments.output, base.stock_tokenizer())
     if arguments.output:
         print(f"\nwritten: {arguments.output}")
 
 
-def checkpoint_of(arguments) -> Path | None:
+def checkpoint_of(base: BaseModel, arguments) -> Path | None:
     """The directory of the checkpoint to copy, checked; None if the model has to be loaded."""
-    source, loaded_from = load_model._resolve(arguments.model)
-    if "gguf_file" in loaded_from or source == "random" or rope.get(arguments.method).start:
+    if base.gguf_file or base.source == "random" or rope.get(arguments.method).start:
         if arguments.link:
             raise InputError("--link needs a checkpoint and a method that is not learned; leave it out.")
         return None
     if arguments.dtype:
         raise InputError("a checkpoint's weights are not read and keep their dtype; leave --dtype out.")
-    directory = Path(source) if Path(source).is_dir() else load_model.snapshot(source)
+    directory = base.snapshot()
     check_checkpoint(directory, arguments.output)
     return directory
 
@@ -94,20 +94,23 @@ def decision_table(
         convention,
     )
     lines = [f"{'pair':>4}  {'wavelength':>12}  {'D_I':>10}  {'D_E':>10}  choice"]
+    divisors = geometry.inv_freq / scaling.inv_freq
     lines += [
         f"{i:>4}  {geometry.wavelength[i]:>12,.1f}  {interpolation[i] * 1e3:>10.4f}  "
-        f"{extrapolation[i] * 1e3:>10.4f}  {_choice(geometry.inv_freq[i] / scaling.inv_freq[i], factor)}"
+        f"{extrapolation[i] * 1e3:>10.4f}  {_choice(divisors[i], factor)}"
         for i in range(geometry.pairs)
     ]
+    lines.append("D_I, D_E: the disturbance of interpolating the pair by s, and of keeping it, in 10^-3 nat.")
     count = 2 * int(np.sum(scaling.interpolated))
-    averages = {"interpolating all": interpolation.mean(), "extrapolating all": extrapolation.mean()}
+    between = 2 * int(np.sum(~np.isclose(divisors, 1) & ~np.isclose(divisors, factor)))
+    others = f", {between} divided by other numbers" if between else ""
     lines.append(
         f"\ncontext {length:,} → {longer:,} tokens (s = {factor:g}), "
-        f"{count} of {geometry.head_dim} dimensions interpolated (n̂ = {count})"
+        f"{count} of {geometry.head_dim} dimensions interpolated by s (n̂ = {count}){others}"
     )
     lines.append(
-        f"averaged disturbance ({convention} convention, 10^-3 nat): {result.mean() * 1e3:.2f} "
-        f"({', '.join(f'{name}: {value * 1e3:.2f}' for name, value in averages.items())})"
+        f"averaged disturbance ({convention} convention, 10^-3 nat): {1e3 * result.mean():.2f} "
+        f"(interpolating all: {1e3 * interpolation.mean():.2f}, extrapolating all: {1e3 * extrapolation.mean():.2f})"
     )
     return "\n".join(lines)
 

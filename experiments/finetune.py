@@ -29,7 +29,8 @@ from core.errors import InputError
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from experiments.base_models.model import Training
-from experiments.kit import command_line, load_model, processes, records, texts
+from experiments.kit import command_line, processes, records, texts
+from experiments.kit.base_model import attention
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
 from experiments.training import budget, launch
@@ -49,7 +50,7 @@ class FineTune(Experiment):
     __doc__ = __doc__
     name = "finetune"
     methods = rope.PROPOSED
-    weights = False  # training loads them itself, once DeepSpeed has joined the processes
+    evaluates = False  # training loads the weights, once DeepSpeed has joined the processes
 
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:
@@ -81,41 +82,41 @@ class FineTune(Experiment):
     def run(self) -> None:
         """Train, unless the checkpoint exists, and write its record."""
         method, options = self.setting()
-        training, length = self.training(), self.given.length or self.extended_length
-        steps = self.given.steps or training.steps.get(self.factor)
+        training, length = self.training(), self.arguments.length or self.extended_length
+        steps = self.arguments.steps or training.steps.get(self.factor)
         if not steps:
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
         if length < 2:
             raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
-        name = records.run_name(method, self.factor, options, self.given.seed)
-        if self.given.dry_run:
+        name = records.run_name(method, self.factor, options, self.arguments.seed)
+        if self.arguments.dry_run:
             print(f"run           {name}", self.plan(training, length, steps), sep="\n")
             return
 
-        load_model.check_access(self.model.name)
+        self.base.check_access()
         budget.device_batch(training, launch.expected())  # refuses a batch that cannot be divided
         corpus = Corpus(training.corpus)
         settings = {
-            "scale": self.model.folder,
+            "scale": self.base.folder,
             "experiment": self.name,
             "method": method,
             "factor": float(self.factor),
             "options": options,
-            "seed": self.given.seed,
+            "seed": self.arguments.seed,
             "length": length,
             "steps": steps,
             **{key: value for key, value in dataclasses.asdict(training).items() if key not in _FREE},
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
-            "model": self.provenance,
-            **texts.stated_bos(self.bos),
+            "model": self.base.provenance,
+            **texts.bos_for_record(self.bos),
         }
         settings = json.loads(json.dumps(settings, default=str))  # as it is when read from a file
         settings["identity"] = records.identity(**settings)
-        output = Output(self.given.output or CHECKPOINTS / self.model.folder / name, settings)
-        self.results = self.model.results(self.given, settings)
-        record = records.path(self.results, self.model.folder, self.name, name)
-        is_recorded = records.is_done(record, settings, self.given.replace)
-        records.check_model(self.results, self.model.folder, self.facts())
+        output = Output(self.arguments.output or CHECKPOINTS / self.base.folder / name, settings)
+        self.results = self.base.results(self.arguments, settings)
+        record = records.path(self.results, self.base.folder, self.name, name)
+        is_recorded = records.is_done(record, settings, self.arguments.replace)
+        records.check_model(self.results, self.base.folder, self.facts())
         first = processes.rank()[0] == 0
         if output.is_done:
             if first:
@@ -131,21 +132,21 @@ class FineTune(Experiment):
 
     def setting(self) -> tuple[str, dict]:
         """The method and its options: the base model's if the command line does not say which pairs to choose."""
-        if len(self.given.method) > 1:
+        if len(self.arguments.method) > 1:
             raise InputError("a checkpoint is fine-tuned with one method; give --method one name.")
-        ((method, options),) = command_line.chosen_methods(self.given)
+        ((method, options),) = command_line.chosen_methods(self.arguments)
         rope.check_fixed(method)
         if rope.get(method).start:  # a method that learns its scaling
             if options:
                 raise InputError(f"the method {method!r} has no option {next(iter(options))!r} here.")
-            rope.scale(self.model.geometry, rope.TIME_REFERENCE, self.factor)  # refuses a bad factor
+            rope.scale(self.base.geometry, rope.TIME_REFERENCE, self.factor)  # refuses a bad factor
             return method, {}
-        rope.scale(self.model.geometry, method, self.factor, **options)  # refuses a bad method, factor or option
+        rope.scale(self.base.geometry, method, self.factor, **options)  # refuses a bad method, factor or option
         if "threshold" in options and options["threshold"] == rope.method_options(method).get("threshold"):
             return method, {key: value for key, value in options.items() if key != "threshold"}  # the default
-        if self.model.known is None or {"threshold", "n_hat"} & options.keys():
+        if self.base.origin is None or {"threshold", "n_hat"} & options.keys():
             return method, options
-        return method, self.model.known.defaults(method, self.factor) | options
+        return method, self.base.origin.defaults(method, self.factor) | options
 
     def training(self) -> Training:
         """The base model's settings with the changes of the command line."""
@@ -159,8 +160,8 @@ class FineTune(Experiment):
             "report_to",
             "corpus",
         )
-        changes = {name: value for name in names if (value := getattr(self.given, name)) is not None}
-        training = dataclasses.replace(self.model.known.training if self.model.known else Training(), **changes)
+        changes = {name: value for name in names if (value := getattr(self.arguments, name)) is not None}
+        training = dataclasses.replace(self.base.origin.training if self.base.origin else Training(), **changes)
         if missing := sorted({*training.report_to} - {*get_available_reporting_integrations()}):
             raise InputError(f"transformers cannot report to {missing[0]} here; install its package, or leave it out.")
         if training.dtype == "bfloat16" and torch.cuda.is_available() and default_dtype() != "bfloat16":
@@ -169,11 +170,11 @@ class FineTune(Experiment):
 
     def plan(self, training: Training, length: int, steps: int) -> str:
         """What the run needs, on the GPUs of --gpus or on those here, else on the CPU."""
-        here, size = torch.cuda.device_count(), budget.sizes(load_model.architecture(self.model.name))
-        gpus = self.given.gpus or here
-        memory = self.given.memory or (_memory() if here else 80)
-        if gpus and self.given.device_batch is None:
-            training = budget.fitted(size, training, length, gpus, memory, self.given.checkpointing is None)
+        here, size = torch.cuda.device_count(), budget.sizes(self.base.architecture)
+        gpus = self.arguments.gpus or here
+        memory = self.arguments.memory or (_memory() if here else 80)
+        if gpus and self.arguments.device_batch is None:
+            training = budget.fitted(size, training, length, gpus, memory, self.arguments.checkpointing is None)
         return budget.report(size, training, length, steps, gpus, memory)
 
     def train(self, output: Output, training: Training, corpus: Corpus) -> None:
@@ -181,9 +182,9 @@ class FineTune(Experiment):
         from accelerate.utils.memory import should_reduce_batch_size
 
         # The arithmetic counts bfloat16.
-        if self.given.device_batch is None and torch.cuda.is_available() and training.dtype == "bfloat16":
-            size, length = budget.sizes(load_model.architecture(self.model.name)), output.settings["length"]
-            decides = self.given.checkpointing is None
+        if self.arguments.device_batch is None and torch.cuda.is_available() and training.dtype == "bfloat16":
+            size, length = budget.sizes(self.base.architecture), output.settings["length"]
+            decides = self.arguments.checkpointing is None
             training = budget.fitted(size, training, length, processes.rank()[1], _memory(), decides)
         while True:
             try:
@@ -200,17 +201,17 @@ class FineTune(Experiment):
 
     def train_once(self, output: Output, training: Training, corpus: Corpus) -> None:
         """Train from the last checkpoint, or from the start, to the end; every process calls this."""
-        settings, name = output.settings, self.model.name
+        settings = output.settings
         arguments = training_arguments(training, settings["steps"], settings["seed"], output.unfinished)
         with output.held():
             if output.is_done:  # another command finished it meanwhile
                 return
             amount = settings["length"], settings["batch"], settings["steps"], settings["seed"]
             cache = self.results.resolve().parent / "runs" / "data"
-            data = pack(corpus, self.tokenizer, *amount, cache, self.bos)
+            data = pack(corpus, self.base.tokenizer, *amount, cache, self.bos)
             manifest = output.begin(data.facts["sha256"])
             sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
-            model = load_model.load(name, "bfloat16" if sharded_bf16 else "float32").model
+            model = self.base.load("bfloat16" if sharded_bf16 else "float32")
             torch.manual_seed(settings["seed"])  # newly initialised matrices are the same in every process
             if start := rope.get(settings["method"]).start:
                 model = start(model, rope_geometry(model), settings["factor"])
@@ -218,7 +219,7 @@ class FineTune(Experiment):
                 model = extend(model, settings["method"], settings["factor"], **settings["options"])
             if sharded_bf16:
                 clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
-            model.set_attn_implementation(load_model.attention("bfloat16" if arguments.bf16 else "float32") or "sdpa")
+            model.set_attn_implementation(attention("bfloat16" if arguments.bf16 else "float32") or "sdpa")
             trainer = Trainer(model, arguments, data, manifest)
             trainer.train()
             facts = {
@@ -228,7 +229,7 @@ class FineTune(Experiment):
                 "data_facts": data.facts,
                 "ran_on": trainer.ran_on(),
             }
-            output.finish(trainer, load_model.stock_tokenizer(name), facts)
+            output.finish(trainer, self.base.stock_tokenizer(), facts)
 
     def record(self, facts: dict, file: Path) -> None:
         """Write the record of a finished run: its `training.json` without lists of the data and of durations."""

@@ -21,16 +21,12 @@ from experiments.kit.generation import Generation
 class LongBenchE(Generation):
     __doc__ = __doc__
     name = "longbench_e"
+    unit = "score in percent, by length of the prompt in words"
 
     @staticmethod
     def add_options(parser) -> None:
-        option(
-            parser,
-            "--benchmarks",
-            existing_directory,
-            "DIR",
-            "JSONL files in DIR/longbench_e (default: the hub's copy)",
-        )
+        source = "JSONL files in DIR/longbench_e (default: the hub's copy)"
+        option(parser, "--benchmarks", existing_directory, "DIR", source)
         option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(longbench.TASKS), several=True)
         option(parser, "--limit", count_or_all, "N|all", "run the first N samples of each task (default: all)")
         option(parser, "--window", count, "TOKENS", "longer prompts are cut to the window minus --margin (default: L')")
@@ -40,7 +36,7 @@ class LongBenchE(Generation):
         LongBenchE.add_prompt_options(parser)
 
     def settings(self) -> dict:
-        given = self.given
+        given = self.arguments
         settings = {"tasks": given.tasks, "window": given.window} | records.benchmark(self.benchmark)
         if given.margin != longbench.MARGIN or given.new_tokens:  # these differ from the benchmark's
             settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
@@ -48,10 +44,10 @@ class LongBenchE(Generation):
 
     def samples(self) -> dict[str, dict]:
         samples = {}
-        for task in self.given.tasks:
+        for task in self.arguments.tasks:
             if task not in longbench.TASKS:
                 raise InputError(f"unknown task {task!r}; choose among {', '.join(longbench.TASKS)}.")
-            for number, sample in enumerate(longbench.load(task, self.benchmark)[: self.given.limit]):
+            for number, sample in enumerate(longbench.load(task, self.benchmark)[: self.arguments.limit]):
                 samples[f"{task}/{number}"] = sample
         return samples
 
@@ -60,13 +56,13 @@ class LongBenchE(Generation):
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = longbench.TASKS[key.split("/")[0]]
-        room = (self.given.window or context_length) - self.given.margin
-        prompt = longbench.truncate_middle(self.tokenizer, longbench.prompt(task.name, sample), room)
-        line_feed = self.tokenizer.encode("\n", add_special_tokens=False)[-1:]
+        room = (self.arguments.window or context_length) - self.arguments.margin
+        prompt = longbench.truncate_middle(self.base.tokenizer, longbench.prompt(task.name, sample), room)
+        line_feed = self.base.tokenizer.encode("\n", add_special_tokens=False)[-1:]
         return Request(
             key,
             self.encoded(prompt, chat=task.asks),
-            min(task.max_new_tokens, self.given.new_tokens or task.max_new_tokens),
+            min(task.max_new_tokens, self.arguments.new_tokens or task.max_new_tokens),
             stop=frozenset(line_feed) if task.stops_at_newline else frozenset(),
             min_new_tokens=1 if task.stops_at_newline else 0,
         )

@@ -21,6 +21,7 @@ from experiments.kit.experiment import Experiment
 class OpenLLM(Experiment):
     __doc__ = __doc__
     name = "open_llm"
+    unit = "score in percent"
 
     @staticmethod
     def add_options(parser) -> None:
@@ -32,24 +33,24 @@ class OpenLLM(Experiment):
         option(parser, "--batch-size", count, "N", "answers read side by side; changes memory, not scores", 8)
 
     def settings(self) -> dict:
-        for task in self.given.tasks:
+        for task in self.arguments.tasks:
             if task not in open_llm.TASKS:
                 raise InputError(f"unknown task {task!r}; choose among {', '.join(open_llm.TASKS)}.")
-        fewer = {} if self.given.shots is None else {"shots": self.given.shots}
+        fewer = {} if self.arguments.shots is None else {"shots": self.arguments.shots}
         return records.benchmark(self.benchmark) | fewer
 
     def samples(self) -> dict[str, str]:
         """The hash of what each document asks."""
         samples = {}
-        for task in self.given.tasks:
-            keys = open_llm.documents(task, self.benchmark, self.given.limit)
+        for task in self.arguments.tasks:
+            keys = open_llm.documents(task, self.benchmark, self.arguments.limit)
             samples |= open_llm.content_hashes(task, keys, self.benchmark, self._shots(task))
         return samples
 
     def data(self) -> dict:
         """By benchmark, the number of its documents and a hash of what is asked."""
         facts = {}
-        for task in self.given.tasks:
+        for task in self.arguments.tasks:
             documents = self._of(task, self.content)
             facts[task] = {"documents": len(documents), "sha256": records.identity(documents=documents)}
             if self.benchmark is None:
@@ -59,27 +60,27 @@ class OpenLLM(Experiment):
     def check(self, run: dict, keys: list[str]) -> None:
         super().check(run, keys)
         longest = []
-        for task in self.given.tasks:
+        for task in self.arguments.tasks:
             of_task = self._of(task, dict.fromkeys(keys))
-            longest.append(open_llm.check(self.tokenizer, task, of_task, self.benchmark, self._shots(task)))
+            longest.append(open_llm.check(self.base.tokenizer, task, of_task, self.benchmark, self._shots(task)))
         self.longest = max(longest) + 1  # a server makes at least one token
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        model = self.endpoint or self.extended(run).model
-        for task in self.given.tasks:
+        model = self.endpoint or self.extended(run)
+        for task in self.arguments.tasks:
             if of_task := self._of(task, dict.fromkeys(keys)):
-                how = {"data": self.benchmark, "batch_size": self.given.batch_size, "shots": self._shots(task)}
-                yield from open_llm.evaluate(model, self.tokenizer, task, of_task, **how)
+                how = {"data": self.benchmark, "batch_size": self.arguments.batch_size, "shots": self._shots(task)}
+                yield from open_llm.evaluate(model, self.base.tokenizer, task, of_task, **how)
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:
-        by_task = {task: [value["score"] for value in self._of(task, values).values()] for task in self.given.tasks}
+        by_task = {task: [value["score"] for value in self._of(task, values).values()] for task in self.arguments.tasks}
         rows = [{"task": task, "score": score} for task, scores in by_task.items() for score in scores]
         # Each document's score, so that methods can be paired: they differ by less than documents do.
         by_document = {task: [round(score, 4) for score in scores] for task, scores in by_task.items()}
         return {"scores": open_llm.aggregate(rows), "by_document": by_document}
 
     def _shots(self, task: str) -> int | None:
-        return None if self.given.shots is None else min(self.given.shots, open_llm.TASKS[task].shots)
+        return None if self.arguments.shots is None else min(self.arguments.shots, open_llm.TASKS[task].shots)
 
     @staticmethod
     def _of(task: str, by_key: dict) -> dict:

@@ -7,6 +7,7 @@ The default lengths reach a quarter beyond the extended context, as the paper's 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import defaultdict
 
@@ -21,35 +22,34 @@ from experiments.kit.generation import Generation
 class Passkey(Generation):
     __doc__ = __doc__
     name = "passkey"
+    unit = "share of keys that are found"
 
     @staticmethod
     def add_options(parser) -> None:
         lengths = "prompt lengths, the answer included (default: five up to 1.25 L')"
         option(parser, "--lengths", count, "TOKENS", lengths, several=True)
-        option(parser, "--depths", count, "N", "number of places for the key, evenly spaced", 5)
+        option(parser, "--depths", count, "N", "number of depths of the key, evenly spaced", 5)
         option(parser, "--keys", count, "N", "prompts per length and depth", 3)
         Passkey.add_prompt_options(parser, "lengths")
 
     def settings(self) -> dict:
         longest = self.context_length * self.factor
-        lengths = self.given.lengths or self.default_lengths(*(longest * share / 4 for share in range(1, 6)))
-        fitting = {"lengths": self.that_fit("--lengths", lengths), "depths": self._depths, "keys": self.given.keys}
+        lengths = self.arguments.lengths or self.default_lengths(*(longest * share / 4 for share in range(1, 6)))
+        fitting = {"lengths": self.that_fit("--lengths", lengths), "depths": self._depths, "keys": self.arguments.keys}
         return fitting | self.chat
 
     @property
     def _depths(self) -> list[float]:
-        return [i / max(self.given.depths - 1, 1) for i in range(self.given.depths)]
+        return [i / max(self.arguments.depths - 1, 1) for i in range(self.arguments.depths)]
 
-    def made(self, length: int) -> dict[str, dict]:
-        places = itertools.product(self._depths, range(self.given.keys))
-        samples = [passkey.sample(self._encoded, length, depth, seed) for depth, seed in places]
+    def drawn(self, length: int) -> dict[str, dict]:
+        encode = functools.partial(self.encoded, begun=passkey.BEGUN)
+        grid = itertools.product(self._depths, range(self.arguments.keys))
+        samples = [passkey.sample(encode, length, depth, seed) for depth, seed in grid]
         return {sample.key: vars(sample) for sample in samples}
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
-        return Request(key, self._encoded(sample["prompt"]), passkey.MAX_NEW_TOKENS)
-
-    def _encoded(self, prompt: str) -> tuple[int, ...]:
-        return self.encoded(prompt.removesuffix(passkey.BEGUN), passkey.BEGUN)
+        return Request(key, self.encoded(sample["prompt"], passkey.BEGUN), passkey.MAX_NEW_TOKENS)
 
     def score(self, key: str, sample: dict, prediction: str) -> dict:
         return {"score": passkey.score(prediction, sample["answer"]), "tokens": sample["tokens"]}

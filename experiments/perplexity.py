@@ -22,18 +22,20 @@ from experiments.kit import command_line, texts
 from experiments.kit.command_line import count, count_or_all, option
 from experiments.kit.experiment import Experiment
 
+STRIDE = 256
 BUCKET = 1024  # positions whose mean loss --by-position records
 
 
 class Perplexity(Experiment):
     __doc__ = __doc__
     name = "perplexity"
+    unit = "perplexity, by window"
 
     @staticmethod
     def add_options(parser) -> None:
         option(parser, "--lengths", count, "TOKENS", "window lengths (default: L and L')", several=True)
-        step = "tokens from one window to the next: one number, or one per length (default 256)"
-        parser.add_argument("--stride", type=count, nargs="+", default=[256], metavar="S", help=step)
+        step = f"tokens from one window to the next: one, or one per length (default {STRIDE}, at most half a window)"
+        parser.add_argument("--stride", type=count, nargs="+", metavar="S", help=step)
         texts.add_arguments(parser)
         option(parser, "--tokens", count_or_all, "N|all", "score the first N tokens of each text (default: all)")
         by_position = f"also record each window's mean loss for every {BUCKET} positions"
@@ -42,8 +44,9 @@ class Perplexity(Experiment):
     @functools.cached_property
     def strides(self) -> dict[int, int]:
         """The stride of each window length."""
-        lengths = self.given.lengths or self.default_lengths(self.context_length, self.extended_length)
-        strides = self.given.stride * (len(lengths) if len(self.given.stride) == 1 else 1)
+        lengths = self.arguments.lengths or self.default_lengths(self.context_length, self.extended_length)
+        strides = self.arguments.stride or [max(min(STRIDE, length // 2), 1) for length in lengths]
+        strides = strides * len(lengths) if len(strides) == 1 else strides
         if len(strides) != len(lengths):
             raise InputError(
                 f"there are {len(strides)} strides for {len(lengths)} windows; give one for all or one for each."
@@ -55,20 +58,20 @@ class Perplexity(Experiment):
     def settings(self) -> dict:
         lengths, strides = list(self.strides), list(self.strides.values())
         settings = {"lengths": lengths, "stride": strides if len(set(strides)) > 1 else strides[0]}
-        settings["tokens"] = self.given.tokens
-        return settings | ({"bucket": BUCKET} if self.given.by_position else {}) | texts.stated_bos(self.bos)
+        settings["tokens"] = self.arguments.tokens
+        return settings | ({"bucket": BUCKET} if self.arguments.by_position else {}) | texts.bos_for_record(self.bos)
 
     def suffix(self) -> str:
-        return "" if self.given.tokens else "_whole"  # a record of whole texts stands beside that of an excerpt
+        return "" if self.arguments.tokens else "_whole"  # a record of whole texts stands beside that of an excerpt
 
     def data(self) -> dict:
-        self.books = texts.chosen(self.given)
+        self.books = texts.chosen(self.arguments)
         self.refuse_training_text(texts.hashes(self.books))
         return {book.title: book.sha256 for book in self.books}
 
     def samples(self) -> dict[str, tuple]:
         """(title, (begin, end, first scored token)) of each window, the longest first, for processes in turn."""
-        self.ids = {book.title: texts.tokens(self.tokenizer, book, self.given.tokens) for book in self.books}
+        self.ids = {book.title: texts.tokens(self.base.tokenizer, book, self.arguments.tokens) for book in self.books}
         spans, before = {}, len(self.bos)
         for length, step in sorted(self.strides.items(), reverse=True):
             for title, ids in self.ids.items():
@@ -86,7 +89,7 @@ class Perplexity(Experiment):
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
         """One pass gives the losses of all windows that begin at the same token and have the same RoPE scale."""
-        model, by_position = self.extended(run).model, self.given.by_position
+        model, by_position = self.extended(run), self.arguments.by_position
         passes: dict[tuple, list[str]] = defaultdict(list)
         before = len(self.bos)
         for key in keys:
@@ -108,7 +111,7 @@ class Perplexity(Experiment):
     def summary(self, run: dict, values: dict[str, dict]) -> dict:
         summary = {"scores": perplexity.aggregate(values, run["lengths"])}
         summary["by_window"] = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
-        if self.given.by_position:
+        if self.arguments.by_position:
             summary["by_position"] = {key: value["by_position"] for key, value in values.items()}
         return summary
 

@@ -22,6 +22,7 @@ from experiments.kit.generation import Generation
 class Ruler(Generation):
     __doc__ = __doc__
     name = "ruler"
+    unit = "score in percent, by length"
 
     @staticmethod
     def add_options(parser) -> None:
@@ -33,31 +34,32 @@ class Ruler(Generation):
         Ruler.add_prompt_options(parser, "tasks")
 
     def settings(self) -> dict:
-        for task in self.given.tasks:
+        for task in self.arguments.tasks:
             if task not in ruler.TASKS:
                 raise InputError(f"unknown task {task!r}; choose among {', '.join(ruler.TASKS)}.")
-        tasks = self.that_fit("--tasks", self.given.tasks)
-        drawn = {"samples": self.given.samples, "seed": self.given.seed}
-        return {"lengths": self._lengths, "tasks": tasks, **drawn, **self.chat}
+        tasks = self.that_fit("--tasks", self.arguments.tasks)
+        seeded = {"samples": self.arguments.samples, "seed": self.arguments.seed}
+        return {"lengths": self._lengths, "tasks": tasks, **seeded, **self.chat}
 
     @property
     def _lengths(self) -> list[int]:
-        return self.given.lengths or self.default_lengths(*(self.context_length * times for times in (1, 2, 4)))
+        return self.arguments.lengths or self.default_lengths(*(self.context_length * times for times in (1, 2, 4)))
 
-    def made(self, task: str) -> dict[str, dict]:
+    def drawn(self, task: str) -> dict[str, dict]:
         return {f"{length}/{task}/{sample['index']}": sample
-                for length in self._lengths for sample in self._drawn(task, length)}  # fmt: skip
+                for length in self._lengths for sample in self._kept(task, length)}  # fmt: skip
 
-    def _drawn(self, task: str, length: int) -> list[dict]:
+    def _kept(self, task: str, length: int) -> list[dict]:
         """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens takes minutes."""
-        what = {"task": task, "length": length, "count": self.given.samples, "seed": self.given.seed} | self.chat
-        tokenizer = self.provenance["tokenizer"]
-        name = records.identity(**what, tokenizer=tokenizer, code=records.scored_by(records.program(self.name)))
+        count, first = self.arguments.samples, self.arguments.seed
+        setting = {"task": task, "length": length, "count": count, "seed": first} | self.chat
+        setting |= {"tokenizer": self.base.provenance["tokenizer"]}
+        name = records.identity(**setting, code=records.code_hash(records.program(self.name)))
         file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
         with files.lock(file, wait=True):  # of several processes, the first makes them
             if not file.is_file():
                 encode = functools.partial(self._encoded, task)
-                drawn = ruler.samples(task, length, self.tokenizer, self.given.samples, self.given.seed, encode)
+                drawn = ruler.samples(task, length, self.base.tokenizer, count, first, encode)
                 files.write_json(file, {"samples": drawn})
             return files.read_json(file, "remove it to make the samples again")["samples"]
 
@@ -66,7 +68,8 @@ class Ruler(Generation):
         return Request(key, self._encoded(task, sample["prompt"]), ruler.TASKS[task].tokens_to_generate)
 
     def _encoded(self, task: str, prompt: str) -> tuple[int, ...]:
-        return self.encoded(*ruler.parted(task, prompt))
+        _, begun = ruler.parted(task, prompt)
+        return self.encoded(prompt, begun)
 
     def score(self, key: str, sample: dict, prediction: str) -> dict:
         score = ruler.score(key.split("/")[1], prediction, sample["references"])

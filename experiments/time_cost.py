@@ -27,9 +27,9 @@ from core import rope
 from core.errors import InputError
 from core.extend import extend
 from experiments.kit import command_line, journal, records
+from experiments.kit.base_model import option_contents, options_for_record
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
-from experiments.kit.given_model import named, stated
 from experiments.training.loss import HeadLoss
 
 LEAST = 10  # the least number of rounds
@@ -53,7 +53,7 @@ class TimeCost(Experiment):
 
     def run(self) -> None:
         """Time rounds until PI's ratio to itself is known in both phases, or up to --repeats rounds."""
-        given = self.given
+        given = self.arguments
         compared = {records.run_name(method, self.factor, options): (method, options)
                     for method, options in self.comparison()}  # fmt: skip
         reference = next((name for name, (method, _) in compared.items() if method == rope.TIME_REFERENCE), None)
@@ -62,11 +62,11 @@ class TimeCost(Experiment):
         if reference is None:
             raise InputError(f"times are relative to {rope.TIME_REFERENCE}; put it among the methods.")
         run = {
-            "scale": self.model.folder,
+            "scale": self.base.folder,
             "experiment": self.name,
             "factor": self.factor,
             "methods": list(compared),
-            "model": self.provenance,
+            "model": self.base.provenance,
             "dtype": given.dtype,
             "length": given.length,
             "repeats": given.repeats,
@@ -74,18 +74,18 @@ class TimeCost(Experiment):
             **({"checkpointing": True} if given.checkpointing else {}),
         }
         for method, options in compared.values():
-            run |= named(method, options)
+            run |= option_contents(method, options)
         file = self.to_measure(run, f"s={self.factor:g}")
         if file is None:
             return
         compared[f"{reference}_again"] = compared[reference]
         rounds: list[dict] = []
-        path = self.journal_place(file, run["identity"])
+        path = self.journal_path(file, run["identity"])
         with (
             journal.Journal(path.with_name(f"{path.name}.0.jsonl")) as done,
             tqdm(total=given.repeats, unit="round", desc=f"at most {given.repeats}") as bar,
         ):
-            works = {"train": saving_step(self.loaded.model) if given.checkpointing else plain_step, "test": _forward}
+            works = {"train": saving_step(self.loaded) if given.checkpointing else plain_step, "test": _forward}
             self.round(compared, works, 0)  # warms up
             for turn in range(1, given.repeats + 1):
                 if str(turn) not in done:
@@ -100,9 +100,9 @@ class TimeCost(Experiment):
 
     def round(self, compared: dict, works: dict[str, Work], turn: int) -> dict[str, dict[str, float]]:
         """Seconds of a training step (forward and backward) and of a forward pass, by method, in random order."""
-        model = self.loaded.model
+        model = self.loaded
         vocabulary = model.config.get_text_config().vocab_size
-        tokens = torch.randint(vocabulary, (1, self.given.length), generator=torch.Generator().manual_seed(0))
+        tokens = torch.randint(vocabulary, (1, self.arguments.length), generator=torch.Generator().manual_seed(0))
         tokens, names, seconds = tokens.to(model.device), list(compared), {}
         random.Random(turn).shuffle(names)
         for name in names:
@@ -125,7 +125,7 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
     for name, (method, options) in compared.items():
         for phase in ("train", "test"):
             seconds, of_pi = (np.array([row[which][phase] for row in rounds]) for which in (name, reference))
-            row = {"run": name, "method": method, "options": stated(method, options)}
+            row = {"run": name, "method": method, "options": options_for_record(method, options)}
             row |= {"again": name.endswith("_again"), "phase": phase}
             row |= {"seconds": float(np.median(seconds)), "rounds": len(rounds)}
             rows.append(row | _median_ratio(seconds / of_pi))

@@ -1,54 +1,96 @@
-"""Compare records measured on this machine with the committed ones, number by number.
+"""Measure a part anew and compare it with the committed records and with the paper, number by number.
 
-    python -m experiments.verify build/verify/results
+    python -m experiments.verify
+    python -m experiments.verify OTHER/results
 
-For each measured record it finds the record of the same name in results/ and prints the largest difference of any
-score: averages, intervals and single blocks, but not durations and environment. The exit status is 1 if a difference
-exceeds the tolerance.
+What is measured here goes under build/verify/, into a folder of the code that measures: after a change it is measured
+anew. For each record there, or under OTHER/results, it finds the record of the same name in results/ and prints the
+largest difference of any score: averages, intervals and single blocks, but not durations and environment. The
+disturbances of the paper's Table 3 are computed and compared with the printed ones. The exit status is 1 if a
+difference exceeds the tolerance.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import InputError
+from experiments import disturbance
+from experiments.base_models import llama2
 from experiments.kit import command_line, records
 
+# What is measured anew; what is beyond the paper is left out where it is not there.
+MEASURED = "perplexity --model tiny --method dprope", "loss_by_position --model smollm2 --method dprope --packaged 1"
+PRINTED = 5e-3  # the largest relative difference from the paper's disturbances
 _NOT_COMPARED = {"seconds", "environment", "identity", "ran_on"}
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.verify")
-    parser.add_argument("measured", type=Path, help="the directory of the records measured here")
+    parser.add_argument("measured", type=Path, nargs="?", help="compare the records in this directory; measure none")
     command_line.option(parser, "--tolerance", float, "N", "largest absolute difference allowed", 2e-3)
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
 
     if not arguments.tolerance >= 0:
         raise InputError(f"the tolerance is {arguments.tolerance}; give a number of 0 or more.")
-    files = sorted(file for file in arguments.measured.rglob("*.json") if file.name != records.MODEL)
+    differing = 0 if arguments.measured else compare_with_paper()
+    differing += compare(
+        arguments.measured or measured_anew(), arguments.results or records.RESULTS, arguments.tolerance
+    )
+    sys.exit(1 if differing else 0)
+
+
+def compare_with_paper() -> int:
+    """Print how far the disturbances of the paper's Table 3 are from the computed ones; how many are too far."""
+    differing = 0
+    for (method, factor), printed in disturbance.published().items():
+        per_pair, _ = disturbance.per_pair(llama2.GEOMETRY, method, factor, {}, precision="float32")
+        difference = abs(1e3 * per_pair.mean() / printed - 1)
+        differing += not difference <= PRINTED
+        print(f"{difference:12.1e}  of the paper's disturbance of {method} at s = {factor:g}")
+    verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
+    print(f"{len(disturbance.published())} disturbances; {verdict} the paper's (relative tolerance {PRINTED:g}).")
+    return differing
+
+
+def measured_anew() -> Path:
+    """The folder of the records that are measured here."""
+    commands = [[records.program(name), *words] for name, *words in map(shlex.split, MEASURED)]
+    commands = [command for command in commands if importlib.util.find_spec(command[0])]
+    code = records.identity(code=[records.code_hash(program) for program, *_ in commands])
+    results = records.ROOT / "build" / "verify" / code / "results"
+    for program, *words in commands:
+        sys.argv = [program, *words, "--results", str(results)]
+        importlib.import_module(program).main()
+    return results
+
+
+def compare(measured: Path, results: Path, tolerance: float) -> int:
+    """Print each record's largest difference from the one of the same name in `results`; how many differ."""
+    files, differing, new = sorted(file for file in measured.rglob("*.json") if file.name != records.MODEL), 0, 0
     if not files:
-        raise InputError(f"no records under {arguments.measured}; measure first.")
-    results, differing, new = arguments.results or records.RESULTS, 0, 0
+        raise InputError(f"no records under {measured}; measure first.")
     for file in files:
-        name = file.relative_to(arguments.measured)
-        committed = results / name
-        if not committed.exists():
+        name = file.relative_to(measured)
+        if not (results / name).exists():
             print(f"{'new':>12}  {name}")
             new += 1
             continue
-        difference = largest_difference(records.read(file), records.read(committed))
-        differing += not difference <= arguments.tolerance  # NaN agrees with nothing
+        difference = largest_difference(records.read(file), records.read(results / name))
+        differing += not difference <= tolerance  # NaN agrees with nothing
         print(f"{difference:12.1e}  {name}")
     if new == len(files):
         raise InputError(f"none of these {new} records has a counterpart under {results}; give another --results.")
     verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
     alone = f", {new} new" if new else ""
-    print(f"{len(files) - new} records{alone}; {verdict} the committed ones (tolerance {arguments.tolerance:g}).")
-    sys.exit(1 if differing else 0)
+    print(f"{len(files) - new} records{alone}; {verdict} the committed ones (tolerance {tolerance:g}).")
+    return differing
 
 
 def largest_difference(first: dict, second: dict) -> float:

@@ -2,10 +2,8 @@
 
 import http.server
 import json
-import sys
 import threading
 import time
-from pathlib import Path
 
 
 class Completions:
@@ -114,15 +112,3 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 def counting(ids):
     """A model that always knows the next id."""
     return [[0.0 if i == (last + 1) % 300 else -20.0 for i in range(300)] for last in ids]
-
-
-if __name__ == "__main__":  # MODEL, DTYPE, a file that receives what is served, and --port N
-    model, dtype, told, _, number = sys.argv[1:]
-    if dtype == "broken":
-        sys.exit("a traceback\nno such dtype")
-    config = json.loads((Path(model) / "config.json").read_text())
-    links = (Path(model) / "model.safetensors").stat().st_nlink
-    facts = {"dtype": dtype, "length": config["max_position_embeddings"], "links": links, "port": int(number)}
-    with open(told, "a") as file:
-        file.write(json.dumps(facts) + "\n")
-    Completions(counting, model, most=config["max_position_embeddings"], port=int(number)).server.serve_forever()

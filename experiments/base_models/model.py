@@ -59,7 +59,7 @@ class Model:
 
     Attributes:
         title: the model's name in tables and figures.
-        model: a hub name, or "package:NAME/FILE.gguf" for weights in a Python package, or "repository:PATH" for a
+        source: a hub name, or "package:NAME/FILE.gguf" for weights in a Python package, or "repository:PATH" for a
             directory of this repository, or "random".
         geometry: head dimension d, base and pre-training length L.
         factors: the scaling factors s that are compared.
@@ -73,7 +73,7 @@ class Model:
     """
 
     title: str
-    model: str
+    source: str
     geometry: RopeGeometry
     factors: tuple[int, ...] = (2, 4)
     n_hat: dict[int, int] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Model:
         """The contents of results/MODEL/model.json, which readers of the records use."""
         return {
             "title": self.title,
-            "model": self.model,
+            "model": self.source,
             "geometry": asdict(self.geometry),
             "factors": list(self.factors),
             "n_hat": {f"{factor:g}": n_hat for factor, n_hat in self.n_hat.items()},

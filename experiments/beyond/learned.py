@@ -59,12 +59,12 @@ class Learned(Experiment):
         option(group, "--evaluate-every", count, "STEPS", "steps between evaluations", defaults.evaluate_every)
 
     def run(self) -> None:
-        given, method = self.given, self.given.start
+        given, method = self.arguments, self.arguments.start
         settings = Learning(**{field.name: getattr(given, field.name) for field in dataclasses.fields(Learning)})
         if not rope.get(method).ready:
             ready = ", ".join(name for name, other in rope.METHODS.items() if other.ready)
             raise InputError(f"the method {method!r} needs training or options to start from; choose one of {ready}.")
-        start = rope.scale(self.model.geometry, method, self.factor)
+        start = rope.scale(self.base.geometry, method, self.factor)
         length = given.length or self.extended_length
         if length <= self.context_length:
             least = self.context_length + 1
@@ -73,32 +73,32 @@ class Learned(Experiment):
 
         library, corpus = texts.chosen(given), Corpus(given.corpus)
         run = {
-            "scale": self.model.folder,
+            "scale": self.base.folder,
             "experiment": self.name,
             "method": method,
             "factor": self.factor,
             "options": {},
             "seed": given.seed,
             "length": length,
-            "model": self.provenance,
+            "model": self.base.provenance,
             "dtype": given.dtype,
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "held_out": {"texts": {book.title: book.sha256 for book in library}, "sequences": given.sequences},
             **settings.facts(),
-            **texts.stated_bos(self.bos),
+            **texts.bos_for_record(self.bos),
         }
         file = self.to_measure(run, f"from={records.run_name(method, self.factor, {}, given.seed)}")
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"
-        data = pack(corpus, self.tokenizer, length, settings.batch, settings.steps, given.seed, cache, self.bos)
+        data = pack(corpus, self.base.tokenizer, length, settings.batch, settings.steps, given.seed, cache, self.bos)
         for book in data.facts["books"]:
             if book["sha256"] in texts.hashes(library):
                 raise InputError(f"{book['title']!r} is in the training data; give another text to hold out.")
-        held_out = learning_loop.held_out(self.tokenizer, library, given.sequences, length, self.bos)
-        path = self.journal_place(file, run["identity"])
+        held_out = learning_loop.held_out(self.base.tokenizer, library, given.sequences, length, self.bos)
+        path = self.journal_path(file, run["identity"])
         with Journal(path.with_name(f"{path.name}.0.jsonl")) as journal:
-            learner = learning_loop.Learner(self.loaded.model, self.model.geometry, start, settings, journal)
+            learner = learning_loop.Learner(self.loaded, self.base.geometry, start, settings, journal)
             result = learner.learn(data, held_out, length)
         self.finish(run | result | {"data_facts": data.facts}, file, result["seconds"])
 

@@ -18,7 +18,8 @@ from core.errors import InputError
 from eval.beyond.long_perplexity import key_tokens
 from eval.position_loss import position_losses
 from experiments.beyond.loss_by_position import LossByPosition
-from experiments.kit import command_line, load_model
+from experiments.kit import command_line
+from experiments.kit.base_model import BaseModel
 from experiments.kit.command_line import option
 
 SHORT, STEP = 8, 4  # the short context is an eighth of L, and its windows move by a quarter of that
@@ -27,6 +28,7 @@ SHORT, STEP = 8, 4  # the short context is an eighth of L, and its windows move 
 class LongPerplexity(LossByPosition):
     __doc__ = __doc__
     name = "long_perplexity"
+    unit = "mean loss in nats per token, within L and beyond it"
 
     @staticmethod
     def add_options(parser) -> None:
@@ -34,24 +36,25 @@ class LongPerplexity(LossByPosition):
         option(parser, "--evaluator", str, "NAME", "the model that tells the key tokens (default: the base model)")
 
     @functools.cached_property
-    def evaluator(self) -> str:
-        known = self.model.folder if self.model.base else None if self.model.applied else self.model.name
-        if (name := self.given.evaluator or known) is None:
-            raise InputError(f"{self.model.name} was extended before; give its base model as --evaluator.")
-        if load_model.extension(name):
+    def evaluator(self) -> BaseModel:
+        base = self.base.folder if self.base.origin else None if self.base.extension else self.base.name
+        if (name := self.arguments.evaluator or base) is None:
+            raise InputError(f"{self.base.name} was extended before; give its base model as --evaluator.")
+        evaluator = BaseModel(name, as_it_is=True)
+        if evaluator.extension:
             raise InputError(f"{name} is an extended model; give the base model as --evaluator.")
-        return name
+        return evaluator
 
     def settings(self) -> dict:
-        stated = load_model.provenance(self.evaluator)
-        if stated["tokenizer"] != self.provenance["tokenizer"]:
-            raise InputError(f"{self.evaluator} has another tokenizer than {self.model.name}; give its base model.")
-        return super().settings() | {"evaluator": {key: stated[key] for key in ("sha256", "config")}}
+        identity = self.evaluator.provenance
+        if identity["tokenizer"] != self.base.provenance["tokenizer"]:
+            raise InputError(f"{self.evaluator.name} has another tokenizer than {self.base.name}; give its base model.")
+        return super().settings() | {"evaluator": {key: identity[key] for key in ("sha256", "config")}}
 
     @functools.cached_property
     def key(self) -> dict[str, np.ndarray]:
         """Which of each excerpt's scored tokens are key tokens, bool [L']."""
-        model, short = load_model.load(self.evaluator, self.given.dtype).model, max(self.context_length // SHORT, 1)
+        model, short = self.evaluator.load(self.arguments.dtype), max(self.context_length // SHORT, 1)
         found, how = {}, (self.context_length, short, max(short // STEP, 1), self.bos)
         for key, (_, tokens) in self.content.items():
             found[key] = key_tokens(model, tokens[len(self.bos) :], *how)[-self.extended_length :]
@@ -59,7 +62,7 @@ class LongPerplexity(LossByPosition):
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
         chosen = self.key  # found before the model is extended, so that only one model is in memory beside it
-        model, edge = self.extended(run).model, self.context_length
+        model, edge = self.extended(run), self.context_length
         for key in keys:
             losses = position_losses(model, self.content[key][1])[-self.extended_length :]
             sides = {"within": slice(edge), "beyond": slice(edge, None)}

@@ -25,6 +25,7 @@ from experiments.kit.experiment import Experiment
 class LossByPosition(Experiment):
     __doc__ = __doc__
     name = "loss_by_position"
+    unit = "mean loss in nats per token, by position"
 
     @staticmethod
     def add_options(parser) -> None:
@@ -34,14 +35,16 @@ class LossByPosition(Experiment):
 
     def settings(self) -> dict:
         divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
-        excerpts = {"excerpts": self.given.excerpts} if self.given.excerpts > 1 else {}
-        return {"length": self.extended_length} | excerpts | texts.stated_bos(self.bos)
+        excerpts = {"excerpts": self.arguments.excerpts} if self.arguments.excerpts > 1 else {}
+        return {"length": self.extended_length} | excerpts | texts.bos_for_record(self.bos)
 
     def suffix(self) -> str:
-        return f"_books={len(self.books)}" + (f"_excerpts={self.given.excerpts}" if self.given.excerpts > 1 else "")
+        return f"_books={len(self.books)}" + (
+            f"_excerpts={self.arguments.excerpts}" if self.arguments.excerpts > 1 else ""
+        )
 
     def data(self) -> dict:
-        self.books = texts.chosen(self.given)
+        self.books = texts.chosen(self.arguments)
         self.refuse_training_text(texts.hashes(self.books))
         return {book.title: book.sha256 for book in self.books}
 
@@ -49,15 +52,15 @@ class LossByPosition(Experiment):
         """(the excerpt's name, its tokens); the first excerpt of a book has the book's own title as its name."""
         length, samples = self.extended_length, {}
         for book in self.books:
-            for number in range(self.given.excerpts):
+            for number in range(self.arguments.excerpts):
                 excerpt = f" ({number})" if number else ""
-                tokens = texts.sequence(self.tokenizer, book, length, self.bos, number)
+                tokens = texts.sequence(self.base.tokenizer, book, length, self.bos, number)
                 samples[f"{book.title} {book.sha256[:12]}{excerpt}"] = (book.title + excerpt, tokens)
         return samples
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:
         block, _ = divisions(self.context_length, self.extended_length)
-        model = self.extended(run).model
+        model = self.extended(run)
         for key in keys:
             losses = position_losses(model, self.content[key][1])[-self.extended_length :]
             yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()

@@ -32,6 +32,7 @@ INTERVALS = (45, 90, 180, 360, 720, 1440)
 class Selections(Experiment):
     __doc__ = __doc__
     name = "selections"
+    unit = "mean loss in nats per token, of each selection"
     methods = None
 
     @staticmethod
@@ -40,29 +41,29 @@ class Selections(Experiment):
         option(parser, "--texts", Path, "FILE", "score this file instead of the first book")
 
     def settings(self) -> dict:
-        if self.given.every % 2:
+        if self.arguments.every % 2:
             raise InputError("n̂ counts two dimensions per pair; give an even --every.")
         divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
-        return {"length": self.extended_length, "selections": list(self.content)} | texts.stated_bos(self.bos)
+        return {"length": self.extended_length, "selections": list(self.content)} | texts.bos_for_record(self.bos)
 
     def samples(self) -> dict[str, tuple[dict, np.ndarray]]:
-        return selections(self.model.geometry, self.factor, self.given.every)
+        return selections(self.base.geometry, self.factor, self.arguments.every)
 
     def data(self) -> dict:
-        (book,) = texts.files([self.given.texts]) if self.given.texts else texts.books(1)
-        self.tokens = texts.sequence(self.tokenizer, book, self.extended_length, self.bos)
+        (book,) = texts.files([self.arguments.texts]) if self.arguments.texts else texts.books(1)
+        self.tokens = texts.sequence(self.base.tokenizer, book, self.extended_length, self.bos)
         return {book.title: book.sha256}
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:
         block, _ = divisions(self.context_length, self.extended_length)
         for key in keys:
-            extend(self.loaded.model, PROPOSED, self.factor, **self.content[key][0])
-            losses = position_losses(self.loaded.model, self.tokens)[-self.extended_length :]
+            extend(self.loaded, PROPOSED, self.factor, **self.content[key][0])
+            losses = position_losses(self.loaded, self.tokens)[-self.extended_length :]
             yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
 
     def summary(self, run: dict, values: dict[str, list[float]]) -> dict:
         block, _ = divisions(self.context_length, self.extended_length)
-        return scores(self.model.geometry, self.factor, self.content, values, block)
+        return scores(self.base.geometry, self.factor, self.content, values, block)
 
 
 def selections(geometry: RopeGeometry, factor: float, every: int = 2) -> dict[str, tuple[dict, np.ndarray]]:

@@ -128,36 +128,31 @@ def directory(text: str) -> Path:
     return Path(text)
 
 
-def add_method_arguments(
-    to: argparse.ArgumentParser, method: str | None = None, several: str = "", more: tuple[str, ...] = ()
-) -> None:
+def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: str = "") -> None:
     """Add --method, --factor and every method's own options, as the registry's signatures have them.
 
     Args:
         method: the default where one method is taken.
         several: where several methods are taken, the words for the default.
-        more: what else can be given in a method's place.
     """
     to.usage = "%(prog)s [options]"  # all of them would fill half a page
-    names = ", ".join([*rope.METHODS, *more])
+    names = ", ".join(rope.METHODS)
     if several:
         to.add_argument("--method", nargs="+", metavar="NAME", help=f"one or more of {names} (default: {several})")
     else:
-        to.add_argument("--method", default=method, help=f"one of {names}" + (f" (default {method})" if method else ""))
+        to.add_argument("--method", default=method, help=f"one of {names}")
     add_factor_argument(to)
     group = to.add_argument_group("options of the methods (each begins with the methods that take it)")
     for name, option in rope.all_options().items():
         shown = " ".join(option.default) if option.several else option.default
         default = f" (default {shown})" if shown not in (None, False, "") else ""
         text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
+        flag, help = f"--{name.replace('_', '-')}", f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%")
         if option.type is bool:
-            form = {"action": "store_true", "default": None}
+            group.add_argument(flag, action="store_true", default=None, help=help)
         else:
-            form = {"type": option.type, "metavar": option.type.__name__.upper()}
-        if option.several:
-            form |= {"nargs": "+"}
-        to_help = f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%")
-        group.add_argument(f"--{name.replace('_', '-')}", **form, help=to_help)
+            count = "+" if option.several else None
+            group.add_argument(flag, type=option.type, metavar=option.type.__name__.upper(), nargs=count, help=help)
 
 
 def add_factor_argument(to: argparse.ArgumentParser) -> None:
@@ -166,7 +161,7 @@ def add_factor_argument(to: argparse.ArgumentParser) -> None:
 
 
 def add_dtype_argument(to: argparse.ArgumentParser) -> None:
-    """Add --dtype; if it is not given, `load_model.chosen_dtype` decides."""
+    """Add --dtype; if it is not given, `BaseModel.chosen_dtype` decides."""
     text = "dtype of the model (default float32; on a GPU the half precision that the model states)"
     to.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help=text)
 

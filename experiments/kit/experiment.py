@@ -13,22 +13,28 @@ import argparse
 import functools
 import inspect
 import sys
+import textwrap
 import time
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from tqdm import tqdm
+from transformers import PreTrainedModel
 
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 from core.extend import extend
-from core.rope import scale
 from eval import special_tokens
-from experiments.kit import command_line, given_model, journal, load_model, processes, records, serving
-from experiments.kit.given_model import GivenModel, named, stated
+from experiments import base_models, suites
+from experiments.base_models.model import Model
+from experiments.kit import command_line, journal, processes, records, serving
+from experiments.kit.base_model import BaseModel, option_contents, options_for_record
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
+TEXTS = "packaged", "parts", "texts"  # whoever chooses by one of them needs no other
+OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
 
 
 class Experiment:
@@ -36,13 +42,15 @@ class Experiment:
 
     Attributes:
         name: of its script and of its folder of records.
+        unit: what a score is, in words; a run ends with it.
         methods: the words for the methods that are measured if none are given; None if it compares no methods.
-        weights: False if it needs only the model's RoPE geometry.
+        evaluates: False if it makes a model instead, and loads the weights itself.
     """
 
     name: ClassVar[str]
+    unit: ClassVar[str] = ""
     methods: ClassVar[str | None] = ALL
-    weights: ClassVar[bool] = True
+    evaluates: ClassVar[bool] = True
 
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:
@@ -82,18 +90,18 @@ class Experiment:
 
     # What every experiment has.
 
-    def __init__(self, given: argparse.Namespace) -> None:
-        self.given = given
-        self.model = GivenModel(given.model, as_it_is=not getattr(given, "method", None))
-        compares = self.weights and self.methods is not None
-        applied = self.model.applied if compares else self.model.training
-        self.factor = applied["factor"] if applied else given.factor
-        self.results = self.model.results(given)
-        if self.weights:
-            load_model.check_access(self.model.name)
-            option, given.dtype = given.dtype, load_model.chosen_dtype(given.dtype, self.model.name, self.model.base)
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.base = BaseModel(arguments.model, as_it_is=not getattr(arguments, "method", None))
+        extension = self.base.extension if self.methods is not None else self.base.training
+        self.factor = extension["factor"] if extension else arguments.factor
+        self.results = self.base.results(arguments)
+        option = arguments.dtype
+        if self.evaluates:
+            self.base.check_access()
+            arguments.dtype = self.base.chosen_dtype(option)
             processes.join()  # before a model can be loaded
-        self.serving = serving.Serving(self, option) if getattr(given, "endpoint", None) else None
+        self.serving = serving.Serving(self, option) if getattr(arguments, "endpoint", None) else None
 
     @classmethod
     def main(cls) -> None:
@@ -104,58 +112,64 @@ class Experiment:
     def parse(cls) -> argparse.Namespace:
         """The command line; what it leaves open is as the model's suite has it."""
         parser = command_line.parser(inspect.getdoc(cls) or "", prog=f"python -m {records.program(cls.name)}")
-        given_model.add_argument(parser)
+        base_models.add_argument(parser)
         if cls.methods is not None:
             command_line.add_method_arguments(parser, several=cls.methods)
         else:
             command_line.add_factor_argument(parser)
-        if cls.weights:
+        if cls.evaluates:
             command_line.add_dtype_argument(parser)
         cls.add_options(parser)
         command_line.add_records_arguments(parser)
-        given = given_model.parsed(parser, cls.name)
+        arguments = suite_arguments(parser, cls.name)
         if cls.methods is not None:
-            command_line.check_method(given)
-        return given
+            command_line.check_method(arguments)
+        return arguments
 
     def run(self) -> None:
         """Measure every run that is not yet recorded."""
         settings = self.settings()
         for run, file in self.runs(self.data(), self.suffix(), **settings):
-            parts = self.parts(run, file)
-            if parts is not None:
-                summary = self.summary(run, {key: part["value"] for key, part in parts.items()})
-                by = {"fingerprints": sorted({part["by"] for part in parts.values()})} if self.serving else {}
-                self.finish(run | summary | by, file, sum(part["seconds"] for part in parts.values()))
+            measured = self.measured(run, file)
+            if measured is not None:
+                summary = self.summary(run, {key: entry["value"] for key, entry in measured.items()})
+                by = {"fingerprints": sorted({entry["by"] for entry in measured.values()})} if self.serving else {}
+                self.finish(run | summary | by, file, sum(entry["seconds"] for entry in measured.values()))
 
     def finish(self, record: dict, file: Path, seconds: float) -> None:
         """Write a record; print its scores, and then where it is."""
-        records.state_model(self.results, self.model.folder, self.facts())
-        kernel = {"attention": self.loaded.model.config._attn_implementation} if "loaded" in vars(self) else {}
+        records.state_model(self.results, self.base.folder, self.facts())
+        kernel = {"attention": self.loaded.config._attn_implementation} if "loaded" in vars(self) else {}
         written = records.write(file, record | {"seconds": round(seconds, 1)}, **kernel)
-        print(*records.told(record.get("scores") or record.get("ranges", [])), written, sep="\n")
+        lines = records.score_lines(record.get("scores") or record.get("ranges", []))
+        print(*([f"{self.unit}:"] if lines and self.unit else []), *lines, written, sep="\n")
 
-    @functools.cached_property
+    @property
     def context_length(self) -> int:
         """L, in tokens."""
-        return self.model.context_length
+        return self.base.context_length
 
     @property
     def extended_length(self) -> int:
         """L' = s·L, in tokens."""
         return round(self.context_length * self.factor)
 
+    def run_length(self, run: dict) -> int:
+        """The context length of the model with the run's method, in tokens."""
+        extends = run["method"] is not None and not self.base.extension
+        return self.extended_length if extends else self.base.stated_length
+
     def default_lengths(self, *lengths: float) -> list[int]:
         """Lengths in tokens; of a model that no method can extend, those of them within L."""
-        most = float("inf") if self.model.extends else self.context_length
+        most = float("inf") if self.base.extends else self.context_length
         return list(dict.fromkeys(round(length) for length in lengths if length <= most))
 
     @property
     def benchmark(self) -> Path | None:
         """The benchmark's folder in --benchmarks; None for the hub's copy."""
-        folder = self.given.benchmarks and self.given.benchmarks / self.name
+        folder = self.arguments.benchmarks and self.arguments.benchmarks / self.name
         if folder and not folder.is_dir():
-            raise InputError(f"{self.given.benchmarks} has no folder {self.name}; put the benchmark's files there.")
+            raise InputError(f"{self.arguments.benchmarks} has no folder {self.name}; put the benchmark's files there.")
         return folder
 
     @functools.cached_property
@@ -164,57 +178,47 @@ class Experiment:
         return self.samples()
 
     @functools.cached_property
-    def provenance(self) -> dict:
-        """What identifies the model: weights, tokenizer and configuration, by content."""
-        return load_model.provenance(self.model.name)
-
-    @functools.cached_property
-    def tokenizer(self):
-        """The model's tokenizer."""
-        return load_model.tokenizer(self.model.name)
-
-    @functools.cached_property
     def bos(self) -> list[int]:
         """The ids before a text that is scored: by --bos if the experiment has that option, else by the tokenizer."""
-        return special_tokens.beginning(self.tokenizer, getattr(self.given, "bos", None))
+        return special_tokens.beginning(self.base.tokenizer, getattr(self.arguments, "bos", None))
 
     @functools.cached_property
-    def loaded(self) -> load_model.Loaded:
+    def loaded(self) -> PreTrainedModel:
         """The model, loaded when first needed, once."""
-        return load_model.load(self.model.name, self.given.dtype)
+        return self.base.load(self.arguments.dtype)
 
-    def extended(self, run: dict) -> load_model.Loaded:
+    def extended(self, run: dict) -> PreTrainedModel:
         """The loaded model with the run's method applied."""
-        if run["method"] is not None and not self.model.applied:
-            extend(self.loaded.model, run["method"], run["factor"], **self.options(run))
+        if run["method"] is not None and not self.base.extension:
+            extend(self.loaded, run["method"], run["factor"], **self.options(run))
         return self.loaded
 
     def options(self, run: dict) -> dict:
-        """The options of the run's method as they were given, with whole paths."""
+        """The options of the run's method as the command line has them, with whole paths."""
         return next(options for method, options in self.comparison()
-                    if (method, stated(method, options)) == (run["method"], run["options"]))  # fmt: skip
+                    if (method, options_for_record(method, options)) == (run["method"], run["options"]))  # fmt: skip
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         """The (method, options) to run; a method of None means the checkpoint as it is."""
-        if applied := self.model.applied:
-            return [(applied["method"], applied["options"])]
-        if self.given.method:
-            settings = command_line.chosen_methods(self.given)
-        elif self.model.known:
-            settings = self.model.known.comparison(self.factor)
+        if extension := self.base.extension:
+            return [(extension["method"], extension["options"])]
+        if self.arguments.method:
+            settings = command_line.chosen_methods(self.arguments)
+        elif self.base.model:
+            settings = self.base.model.comparison(self.factor)
         else:
             return [(None, {})]
         for method, options in settings:  # refuse a wrong method or option before the long work
-            scale(self.model.geometry, method, self.factor, **options)
+            rope.scale(self.base.geometry, method, self.factor, **options)
         return settings
 
     def refuse_beyond(self, tokens: int) -> None:
         """Raise InputError if the model cannot read so many tokens."""
         self.longest = tokens
-        most = load_model.most_tokens(self.model.name)
+        most = self.base.most_tokens
         if most and tokens > most:
             raise InputError(
-                f"{self.model.name} has no RoPE and reads at most {most:,} tokens, not {tokens:,}; give a shorter "
+                f"{self.base.name} has no RoPE and reads at most {most:,} tokens, not {tokens:,}; give a shorter "
                 "length or window."
             )
 
@@ -224,8 +228,8 @@ class Experiment:
         Args:
             hashes: SHA-256 of the texts to score.
         """
-        learned = {self.model.name: self.model.training} if self.model.training else {}
-        for method, options in () if self.model.applied else self.comparison():
+        learned = {self.base.name: self.base.training} if self.base.training else {}
+        for method, options in () if self.base.extension else self.comparison():
             for path in rope.named_files(method, options).values() if method else ():
                 if path.suffix == ".json":
                     content = files.read_json(path, "give a file that is whole", (dict, list))
@@ -237,8 +241,7 @@ class Experiment:
 
     def facts(self) -> dict:
         """The contents of model.json."""
-        facts = self.model.facts(self.factor)
-        return facts | {"sha256": self._base["sha256"]} if self.weights else facts
+        return self.base.facts(self.factor) | {"sha256": self.base.before_training["sha256"]}
 
     def runs(self, data: dict, suffix: str = "", **settings) -> Iterator[tuple[dict, Path]]:
         """The runs that are not yet recorded, each with its record's path.
@@ -248,26 +251,26 @@ class Experiment:
             suffix: appended to the record's name, so that several settings of one method can be kept.
             settings: every other option that changes a score.
         """
+        before = self.base.before_training
         for method, options in self.comparison() if self.methods is not None else [(None, {})]:
-            run = {"scale": self.model.folder, "experiment": self.name, "factor": self.factor, **settings}
-            if self.weights:
-                run |= {"model": self.provenance | named(method, options), "dtype": self.given.dtype, "data": data}
-            if self.model.training:
-                run["training"] = {key: self.model.training[key] for key in ("identity", "seed", "steps", "length")}
+            run = {"scale": self.base.folder, "experiment": self.name, "factor": self.factor, **settings}
+            run["model"] = self.base.provenance | option_contents(method, options)
+            run |= {"dtype": self.arguments.dtype, "data": data}
+            if training := self.base.training:
+                run["training"] = {key: training[key] for key in ("identity", "seed", "steps", "length")}
             if self.methods is None:
                 name = f"s={self.factor:g}"
             elif method is None:
                 run |= {"method": None, "factor": 1.0, "options": {}}
                 name = "as-it-is"
             else:
-                run |= {"method": method, "options": stated(method, options)}
+                run |= {"method": method, "options": options_for_record(method, options)}
                 name = records.run_of(run)
             engine, apart = self.serving.facts(run) if self.serving else ({}, [])
             if file := self.to_measure(run := run | engine, name + suffix):
-                if self.weights:  # the fields that must agree between two records in one table
-                    weights, content = self._base["sha256"], ("tokenizer", "config")
-                    run["base"] = weights | {key: self._base[key] for key in content if key in self._base}
-                    run["comparable"] = ["base", "dtype", *settings, "data", *apart]
+                run["base"] = before["sha256"] | {key: before[key] for key in ("tokenizer", "config") if key in before}
+                # The fields that must agree between two records in one table.
+                run["comparable"] = ["base", "dtype", *settings, "data", *apart]
                 yield run, file
 
     def to_measure(self, run: dict, name: str) -> Path | None:
@@ -277,22 +280,17 @@ class Experiment:
             InputError: a record of another run, or of another model, is in its place.
         """
         run["identity"] = records.identity(**run)
-        file = records.path(self.results, self.model.folder, self.name, name)
+        file = records.path(self.results, self.base.folder, self.name, name)
         first = processes.rank()[0] == 0
         if first:
-            records.check_model(self.results, self.model.folder, self.facts())
-        if not records.is_done(file, run, self.given.replace):
+            records.check_model(self.results, self.base.folder, self.facts())
+        if not records.is_done(file, run, self.arguments.replace):
             return file
         if first:
             print(f"done already: {file}")
         return None
 
-    @property
-    def _base(self) -> dict:
-        """What identifies the base model; of a fine-tuned one, that which its training states."""
-        return self.model.training["model"] if self.model.training else self.provenance
-
-    def parts(self, run: dict, file: Path) -> dict | None:
+    def measured(self, run: dict, file: Path) -> dict | None:
         """Measure the samples, but for those that are in the journal of an earlier call.
 
         Args:
@@ -302,35 +300,35 @@ class Experiment:
             {"value", "seconds"} by key; None in every process but the first.
         """
         keys = list(self.content)
-        place = self.journal_place(file, run["identity"])
+        path = self.journal_path(file, run["identity"])
         process, count = processes.rank()
 
         # Every process reads all journals before any process writes more.
-        done = journal.read_all(place)
+        done = journal.read_all(path)
         processes.barrier()
         # Keys that belong together are measured again together, so that a kill does not change a pass that they share.
         begun = {self.together(key) for key in keys if key not in done}
         todo = processes.divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
-        if todo and self.weights:
+        if todo:
             self.check(run, todo)
-            if process == 0 and "loaded" not in vars(self):
-                tasks = run.get("tasks", getattr(self.given, "tasks", None)) or ()
-                of = f" of {len(tasks)} tasks" if len(tasks) > 1 else ""
-                print(f"{len(keys):,} sample{'s' * (len(keys) > 1)}{of} made", file=sys.stderr)
+            if process == 0:
+                names = (name for name in run["comparable"] if name not in ("base", "dtype", "data"))
+                setting = textwrap.shorten("".join(f"; {name} {run[name]}" for name in names), 160)
+                samples = f"{len(keys):,} sample{'s' * (len(keys) > 1)}"
+                print(f"{self.name} of {self.base.folder}, {file.stem}: {samples}{setting}", file=sys.stderr)
             self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         self.endpoint = self.serving.at(run, self.longest) if self.serving and todo else None
+        total, start = len(keys), len(keys) - len(todo)
         with (
-            journal.Journal(place.with_name(f"{place.name}.{process}.jsonl")) as lines,
-            tqdm(
-                total=len(keys), initial=len(keys) - len(todo), desc=file.stem, disable=process > 0 or not self.weights
-            ) as bar,
+            journal.Journal(path.with_name(f"{path.name}.{process}.jsonl")) as lines,
+            tqdm(total=total, initial=start, desc=file.stem, disable=process > 0) as bar,
         ):
             started = time.perf_counter()
             try:
                 for key, value in self.measure(run, todo) if todo else ():
                     now = time.perf_counter()
-                    part = {"value": value, "seconds": round(now - started, 3)}
-                    lines.add(key, part | ({"by": self.endpoint.fingerprint} if self.endpoint else {}))
+                    entry = {"value": value, "seconds": round(now - started, 3)}
+                    lines.add(key, entry | ({"by": self.endpoint.fingerprint} if self.endpoint else {}))
                     started = now
                     bar.update(1)
             except NonFiniteError as error:
@@ -338,18 +336,35 @@ class Experiment:
         processes.barrier()
         if process:
             return None
-        done = journal.read_all(place)
+        done = journal.read_all(path)
         return {key: done[key] for key in keys}
 
-    def journal_place(self, file: Path, identity: str) -> Path:
+    def journal_path(self, file: Path, identity: str) -> Path:
         """The path of a run's journals without the end of their names: beside the results, outside version control.
 
-        The name includes a hash of the code that measures. Parts that other code measured are not used, and a note says
-        so.
+        The name includes a hash of the code that measures. What other code measured is not used, and a note says so.
         """
-        folder = self.results.resolve().parent / "runs" / self.model.folder / self.name
-        place = folder / f"{identity}.{records.scored_by(records.program(self.name))}"
-        others = any(folder.glob(f"{identity}.*.jsonl")) and not any(folder.glob(f"{place.name}.*"))
+        folder = self.results.resolve().parent / "runs" / self.base.folder / self.name
+        path = folder / f"{identity}.{records.code_hash(records.program(self.name))}"
+        others = any(folder.glob(f"{identity}.*.jsonl")) and not any(folder.glob(f"{path.name}.*"))
         if others and processes.rank()[0] == 0:
             print(f"note: other code scored unfinished parts of {file.stem}; they are scored again.", file=sys.stderr)
-        return place
+        return path
+
+
+def suite_arguments(parser: argparse.ArgumentParser, experiment: str) -> argparse.Namespace:
+    """The command line of an experiment; what it leaves open is as in the suite of its model, if it can be extended."""
+    words = [word for word in sys.argv[1:] if word not in ("-h", "--help")]
+    arguments = parser.parse_known_args(words)[0]
+    base = BaseModel(arguments.model, as_it_is=not getattr(arguments, "method", None))
+    if base.origin or base.extends:
+        factor = base.extension["factor"] if base.extension else arguments.factor or 2
+        model = replace(base.origin or Model(base.folder, base.name, base.geometry), factors=(factor,))
+        own = {*("factor", "method", "fitting"), *(OF_LENGTHS if getattr(arguments, "lengths", None) else ())}
+        own |= {*TEXTS} if any(getattr(arguments, name, None) for name in TEXTS) else set()
+        lists = {action.dest for action in parser._actions if action.nargs == "+"}
+        for name, value in suites.defaults(base.folder, model, experiment, factor).items():
+            if name not in own:
+                several = [*value] if isinstance(value, tuple) else [value]
+                parser.set_defaults(**{name: several if name in lists else value})
+    return parser.parse_args()

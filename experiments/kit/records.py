@@ -33,7 +33,7 @@ MODEL = "model.json"  # beside a model's records: its facts
 BEYOND = "beyond"
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
 _PACKAGES = ("torch", "transformers", "numpy")
-_MEANS, _LINES = 10, 16  # the most numbers of a line and lines that are printed of a record
+_NUMBERS, _LINES = 10, 16  # the most numbers of a line and lines that are printed of a record
 _SCORING = ("lm_eval", "tokenizers")
 _ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
 
@@ -118,22 +118,26 @@ def difference(before: dict, now: dict) -> str | None:
     return None
 
 
-def scored_by(program: str) -> str:
-    """A hash of the code and the libraries that measure an experiment's samples.
-
-    A killed run is only resumed by the same code. Otherwise the scores of two versions would be averaged.
+def code_files(program: str) -> list[str]:
+    """The files of the code that measures or trains by a program, in this repository.
 
     Args:
-        program: the experiment's module.
+        program: the module of an experiment.
     """
-    sources = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "eval").rglob("*.py")])
-    names = "kit/experiment", "kit/generation", "kit/load_model", "kit/texts", "training/loss", "training/packing"
-    sources += [ROOT / "experiments" / f"{name}.py" for name in names]
-    if BEYOND in program.split("."):
-        sources += sorted((ROOT / "experiments" / BEYOND).glob("*.py"))
-    hashed = {str(file.relative_to(ROOT)): files.sha256(file) for file in sources}
-    own = files.sha256(Path(importlib.util.find_spec(program).origin))
-    return identity(sources=hashed, experiment=own, packages=versions(*_PACKAGES, *_SCORING))
+    own = Path(importlib.util.find_spec(program).origin)
+    sources = [file for folder in ("core", "eval", "experiments/kit", "experiments/training")
+               for file in (ROOT / folder).rglob("*.py")]  # fmt: skip
+    sources += own.parent.glob("*.py") if own.parent.name == BEYOND else [own]
+    return sorted(str(file.relative_to(ROOT)) for file in sources)
+
+
+def code_hash(program: str) -> str:
+    """A hash of the code and the libraries that measure by a program.
+
+    A killed run is only resumed by the same code. Otherwise the scores of two versions would be averaged.
+    """
+    sources = {name: files.sha256(ROOT / name) for name in code_files(program)}
+    return identity(sources=sources, packages=versions(*_PACKAGES, *_SCORING))
 
 
 def write(file: Path, record: dict, **on_gpu: str) -> Path:
@@ -145,28 +149,28 @@ def write(file: Path, record: dict, **on_gpu: str) -> Path:
     return files.write_json(file, record | {"environment": environment(**on_gpu)})
 
 
-def told(scores: dict | list) -> list[str]:
-    """The means of a record's scores as lines of text, one for each entry; of very many numbers, only how many."""
+def score_lines(scores: dict | list) -> list[str]:
+    """A record's scores as lines of text, one for each entry; of very many numbers, only how many."""
     entries = scores.items() if isinstance(scores, dict) else ((_label(row), row) for row in scores)
-    counted = [(name, list(_means("", entry))) for name, entry in entries]
-    lines = [
-        f"{name}: {', '.join(means) if len(means) <= _MEANS else f'{len(means)} numbers'}"
-        for name, means in counted
-        if means
-    ]
+    lines = []
+    for name, entry in entries:
+        if numbers := list(_numbers("", entry)):
+            lines.append(f"{name}: {', '.join(numbers) if len(numbers) <= _NUMBERS else f'{len(numbers)} numbers'}")
     return lines[:_LINES] + [f"and {len(lines) - _LINES} more lines"] * (len(lines) > _LINES)
 
 
-def _means(name: str, value: object) -> Iterator[str]:
+def _numbers(name: str, value: object) -> Iterator[str]:
+    """The means and other fractions in a score, each after its name; a mean with the number of its samples."""
     if isinstance(value, dict) and "mean" in value:
-        yield f"{name} {value['mean']:.4g}".strip()
+        samples = f" (n = {value['n']})" if "n" in value else ""
+        yield f"{name} {value['mean']:.4g}{samples}".strip()
     elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from _means(f"{name} {key}".strip(), part)
+        for key, inner in value.items():
+            yield from _numbers(f"{name} {key}".strip(), inner)
     elif isinstance(value, list):
         for row in value:
             if isinstance(row, dict):
-                yield from _means(f"{name} {_label(row)}".strip(), row)
+                yield from _numbers(f"{name} {_label(row)}".strip(), row)
     elif isinstance(value, float):
         yield f"{name} {value:.4g}".strip()
 
@@ -187,14 +191,14 @@ def check_model(results: Path, model: str, facts: dict) -> dict:
         InputError: the records there belong to another model.
     """
     file = Path(results) / files.component(model) / MODEL
-    known = read(file) if file.is_file() else {}
+    there = read(file) if file.is_file() else {}
     for fact in ("geometry", "sha256", "revision"):
-        if known.get(fact) and facts.get(fact) and known[fact] != facts[fact]:
+        if there.get(fact) and facts.get(fact) and there[fact] != facts[fact]:
             raise InputError(
-                f"{file.parent} holds records of another model of that name ({known.get('model')}); give another "
+                f"{file.parent} holds records of another model of that name ({there.get('model')}); give another "
                 "--results, or rename the model's directory."
             )
-    return known
+    return there
 
 
 def state_model(results: Path, model: str, facts: dict) -> Path:
@@ -207,11 +211,10 @@ def state_model(results: Path, model: str, facts: dict) -> Path:
     Raises:
         InputError: the records there belong to another model.
     """
-    known = check_model(results, model, facts)
-    factors = sorted({*known.get("factors", []), *facts["factors"]})
-    wanted = facts | known | {"factors": factors}
+    there = check_model(results, model, facts)
+    wanted = facts | there | {"factors": sorted({*there.get("factors", []), *facts["factors"]})}
     file = Path(results) / model / MODEL
-    return file if wanted == known else files.write_json(file, wanted)
+    return file if wanted == there else files.write_json(file, wanted)
 
 
 def benchmark(data: Path | None) -> dict:

@@ -16,7 +16,8 @@ from core.huggingface.configuration import text_config
 from core.huggingface.rotation import skeleton
 from eval.endpoint import Endpoint
 from eval.generation import model_stops
-from experiments.kit import command_line, given_model, load_model, records
+from experiments.kit import command_line, records
+from experiments.kit.base_model import HALF, own_name
 
 if TYPE_CHECKING:
     from experiments.kit.experiment import Experiment
@@ -49,28 +50,32 @@ class Serving:
         Raises:
             InputError: it cannot be used for these runs, or nobody says in which dtype the server computes.
         """
-        self.of, self.name = experiment, experiment.model.name
+        self.experiment, self.base = experiment, experiment.base
         if len(runs := experiment.comparison()) > 1:
             raise InputError("a server has one model; give one --method, or an exported checkpoint alone.")
         if not dtype:
-            stated = str(load_model.check_config(self.name).dtype).removeprefix("torch.")
-            if stated not in load_model.HALF:
-                raise InputError(f"servers convert {stated} weights; tell the server a dtype, and say it by --dtype.")
-            experiment.given.dtype = stated
+            dtype = str(self.base.config.dtype).removeprefix("torch.")
+            if dtype not in HALF:
+                raise InputError(f"servers convert {dtype} weights; tell the server a dtype, and say it by --dtype.")
+            experiment.arguments.dtype = dtype
         ((method, _),) = runs
-        follows = bool(method and rope.get(method).start)
-        if not follows and (method is None or experiment.model.applied):
-            source, model = load_model._resolve(self.name)[0], skeleton(load_model.check_config(self.name))
-            lengths = 1, 2 * text_config(model.config).max_position_embeddings
-            follows = (Path(source) / clex.FILE).is_file() or len({clex.factor_for(model, n) for n in lengths}) > 1
-        if follows:  # each server has its own rule
+        if self._follows_length(method):  # each server has its own rule
             raise InputError(
-                f"{method or self.name} chooses its frequencies by the input's length; leave --endpoint out."
+                f"{method or self.base.name} chooses its frequencies by the input's length; leave --endpoint out."
             )
+
+    def _follows_length(self, method: str | None) -> bool:
+        """Whether the frequencies of a method, or of the checkpoint as it is, depend on the input's length."""
+        if method and not self.base.extension:
+            return bool(rope.get(method).start)
+        if (Path(self.base.source) / clex.FILE).is_file():
+            return True
+        model = skeleton(self.base.config)
+        return clex.factor_for(model, 1) != clex.factor_for(model, 2 * self.base.stated_length)
 
     def facts(self, run: dict) -> tuple[dict, list[str]]:
         """What identifies the server in a record, and the fields of it in which comparable records must agree."""
-        server, kind = self.at(run).server, load_model.check_config(self.name).model_type
+        server, kind = self.at(run).server, self.base.config.model_type
         if (server, kind) in AS_HERE:
             return {"engine": {"name": server}}, []
         print(f"note: nobody measured that {server} computes {kind} as this process does; its records stand apart.")
@@ -78,25 +83,24 @@ class Serving:
 
     def at(self, run: dict, tokens: int = 0) -> Endpoint:
         """The run's model on the server; InputError if it cannot read so many tokens."""
-        extends = run["method"] is not None and not self.of.model.applied
-        stated = text_config(load_model.check_config(self.name)).max_position_embeddings
-        length = self.of.extended_length if extends else stated
+        length = self.experiment.run_length(run)
         if tokens > length:
             raise InputError(
                 f"{tokens:,} tokens are asked for, and this model states {length:,}, past which servers may compute "
                 "anything; ask for shorter prompts."
             )
-        endpoint = self._connected(records.run_of(run) if extends else given_model.own_name(self.name), length)
+        extends = run["method"] is not None and not self.base.extension
+        endpoint = self._connected(records.run_of(run) if extends else own_name(self.base.name), length)
         endpoint.check_length(tokens)
         return endpoint
 
     @functools.cache  # noqa: B019 (it lives as long as the command)
     def _connected(self, name: str, length: int) -> Endpoint:
-        source, config = load_model._resolve(self.name)[0], load_model.check_config(self.name)
+        config = self.base.config
         text_config(config).max_position_embeddings = length
-        stated = GenerationConfig.from_model_config(config)
-        if source != "random":
+        stops = GenerationConfig.from_model_config(config)
+        if self.base.source != "random":
             with contextlib.suppress(OSError):  # there is none
-                stated = GenerationConfig.from_pretrained(source, **load_model.pin(source))
-        scores = not hasattr(self.of, "request")  # it continues no prompts
-        return Endpoint(self.of.given.endpoint, name, config, model_stops(stated), scores)
+                stops = GenerationConfig.from_pretrained(self.base.source, **self.base.pin)
+        scores = not hasattr(self.experiment, "request")  # it continues no prompts
+        return Endpoint(self.experiment.arguments.endpoint, name, config, model_stops(stops), scores)

@@ -71,13 +71,8 @@ def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
     packaged = f"{verb} the first N of the {AVAILABLE} packaged books (default 1)"
     command_line.option(to, "--packaged", command_line.count, "N", packaged)
     command_line.option(to, "--parts", command_line.count, "N", f"{verb} the first N of War and Peace's {PARTS} parts")
-    to.add_argument(
-        "--texts",
-        type=Path,
-        nargs="+",
-        metavar="PATH",
-        help=f"{verb} these text files, or the .txt files in these folders, instead",
-    )
+    own = f"{verb} these text files, or the .txt files in these folders, instead"
+    to.add_argument("--texts", type=Path, nargs="+", metavar="PATH", help=own)
     add_bos_argument(to)
 
 
@@ -87,7 +82,7 @@ def add_bos_argument(to: argparse._ActionsContainer, where: str = "each window")
     to.add_argument("--bos", action=argparse.BooleanOptionalAction, help=text)
 
 
-def stated_bos(bos: Sequence[int]) -> dict[str, bool]:
+def bos_for_record(bos: Sequence[int]) -> dict[str, bool]:
     """What a record says of the ids before its texts: nothing where there are none, as for tiny and SmolLM2."""
     return {"bos": True} if bos else {}
 
@@ -108,8 +103,8 @@ def parts(count: int) -> list[Book]:
     if not 1 <= count <= PARTS:
         raise InputError(f"{count} parts were asked for; the book has {PARTS}, so give 1 to {PARTS}.")
     (book,) = books(1)
-    found = [text.strip() for text in _PART.split(book.text)]
-    return [Book(f"{book.title}, part {i}", text, book.sha256) for i, text in enumerate(found[:count], 1)]
+    texts = [text.strip() for text in _PART.split(book.text)]
+    return [Book(f"{book.title}, part {i}", text, book.sha256) for i, text in enumerate(texts[:count], 1)]
 
 
 def books(count: int) -> list[Book]:
@@ -137,20 +132,14 @@ def files(paths: list[Path]) -> list[Book]:
     listed = {path: sorted(path.glob("*.txt")) if path.is_dir() else [path] for path in paths}
     if empty := [path for path, inside in listed.items() if not inside]:
         raise InputError(f"there is no .txt file in {empty[0]}; give a folder that has some.")
-    texts = [Book(path.stem, read(path)) for inside in listed.values() for path in inside]
-    titles = [book.title for book in texts]
-    for title in titles:
-        if titles.count(title) > 1:
-            raise InputError(f"two texts are called {title!r}; give the files different names.")
-    return texts
-
-
-def read(path: Path) -> str:
-    """A text file's content; InputError if it cannot be read or is empty."""
-    text = content(path)
-    if not text.strip():
-        raise InputError(f"{path} is empty; give a text to read.")
-    return text
+    texts: dict[str, Book] = {}
+    for path in (path for inside in listed.values() for path in inside):
+        if path.stem in texts:
+            raise InputError(f"two texts are called {path.stem!r}; give the files different names.")
+        texts[path.stem] = Book(path.stem, content(path))
+        if not texts[path.stem].text.strip():
+            raise InputError(f"{path} is empty; give a text to read.")
+    return list(texts.values())
 
 
 def content(path: Path) -> str:

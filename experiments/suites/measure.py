@@ -42,9 +42,9 @@ def main(description: str, part: str | None = None) -> None:
     files.check_writable(suite.output)
     files.check_writable(suite.results)
     if suite.own_checkpoint:
-        from experiments.kit import load_model  # imports transformers, which listing does not need
+        from experiments.kit.base_model import BaseModel  # imports transformers, which listing does not need
 
-        facts = load_model.facts(suite.own_checkpoint, suite.name, *suite.model.factors)
+        facts = BaseModel(suite.own_checkpoint).facts(*suite.model.factors)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
     if arguments.chain is None:
         _measure_all(chains, suite, [script, *sys.argv[1:]], at_once(arguments.workers))
@@ -183,9 +183,9 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
 
 def _own(path: str, factors: list[float]) -> tuple[str, Model]:
     """A model of one's own, to be extended by these factors, after the name of its folder of records."""
-    from experiments.kit.given_model import GivenModel  # imports transformers, which a base model does not need
+    from experiments.kit.base_model import BaseModel  # imports transformers, which a base model does not need
 
-    base = GivenModel(path)
+    base = BaseModel(path)
     if (Path(path) / "training.json").is_file():
         raise InputError(
             f"{path} was fine-tuned for a longer context already; evaluate it as it is, for example with "

@@ -1,69 +1,85 @@
-"""The command that extends: a name on the hub is a checkpoint too, and only what is none is loaded."""
+"""The command that extends: it shows its choices, copies a checkpoint unread, and loads only what is none."""
 
 import json
 
 import pytest
+from transformers import AutoConfig
 
+from core.disturbance import strategy_disturbance
+from core.rope import RopeGeometry, scale
+from experiments.kit.base_model import BaseModel
 from tests.models import checkpoint
 
 
-@pytest.fixture
-def model(tmp_path):
-    return checkpoint(tmp_path / "model", dtype="bfloat16")
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return checkpoint(tmp_path_factory.mktemp("extend") / "model", dtype="bfloat16")
 
 
 @pytest.fixture
 def loads_nothing(monkeypatch):
-    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
+
+
+def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing):
+    status, out, _ = call("extend", "--model", model, "--factor", 2, "--n-hat", 6, "--output", tmp_path / "out")
+    assert status == 0
+    geometry = RopeGeometry(16, 10000.0, 128)
+    interpolation, extrapolation = strategy_disturbance(geometry.inv_freq, 128, 2)
+    chosen = scale(geometry, "dprope", 2, n_hat=6).interpolated
+    rows = [line.split() for line in out.splitlines()[1:9]]
+    for i, (pair, wavelength, d_i, d_e, choice) in enumerate(rows):
+        assert int(pair) == i
+        assert float(wavelength.replace(",", "")) == pytest.approx(geometry.wavelength[i], abs=0.05)
+        assert float(d_i) == pytest.approx(1e3 * interpolation[i], abs=5e-5)
+        assert float(d_e) == pytest.approx(1e3 * extrapolation[i], abs=5e-5)
+        assert choice == ("interpolate" if chosen[i] else "keep")
+    average = 1e3 * (interpolation[chosen].sum() + extrapolation[~chosen].sum()) / 8
+    assert f"10^-3 nat): {average:.2f} (" in out
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["max_position_embeddings"] == 256
 
 
 def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(
     call, model, tmp_path, monkeypatch, loads_nothing
 ):
-    asked = []
+    """Of a repository with pickled weights only, those are taken."""
+    pickled, asked = checkpoint(tmp_path / "pickled"), []
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    for number, (folder, downloads) in enumerate(((model, [True]), (pickled, [True, False]))):
 
-    def download(name, revision, ignore_patterns):
-        asked.append((name, "*.bin" in ignore_patterns))
-        return str(model)
+        def download(name, ignore_patterns, folder=folder):
+            asked.append("*.bin" in ignore_patterns)
+            return str(folder)
 
-    monkeypatch.setattr("experiments.kit.load_model.snapshot_download", download)
-    monkeypatch.setattr("experiments.extend.load_model._resolve", lambda name: ("owner/name", {}))
-    monkeypatch.setattr("experiments.extend.load_model.check_config", lambda name: checked)
-    from transformers import AutoConfig
-
-    checked = AutoConfig.from_pretrained(model)
-    status, _, err = call("extend", "--model", "owner/name", "--output", tmp_path / "made")
-    assert status == 0, err
-    assert (tmp_path / "made" / "tokenizer.json").exists() and asked == [("owner/name", True)]
-    (model / "model.safetensors").rename(model / "pytorch_model.bin")  # a repository with pickled weights only
-    status, _, err = call("extend", "--model", "owner/name", "--output", tmp_path / "pickled")
-    assert status == 0, err
-    assert (tmp_path / "pickled" / "pytorch_model.bin").exists() and asked[1:] == [
-        ("owner/name", True),
-        ("owner/name", False),
-    ]
+        monkeypatch.setattr("experiments.kit.base_model.snapshot_download", download)
+        monkeypatch.setattr(BaseModel, "source", "owner/name")
+        monkeypatch.setattr(BaseModel, "config", AutoConfig.from_pretrained(folder))
+        status, _, err = call("extend", "--model", "owner/name", "--output", tmp_path / str(number))
+        assert status == 0 and (tmp_path / str(number) / "tokenizer.json").exists(), err
+        assert asked == downloads and asked.clear() is None
 
 
 def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path):
-    status, _, err = call("extend", "--model", "smoke", "--output", tmp_path / "made", "--dtype", "bfloat16")
-    assert status == 0, err
-    stated = json.loads((tmp_path / "made" / "config.json").read_text())
-    assert stated["dtype"] == "bfloat16" and stated["rope_scaling"]["rope_type"] == "longrope"
-    assert (tmp_path / "made" / "tokenizer.json").exists()
+    status, _, err = call("extend", "--model", "smoke", "--output", tmp_path / "out", "--dtype", "bfloat16")
+    assert status == 0 and (tmp_path / "out" / "tokenizer.json").exists(), err
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["dtype"] == "bfloat16" and config["rope_scaling"]["rope_type"] == "longrope"
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"),
+    ("line", "says"),
     [
-        ("smoke", ["--link", "--output", "{made}"]),
-        ("{model}", ["--dtype", "float32", "--output", "{made}"]),
-        ("{model}/no.gguf", []),
-        ("{model}", ["--output", "{model}/made"]),
+        ("smoke --link --output {out}", "--link needs a checkpoint"),
+        ("{model} --dtype float32 --output {out}", "keep their dtype"),
+        ("{model}/no.gguf", "no"),
+        ("{model} --output {model}/out", ""),
+        ("{model} --output {model}", "exists already; give a new path"),
+        ("{model} --method pi --n-hat 8 --output {out}", "no option 'n_hat'"),
+        ("{model} --method clex --output {out}", "finetune --model MODEL --method clex"),
+        ("{model} --method clex --weights {model} --output {out}", "no CLEX weights at"),
     ],
 )
-def test_options_that_do_not_fit_are_one_sentence(call, model, tmp_path, name, arguments):
-    places = {"model": model, "made": tmp_path / "made"}
-    before = sorted(tmp_path.rglob("*"))
-    status, _, err = call("extend", "--model", name.format(**places), *(a.format(**places) for a in arguments))
-    assert status == 2 and err.startswith("error: ") and err.count("\n") == 1
-    assert sorted(tmp_path.rglob("*")) == before
+def test_options_that_do_not_fit_are_one_sentence_and_nothing_is_written(call, model, tmp_path, line, says):
+    status, _, err = call("extend", "--model", *line.format(model=model, out=tmp_path / "out").split())
+    assert status == 2 and err.startswith("error: ") and says in err and err.count("\n") == 1, err
+    assert not list(tmp_path.iterdir()) and not (model / "out").exists()

@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from experiments.kit import load_model, records
+from experiments.kit import processes, records
 from experiments.kit import processes as placing
 from tests import processes
 from tests.models import checkpoint
@@ -98,13 +98,13 @@ def on_gpus(monkeypatch):
 
 
 def test_each_process_has_a_gpu_of_its_own(on_gpus):
-    assert load_model.device() == "cpu"
+    assert processes.device() == "cpu"
     on_gpus(4)
-    assert load_model.device() == "cuda"
+    assert processes.device() == "cuda"
     on_gpus(4, 3)
-    assert load_model.device() == "cuda:3"
+    assert processes.device() == "cuda:3"
     on_gpus(1, 3)  # a scheduler that shows each process its own
-    assert load_model.device() == "cuda:0"
+    assert processes.device() == "cuda:0"
 
 
 @pytest.mark.parametrize(("seconds", "enough"), [(0.2, False), (60, True)])

@@ -109,7 +109,7 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
             monkeypatch.setattr(sys, "argv", [module, *arguments])
             with monkeypatch.context() as patched, pytest.raises(Stop):
                 patched.setattr("argparse.ArgumentParser.parse_args", stop)
-                patched.setattr("experiments.kit.given_model.parsed", stop)
+                patched.setattr("experiments.kit.experiment.suite_arguments", stop)
                 importlib.import_module(module).main()
     assert parsed and not any(parsed)
 

@@ -18,7 +18,7 @@ from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, checkpoint
 
 L = 512
-ASKED = ("--lengths", "512", "640", "--depths", "3", "--keys", "1", "--dtype", "float32")
+ASKED = ("--lengths", "512", "--depths", "4", "--keys", "1", "--dtype", "float32")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def soon(monkeypatch):
 
 def journal(results, model):
     (file,) = (results.parent / "runs" / model).glob("*/*.jsonl")
-    return {key: part["value"] for key, part in map(json.loads, file.read_text().splitlines())}
+    return {key: entry["value"] for key, entry in map(json.loads, file.read_text().splitlines())}
 
 
 def record(results):
@@ -87,24 +87,14 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
         assert status == 2 and "same command again" in err and "Traceback" not in err and len(done) == 2
         by.next, asked = [], len(by.asked)
         assert call(*command, "--endpoint", by.url)[0] == 0
-        assert len(by.asked) == asked + 1 + 6 - 2  # what the server can do is asked once
-    assert len(journal(results, "toy-yarn")) == 6
+        assert len(by.asked) == asked + 1 + 4 - 2  # what the server can do is asked once
+    assert len(journal(results, "toy-yarn")) == 4
 
 
 def test_open_llm_by_a_server(call, places, tmp_path, log_probs):
-    data = write_benchmarks(tmp_path / "data")
-    command = [
-        "open_llm",
-        "--model",
-        places / "toy-yarn",
-        "--benchmarks",
-        data,
-        "--tasks",
-        "truthfulqa",
-        "--limit",
-        "3",
-    ]
-    command += ["--dtype", "float32", "--results"]
+    write_benchmarks(tmp_path / "data" / "open_llm")
+    command = ["open_llm", "--model", places / "toy-yarn", "--benchmarks", tmp_path / "data"]
+    command += ["--tasks", "truthfulqa", "--limit", "2", "--dtype", "float32", "--results"]
     assert call(*command, tmp_path / "here")[0] == 0
     with Completions(log_probs, "toy-yarn") as by:
         status, _, err = call(*command, tmp_path / "there", "--endpoint", by.url)
@@ -125,7 +115,6 @@ def test_what_is_kept_of_a_long_question_follows_the_extended_length(places, tmp
 @pytest.mark.parametrize(
     ("arguments", "fragment"),
     [
-        ("--model {0}/toy --method clex --weights {0}/toy-clex", "--endpoint out"),
         ("--model {}/toy-clex", "--endpoint out"),
         ("--model {}/toy --method pi yarn", "one --method"),
         ("--model {}/toy --method pi", "pi_s=2"),

@@ -1,4 +1,4 @@
-"""What a model reads before a prompt: what its tokenizer sets by default, once, and within the length."""
+"""What a model reads before a prompt: what its tokenizer sets by default, once, within the length; and --chat."""
 
 import json
 
@@ -6,11 +6,17 @@ import pytest
 from tokenizers import processors
 
 from eval import longbench
-from experiments.kit import load_model
+from experiments.kit.base_model import BaseModel
 from tests.models import byte_tokenizer, random_model
 
 BOS = 1
 LENGTH = 2048
+PASSKEY = ["passkey", "--lengths", "500", "--depths", "2", "--keys", "1"]
+RULER = ["ruler", "--lengths", "1900", "--samples", "1", "--tasks", "fwe"]
+TEMPLATE = (
+    "<s>{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }} [end]{% endfor %}"
+    "{% if add_generation_prompt %}[assistant]{% endif %}"
+)
 
 
 def like_llama():
@@ -22,15 +28,18 @@ def like_llama():
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
+    """Its tokenizer has a chat template that holds <s>."""
     folder = tmp_path_factory.mktemp("model") / "toy"
     random_model(max_position_embeddings=LENGTH).save_pretrained(folder)
-    like_llama().save_pretrained(folder)
+    tokenizer = like_llama()
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
     return folder
 
 
 @pytest.fixture
-def asked(call, model, tmp_path, monkeypatch):
-    """asked("passkey", options…) -> the requests that are generated from, and what is said of their parts."""
+def requests_of(call, model, tmp_path, monkeypatch):
+    """requests_of("passkey", options…) -> the requests that are generated from, and their values."""
 
     def run(name, *options):
         requests = []
@@ -43,103 +52,60 @@ def asked(call, model, tmp_path, monkeypatch):
         status, _, err = call(name, "--model", model, "--results", tmp_path / "results", *options)
         assert status == 0, err
         (file,) = (tmp_path / "runs" / "toy" / name).glob("*.jsonl")
-        return requests, {key: part["value"] for key, part in map(json.loads, file.read_text().splitlines())}
+        return requests, {key: entry["value"] for key, entry in map(json.loads, file.read_text().splitlines())}
 
     return run
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("passkey", ["--lengths", "500", "700", "--depths", "2", "--keys", "2"]),
-        ("ruler", ["--lengths", "1900", "--tasks", "niah_single_1", "fwe", "--samples", "2"]),
-    ],
-)
-def test_a_prompt_begins_with_it_once_and_keeps_to_its_length(asked, name, options):
-    requests, said = asked(name, *options)
+@pytest.mark.parametrize("line", [PASSKEY, RULER])
+def test_a_prompt_begins_with_it_once_and_keeps_to_its_length(requests_of, line):
+    requests, values = requests_of(*line)
     for request in requests:
         assert request.prompt[0] == BOS and request.prompt.count(BOS) == 1
-        assert len(request.prompt) == said[request.key]["tokens"]
+        assert len(request.prompt) == values[request.key]["tokens"]
         assert len(request.prompt) + request.max_new_tokens <= int(request.key.split("/")[0])
-
-
-TEMPLATE = (
-    "<s>{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }} [end]{% endfor %}"
-    "{% if add_generation_prompt %}[assistant]{% endif %}"
-)
-RULER = ["ruler", "--lengths", "1900", "--samples", "2"]
-
-
-@pytest.fixture
-def chatting(model):
-    """The model, while its tokenizer has a chat template that holds <s>."""
-    tokenizer = like_llama()
-    tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(model)
-    yield model
-    (model / "chat_template.jinja").unlink()
-    like_llama().save_pretrained(model)
 
 
 @pytest.mark.parametrize(
     ("line", "begun"),
-    [
-        (["passkey", "--lengths", "500", "--depths", "2", "--keys", "1"], " The pass key is"),
-        ([*RULER, "--tasks", "niah_single_1"], " The special magic number for "),
-        ([*RULER, "--tasks", "fwe"], " Answer: According to the coded text above, the three"),
-    ],
+    [(PASSKEY, " The pass key is"), (RULER, " Answer: According to the coded text above, the three")],
 )
-def test_chat_asks_in_the_template_and_begins_the_answer(chatting, asked, call, tmp_path, line, begun):
-    requests, said = asked(*line, "--chat")
+def test_chat_asks_in_the_template_and_begins_the_answer(requests_of, tmp_path, line, begun):
+    requests, values = requests_of(*line, "--chat")
     for request in requests:
         text = like_llama().decode(request.prompt)
         head, _, tail = text.partition(" [end][assistant]")
         assert head.startswith("<s>[user] ") and text.count("<s>") == 1 and tail.startswith(begun)
-        assert begun not in head and len(request.prompt) == said[request.key]["tokens"]
+        assert begun not in head and len(request.prompt) == values[request.key]["tokens"]
         assert len(request.prompt) + request.max_new_tokens <= int(request.key.split("/")[0])
-    (file,) = (tmp_path / "results" / "toy" / line[0]).glob("*_chat.json")
-    record = json.loads(file.read_text())
+    record = json.loads((tmp_path / "results" / "toy" / line[0] / "as-it-is_chat.json").read_text())
     assert "chat" in record["comparable"] and record["chat"]
-    assert call(line[0], "--model", chatting, "--results", tmp_path / "results", *line[1:])[0] == 0
-    assert "chat" not in json.loads(file.with_name("as-it-is.json").read_text())  # which stands beside it
 
 
-def test_longbench_asks_in_the_template_but_for_examples_and_code(chatting, asked, tmp_path):
-    """As its pred.py: trec, triviaqa, samsum, lcc and repobench-p are to be continued."""
-    (tmp_path / "data").mkdir()
-    row = {"input": "", "context": "words", "answers": ["Paragraph 1"], "length": 1, "all_classes": ["Paragraph 1"]}
+def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, tmp_path):
+    """As its pred.py: trec, triviaqa, samsum, lcc and repobench-p are to be continued. What is cut begins so, too."""
+    (tmp_path / "data" / "longbench_e").mkdir(parents=True)
+    row = {"input": "", "context": "words " * 400, "answers": ["Paragraph 1"], "length": 1, "all_classes": None}
     for task in longbench.TASKS:
-        answer = {"answers": ["1"]} if task == "passage_count" else {}
-        (tmp_path / "data" / f"{task}.jsonl").write_text(json.dumps(row | {"_id": task} | answer))
-    requests, _ = asked("longbench_e", "--benchmarks", tmp_path / "data", "--chat")
+        change = {"trec": {"all_classes": ["Paragraph 1"]}, "passage_count": {"answers": ["1"]}}.get(task, {})
+        (tmp_path / "data" / "longbench_e" / f"{task}.jsonl").write_text(json.dumps(row | {"_id": task} | change))
+    requests, _ = requests_of("longbench_e", "--benchmarks", tmp_path / "data", "--chat", "--window", "1000")
     plain = {request.key.split("/")[0] for request in requests if like_llama().decode(request.prompt)[3:4] != "["}
     assert plain == {"trec", "triviaqa", "samsum", "lcc", "repobench-p"}
-    assert all(request.prompt.count(BOS) == 1 for request in requests)
-
-
-@pytest.mark.parametrize("name", ["passkey", "ruler", "longbench_e"])
-@pytest.mark.parametrize("template", ["", "{{ raise_exception('no system') }}"])
-def test_chat_without_a_template_that_works_is_refused(model, call, tmp_path, monkeypatch, name, template):
-    monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
-    tokenizer = load_model.tokenizer(str(model))
-    tokenizer.chat_template = template or None
-    monkeypatch.setattr(load_model, "tokenizer", lambda _: tokenizer)
-    data = ["--benchmarks", tmp_path] if name == "longbench_e" else []
-    status, _, err = call(name, "--model", model, "--chat", *data, "--results", tmp_path / "results")
-    assert status == 2 and "chat template" in err and err.count("\n") == 1
-
-
-def test_longbench_puts_it_before_what_it_has_cut_as_well(asked, tmp_path):
-    (tmp_path / "data").mkdir()
-    row = {"input": "", "context": "a few words ", "answers": ["?"], "length": 1, "all_classes": ["?"]}
-    rows = [row | {"_id": "short"}, row | {"_id": "long", "context": row["context"] * 200}]
-    (tmp_path / "data" / "trec.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
-    requests, _ = asked("longbench_e", "--benchmarks", tmp_path / "data", "--tasks", "trec", "--window", "1000")
-    assert len(requests[1].prompt) > len(requests[0].prompt)
     assert all(request.prompt[0] == BOS and request.prompt.count(BOS) == 1 for request in requests)
 
 
+@pytest.mark.parametrize("template", ["", "{{ raise_exception('no system') }}"])
+def test_chat_without_a_template_that_works_is_refused(model, call, tmp_path, monkeypatch, template):
+    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
+    tokenizer = BaseModel(str(model)).tokenizer
+    tokenizer.chat_template = template or None
+    monkeypatch.setattr(BaseModel, "tokenizer", tokenizer)
+    status, _, err = call(*PASSKEY, "--model", model, "--chat", "--results", tmp_path / "results")
+    assert status == 2 and "chat template" in err and err.count("\n") == 1
+
+
 def test_tiny_whose_records_are_committed_reads_none():
-    tokenizer = load_model.tokenizer("tiny")
+    tokenizer = BaseModel("tiny").tokenizer
     text = "There is an important info hidden inside a lot of irrelevant text."
     assert tokenizer(text).input_ids == tokenizer(text, add_special_tokens=False).input_ids

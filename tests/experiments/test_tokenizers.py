@@ -10,8 +10,9 @@ import torch
 from tokenizers import processors
 from transformers import ByT5Tokenizer
 
-from eval import longbench, special_tokens
-from experiments.kit import load_model, records, texts
+from eval import special_tokens
+from experiments.kit import texts
+from experiments.kit.base_model import BaseModel
 from experiments.kit.texts import Book
 from experiments.training.corpus import Corpus
 from tests.eval.test_open_llm import write_benchmarks
@@ -21,21 +22,12 @@ BOS, EOS = 1, 2
 LENGTH = 256
 WORDS = " ".join(np.random.default_rng(0).choice(["amber", "birch", "cedar", "delta"], 800))
 COMMANDS = {
-    "passkey": "--lengths 500 700 --depths 2 --keys 1",
-    "ruler": "--lengths 1900 --tasks niah_single_1 fwe --samples 2",
-    "longbench_e": "--data {root}/data --tasks trec --window 1000 --new-tokens 4",
-    "open_llm": "--data {root}/data --tasks truthfulqa hellaswag --limit 3",
-    "perplexity": "--text {root}/book.txt --lengths 128 256 --stride 100 --tokens 900",
-    "finetune": "--data {root}/books --steps 1 --batch 2 --length 64 --output {root}/tuned",
-    "generate": "--prompt café --tokens 4",
+    "passkey": "--lengths 500 --depths 1 --keys 1",
+    "longbench_e": "--benchmarks {root}/data --tasks trec --window 1000 --new-tokens 4",
+    "open_llm": "--benchmarks {root}/data --tasks truthfulqa hellaswag --limit 2",
+    "perplexity": "--texts {root}/book.txt --lengths 128 256 --stride 100 --tokens 600",
+    "finetune": "--corpus {root}/books --steps 1 --batch 2 --length 64 --output {root}/tuned",
 }
-BEYOND = records.ROOT / "experiments" / records.BEYOND
-if BEYOND.is_dir():
-    COMMANDS |= {
-        "loss_by_position": "--text {root}/book.txt",
-        "selections": "--text {root}/book.txt --every 16",
-        "learned": "--text {root}/book.txt --data {root}/books --steps 1 --sequences 2",
-    }
 
 
 def adding(template):
@@ -62,10 +54,11 @@ def model(tmp_path):
         book.write_text(f"{book.stem} {WORDS}")
     row = {"input": "", "context": "a few words ", "answers": ["?"], "length": 1, "all_classes": ["?"], "_id": "0"}
     rows = [row, row | {"_id": "1", "context": row["context"] * 200}]
-    (write_benchmarks(tmp_path / "data") / "trec.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    write_benchmarks(tmp_path / "data" / "open_llm")
+    (tmp_path / "data" / "longbench_e").mkdir()
+    (tmp_path / "data" / "longbench_e" / "trec.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
 
     def save(tokenizer, name="toy", vocabulary=300):
-        load_model._content.cache_clear()
         random_model(max_position_embeddings=LENGTH, vocab_size=vocabulary).save_pretrained(tmp_path / name)
         tokenizer.save_pretrained(tmp_path / name)
         return tmp_path / name
@@ -78,17 +71,15 @@ def measure(call, tmp_path):
     """measure("perplexity", model, options…) -> (its record, what was measured); or, refused, the sentence."""
 
     def run(name, folder, *more):
-        results = [] if name == "generate" else ["--results", tmp_path / "results"]
-        words = COMMANDS[name].replace("--prompt café", "" if "--prompt-file" in more else "--prompt café").split()
-        options = [word.format(root=tmp_path) for word in words]
-        status, out, err = call(name, "--model", folder, *options, *results, *more)
+        options = [word.format(root=tmp_path) for word in COMMANDS[name].split()]
+        status, _, err = call(name, "--model", folder, *options, "--results", tmp_path / "results", *more)
         last = err.splitlines()[-1] if err else ""
         if status:
             assert status == 2 and last.startswith("error: ") and not (tmp_path / "results").exists(), err
             return last
-        made = sorted((tmp_path / "results" / folder.name).rglob(f"{name}/*.json"))
-        record = json.loads(made[-1].read_text()) if made else {}
-        return record, next((record[key] for key in ("losses", "blocks", "scores") if key in record), out)
+        (file, *_) = sorted((tmp_path / "results" / folder.name / name).glob("*.json"))
+        record = json.loads(file.read_text())
+        return record, record.get("losses", record["scores"])
 
     return run
 
@@ -109,10 +100,10 @@ def read(monkeypatch):
 @pytest.fixture
 def unloaded(monkeypatch):
     """No weights may be loaded."""
-    monkeypatch.setattr(load_model, "load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ["passkey", "perplexity", "finetune"])
 def test_eos_after_every_text_changes_nothing(model, measure, read, tmp_path, name):
     """Against a tokenizer that puts BOS first and nothing last."""
     _, plain = measure(name, model(adding("<s> $A"), "plain"))
@@ -123,7 +114,7 @@ def test_eos_after_every_text_changes_nothing(model, measure, read, tmp_path, na
     ids = {one for row in read for one in row}
     assert BOS in ids and EOS not in ids
     if name == "finetune":  # beside the weights is the tokenizer that was given
-        assert load_model.stock_tokenizer(str(tmp_path / "tuned"))("x").input_ids[-1] == EOS
+        assert BaseModel(str(tmp_path / "tuned")).stock_tokenizer()("x").input_ids[-1] == EOS
 
 
 @pytest.mark.parametrize(
@@ -140,30 +131,27 @@ def test_eos_after_every_text_changes_nothing(model, measure, read, tmp_path, na
 def test_a_prompt_is_what_stands_before_it_and_its_own_tokens(model, tokenizer, before):
     text = "any text, </s> too"
     plain = tokenizer(text, add_special_tokens=False).input_ids
-    prepared = load_model.tokenizer(str(model(tokenizer)))
+    prepared = BaseModel(str(model(tokenizer))).tokenizer
     assert prepared(text).input_ids == prepared.encode(text) == [*before, *plain]
     assert prepared([text, text]).input_ids == 2 * [[*before, *plain]]
     assert special_tokens.beginning(prepared) == before and special_tokens.beginning(prepared, bos=False) == []
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() & {"perplexity", "loss_by_position", "learned", "finetune"}))
-def test_bos_is_an_option_that_the_record_states_and_follows_the_tokenizer_by_default(model, measure, tmp_path, name):
+def test_bos_is_an_option_that_the_record_states_and_follows_the_tokenizer_by_default(model, measure):
     plain, llama = model(byte_tokenizer(), "plain"), model(adding("<s> $A"), "llama")
-    found = []
-    for folder, option in ((plain, []), (llama, ["--no-bos"]), (plain, ["--bos"]), (llama, [])):
-        output = ["--output", tmp_path / f"tuned{len(found)}"] if name == "finetune" else []
-        found.append(measure(name, folder, *option, *output, "--replace"))
-    records, measured = zip(*found)
+    cases = (plain, []), (llama, ["--no-bos"]), (plain, ["--bos"]), (llama, [])
+    runs = [measure("perplexity", folder, *option, "--replace", "--method", "pi") for folder, option in cases]
+    records, measured = zip(*runs)
     assert measured[0] == measured[1] != measured[2] == measured[3]
     assert [record.get("bos") for record in records] == [None, None, True, True]
-    assert all(("bos" in record["comparable"]) == ("bos" in record) for record in records if "comparable" in record)
+    assert all(("bos" in record["comparable"]) == ("bos" in record) for record in records)
 
 
 def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(model, measure, tmp_path):
     """The loop of jquesnelle/yarn, eval/perplexity.py, compute_perplexity with add_start_token."""
     record, rows = measure("perplexity", model(adding("<s> $A")), "--method", "original")
     network = random_model(max_position_embeddings=LENGTH)
-    text = byte_tokenizer()((tmp_path / "book.txt").read_text(), add_special_tokens=False).input_ids[:900]
+    text = byte_tokenizer()((tmp_path / "book.txt").read_text(), add_special_tokens=False).input_ids[:600]
     labels, sliding_window = torch.tensor([text]), record["stride"]
     for row in rows:
         nlls, prev_end_loc, max_tokenized_len = [], 0, row["length"] - 1
@@ -181,22 +169,10 @@ def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(mod
         assert row["window"]["mean"] == pytest.approx(float(torch.stack(nlls).mean().exp()), rel=1e-4)
 
 
-@pytest.mark.skipif(not BEYOND.is_dir(), reason="is of an experiment beyond the paper")
-def test_each_of_the_positions_up_to_the_length_predicts_a_token_after_bos(model, measure, tmp_path):
-    record, blocks = measure("loss_by_position", model(adding("<s> $A")), "--method", "original", "--excerpts", "2")
-    text = byte_tokenizer()((tmp_path / "book.txt").read_text(), add_special_tokens=False).input_ids
-    for begin, found in zip((0, 2 * LENGTH), blocks.values(), strict=True):
-        ids = torch.tensor([[BOS, *text[begin : begin + 2 * LENGTH]]])
-        with torch.no_grad():
-            logits = random_model(max_position_embeddings=LENGTH)(ids[:, :-1]).logits[0]
-        losses = torch.nn.functional.cross_entropy(logits, ids[0, 1:], reduction="none")
-        assert found == pytest.approx(losses.reshape(-1, record["block"]).mean(1).tolist(), abs=1e-4)
-
-
 def test_a_text_to_train_on_begins_with_bos(model, measure, read, tmp_path):
-    measure("finetune", model(adding("<s> $A")), "--batch", "9", "--length", "512")
+    measure("finetune", model(adding("<s> $A")), "--batch", "3", "--length", "512")
     text = byte_tokenizer()((tmp_path / "books" / "one.txt").read_text(), add_special_tokens=False).input_ids
-    cut = {tuple([BOS, *text][begin : begin + 512]) for begin in range(0, 9 * 512, 512)}
+    cut = {tuple([BOS, *text][begin : begin + 512]) for begin in range(0, 3 * 512, 512)}
     assert cut == {tuple(row) for row in read}
 
 
@@ -210,11 +186,9 @@ def test_ids_past_the_embedding_are_refused(model, measure, unloaded, name):
     assert "embeddings for 100 tokens" in measure(name, model(byte_tokenizer(), vocabulary=100))
 
 
-@pytest.mark.parametrize("name", ["passkey", "open_llm", "finetune", "generate"])
-def test_a_tokenizer_needs_neither_eos_nor_pad_nor_bos(model, measure, tmp_path, name):
-    _, plain = measure(name, model(byte_tokenizer(), "plain"))
-    (tmp_path / "tuned").exists() and (tmp_path / "tuned").rename(tmp_path / "first")
-    assert measure(name, model(without("pad_token", "eos_token", "bos_token"), "none"))[1] == plain
+def test_a_tokenizer_needs_neither_eos_nor_pad_nor_bos(model, measure):
+    _, plain = measure("passkey", model(byte_tokenizer(), "plain"))
+    assert measure("passkey", model(without("pad_token", "eos_token", "bos_token"), "none"))[1] == plain
 
 
 @pytest.mark.parametrize("name", ["perplexity", "finetune"])
@@ -222,9 +196,9 @@ def test_bos_that_the_tokenizer_has_not_is_refused(model, measure, unloaded, nam
     assert "--bos" in measure(name, model(without("bos_token")), "--bos")
 
 
-@pytest.mark.parametrize("field", ["context", "input", "answers", "all_classes", "_id"])
+@pytest.mark.parametrize("field", ["context", "answers"])
 def test_half_a_surrogate_pair_in_jsonl_is_refused_by_file_and_line(model, measure, unloaded, tmp_path, field):
-    file = tmp_path / "data" / "trec.jsonl"
+    file = tmp_path / "data" / "longbench_e" / "trec.jsonl"
     folder, lines = model(byte_tokenizer()), file.read_text().splitlines()
     row = json.loads(lines[1])
     row[field] = ["\ud800"] if isinstance(row[field], list) else "\ud800"
@@ -232,17 +206,15 @@ def test_half_a_surrogate_pair_in_jsonl_is_refused_by_file_and_line(model, measu
     assert f"{file}, line 2" in measure("longbench_e", folder)
 
 
-def test_half_a_surrogate_pair_is_refused_in_a_prompt_and_in_a_name(call, model, measure, unloaded, tmp_path):
-    folder, name = model(byte_tokenizer()), tmp_path / "caf\udce9.txt"  # as Python reads an é of Latin-1
-    assert "--prompt" in measure("generate", folder, "--prompt", "caf\udce9")
+def test_half_a_surrogate_pair_is_refused_in_a_name(model, measure, unloaded, tmp_path):
+    folder, name = model(byte_tokenizer()), tmp_path / "books" / "caf\udce9.txt"  # as Python reads an é of Latin-1
     name.write_text(WORDS)
     assert "udce9" in measure("perplexity", folder, "--texts", name)
-    name.rename(tmp_path / "books" / name.name)
     assert "udce9" in measure("finetune", folder)
 
 
 def test_parquet_that_is_not_utf8_is_refused_by_name(model, measure, unloaded, tmp_path):
-    folder, file = model(byte_tokenizer()), tmp_path / "data" / "hellaswag" / "validation.parquet"
+    folder, file = model(byte_tokenizer()), tmp_path / "data" / "open_llm" / "hellaswag" / "validation.parquet"
     table = pyarrow.parquet.read_table(file)
     broken = pyarrow.array([b"\xff\xfe"] * table.num_rows).view(pyarrow.string())
     pyarrow.parquet.write_table(table.set_column(table.column_names.index("ctx_a"), "ctx_a", broken), file)
@@ -268,26 +240,18 @@ MARK = "\ufeff"
 WRITTEN = {"plain": LINES, "mark": MARK + LINES, "lines": CRLF, "both": MARK + CRLF}
 
 
-@pytest.mark.parametrize("how", WRITTEN)
-def test_a_byte_order_mark_and_line_endings_are_not_read(model, measure, read, tmp_path, how):
-    folder = model(byte_tokenizer())
+@pytest.mark.parametrize("how", ["mark", "both"])
+def test_a_byte_order_mark_and_line_endings_are_not_read(tmp_path, how):
     (tmp_path / "book.txt").write_bytes(WRITTEN[how].encode())
-    measure("generate", folder, "--prompt-file", tmp_path / "book.txt")
-    assert read[0] == byte_tokenizer()(LINES, add_special_tokens=False).input_ids
     assert texts.files([tmp_path / "book.txt"]) == [Book("book", LINES)]
-    (tmp_path / "book.txt").rename(tmp_path / "books" / "one.txt")
-    corpus = Corpus(str(tmp_path / "books"))
+    corpus = Corpus(str(tmp_path))
     assert [book.text for book in corpus.books(0)] == [LINES]
-    known = corpus.fingerprint
-    (tmp_path / "books" / "one.txt").write_text(LINES)
-    assert known == Corpus(corpus.source).fingerprint  # which tells runs apart
-    file = tmp_path / "data" / "trec.jsonl"
-    samples = longbench.load("trec", file.parent)
-    file.write_bytes((how in ("mark", "both")) * MARK.encode() + file.read_bytes().replace(b"\n", b"\r\n"))
-    assert longbench.load("trec", file.parent) == samples
+    fingerprint = corpus.fingerprint
+    (tmp_path / "book.txt").write_text(LINES)
+    assert fingerprint == Corpus(corpus.source).fingerprint  # which tells runs apart
 
 
-@pytest.mark.parametrize("trained", ["plain.txt", "both.txt", "both.parquet"])
+@pytest.mark.parametrize("trained", ["both.txt", "both.parquet"])
 def test_a_text_that_was_trained_on_is_known_however_it_was_written(model, measure, tmp_path, trained):
     folder, (how, kind) = model(byte_tokenizer()), trained.split(".")
     (tmp_path / "books" / "one.txt").unlink()
@@ -297,10 +261,6 @@ def test_a_text_that_was_trained_on_is_known_however_it_was_written(model, measu
         pyarrow.parquet.write_table(pyarrow.table({"text": [WRITTEN[how]]}), tmp_path / "books" / trained)
     measure("finetune", folder)
     (tmp_path / "results").rename(tmp_path / "of training")
-    for name, text in WRITTEN.items():
-        (tmp_path / f"{name}.txt").write_bytes(text.encode())
-        given = "--texts", tmp_path / f"{name}.txt"
-        for script in COMMANDS.keys() & {"perplexity", "loss_by_position"}:
-            assert "was trained on" in measure(script, tmp_path / "tuned", *given)
-        if BEYOND.is_dir():
-            assert "is in the training data" in measure("learned", folder, *given)
+    for name in ("plain", "mark"):
+        (tmp_path / f"{name}.txt").write_bytes(WRITTEN[name].encode())
+        assert "was trained on" in measure("perplexity", tmp_path / "tuned", "--texts", tmp_path / f"{name}.txt")

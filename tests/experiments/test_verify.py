@@ -4,6 +4,11 @@ import json
 
 import pytest
 
+from experiments import verify as verify_module
+from experiments.kit import records
+from experiments.kit.base_model import BaseModel
+from experiments.kit.records import ROOT
+
 RECORD = {"identity": "x", "options": {}, "scores": {"mean": 1.5, "per": [1.0, 2.0], "name": "a"}, "seconds": 3.0}
 
 
@@ -46,3 +51,22 @@ def test_a_record_that_is_none_is_named(verify, broken):
     for pair in ((broken, RECORD), (RECORD, broken)):
         status, _, err = verify(*pair)
         assert status == 2 and "a.json" in err and err.count("\n") == 1
+
+
+def test_the_papers_disturbances_are_computed_and_what_is_measured_is_compared(call, tmp_path, monkeypatch):
+    """Into a folder of the code that measures; the second call measures nothing."""
+    monkeypatch.setattr(
+        verify_module, "MEASURED", ("passkey --model tiny --method pi --lengths 512 --keys 1 --depths 1",)
+    )
+    monkeypatch.setattr(records, "code_hash", lambda program: "code")
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    monkeypatch.setattr(BaseModel, "source", str(ROOT / "models" / "tiny"))
+    monkeypatch.setattr(records, "program", lambda name: f"experiments.{name}")
+    for measured in (True, False):
+        status, out, err = call("verify", "--results", tmp_path / "results")
+        assert status == 2 and "6 disturbances; all agree with the paper's" in out, err
+        (file,) = (tmp_path / "build" / "verify").glob("*/results/tiny/passkey/pi_s=2.json")
+        assert ("done already" in out) != measured
+    (tmp_path / "results" / "tiny" / "passkey").mkdir(parents=True)
+    (tmp_path / "results" / "tiny" / "passkey" / file.name).write_bytes(file.read_bytes())
+    assert call("verify", "--results", tmp_path / "results")[0] == 0

@@ -10,7 +10,7 @@ from core.huggingface.embedding import config_geometry
 from eval import passkey
 from eval.generation import Request, generate
 from experiments import base_models
-from experiments.kit import load_model
+from experiments.kit.base_model import BaseModel
 from experiments.kit.records import ROOT
 
 DIRECTORY = ROOT / "models" / "tiny"
@@ -18,15 +18,15 @@ DIRECTORY = ROOT / "models" / "tiny"
 
 @pytest.fixture(scope="module")
 def tiny():
-    return load_model.load("tiny")
+    return BaseModel("tiny").load()
 
 
 def test_the_scale_states_its_geometry():
-    assert config_geometry(load_model.check_config("tiny")) == base_models.get("tiny").geometry
+    assert config_geometry(BaseModel("tiny").config) == base_models.get("tiny").geometry
 
 
 def test_it_is_small_and_in_bfloat16(tiny):
-    assert tiny.model.num_parameters() <= 12e6
+    assert tiny.num_parameters() <= 12e6
     file = DIRECTORY / "model.safetensors"
     assert file.stat().st_size <= 24e6
     assert json.loads((DIRECTORY / "config.json").read_text())["dtype"] == "bfloat16"
@@ -42,9 +42,10 @@ def test_its_tokenizer_loses_nothing_and_splits_numbers_into_digits():
 
 
 def test_it_finds_passkeys(tiny):
-    encode = tiny.tokenizer.encode
+    tokenizer = BaseModel("tiny").tokenizer
+    encode = tokenizer.encode
     samples = {str(number): passkey.sample(encode, 400, number / 7, 100 + number) for number in range(8)}
     requests = [Request(key, tuple(encode(each.prompt)), passkey.MAX_NEW_TOKENS) for key, each in samples.items()]
-    predictions = {key: tiny.tokenizer.decode(tokens) for key, tokens in generate(tiny.model, requests)}
+    predictions = {key: tokenizer.decode(tokens) for key, tokens in generate(tiny, requests)}
     right = sum(passkey.score(predictions[key], sample.answer) for key, sample in samples.items())
     assert right >= 3  # a guess is right once in 90,000

@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from experiments.kit import load_model
+from experiments.kit.base_model import BaseModel
+from experiments.kit.processes import device
 from experiments.kit.records import environment
 
 WIDTHS, SMALL = "llama2-7b", "smollm2"
@@ -33,7 +34,7 @@ class Bench:
 
     def config(self, layers: int, name: str = WIDTHS) -> LlamaConfig:
         """The configuration of a base model, by default LLaMA2-7B, with `layers` layers."""
-        sizes = load_model.architecture(name).to_dict() | {"num_hidden_layers": layers}
+        sizes = BaseModel(name).architecture.to_dict() | {"num_hidden_layers": layers}
         grouped = 4 if name == WIDTHS else 2
         toy = TOY | {"num_hidden_layers": min(layers, 2), "num_key_value_heads": grouped, "head_dim": 16}
         return LlamaConfig(**sizes | (toy if self.toy else {}))
@@ -41,7 +42,7 @@ class Bench:
     def build(self, layers: int, dtype: torch.dtype, name: str = WIDTHS) -> LlamaForCausalLM:
         """A model with random weights, made on the device where it runs."""
         torch.manual_seed(0)
-        with torch.device(load_model.device()):
+        with torch.device(device()):
             return LlamaForCausalLM._from_config(self.config(layers, name), dtype=self.dtype(dtype)).eval()
 
     def dtype(self, wanted: torch.dtype) -> torch.dtype:

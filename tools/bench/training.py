@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from experiments.kit import load_model
+from experiments.kit.base_model import attention
 from experiments.training.loss import HeadLoss
 from tools.bench.kit import SMALL, WIDTHS, Bench, timed
 
@@ -16,7 +16,7 @@ def steps(bench: Bench) -> None:
     # Weights in bfloat16, as under ZeRO-3; and in float32 under autocast, as on one GPU.
     for name, layers, dtype, sequences in ((WIDTHS, 4, torch.bfloat16, 1), (SMALL, 30, torch.float32, 4)):
         model = bench.build(layers, dtype, name).train()
-        model.set_attn_implementation(load_model.attention("bfloat16") or "sdpa")
+        model.set_attn_implementation(attention("bfloat16") or "sdpa")
         optimizer, loss = torch.optim.AdamW(model.parameters(), 1e-5, fused=True), HeadLoss(model)
 
         def step(tokens: torch.Tensor, model=model, optimizer=optimizer, loss=loss) -> None:

@@ -36,9 +36,10 @@ from core.extend import export, extend
 from eval import special_tokens
 from eval.endpoint import Endpoint
 from eval.perplexity import window_losses
-from experiments.kit import command_line, given_model, load_model, records, texts
+from experiments import base_models
+from experiments.kit import command_line, records, texts
+from experiments.kit.base_model import BaseModel
 from experiments.kit.command_line import count, option
-from experiments.kit.given_model import GivenModel
 
 AT_MOST = 1024  # tokens to score
 STARTS_WITHIN = 600  # seconds
@@ -57,27 +58,27 @@ ENGINES = {
 def main() -> None:
     arguments = _parse()
     name, factor = arguments.model, arguments.factor
-    base = GivenModel(name, as_it_is=not arguments.method)
+    base = BaseModel(name, as_it_is=not arguments.method)
     length = arguments.tokens or base.context_length * 9 // 8
     if length <= base.context_length:
         raise InputError(f"tokens beyond L = {base.context_length} are scored; give --tokens above it.")
     scored = min(length - base.context_length, AT_MOST)
-    tokenizer = load_model.tokenizer(name)
+    tokenizer = base.tokenizer
     ids = texts.sequence(tokenizer, texts.books(1)[0], length, special_tokens.beginning(tokenizer, None))[:length]
     stated = max(round(base.context_length * factor), length + 1)
     request = {"ids": ids.tolist(), "scored": scored, "length": stated, "threads": os.cpu_count()}
-    model = load_model.load(name, "float32").model
+    model = base.load("float32")
     as_it_is = _losses(model, ids, scored)
     for method, options in _settings(base, arguments):
         here = _losses(extend(model, method, factor, **options), ids, scored) if method else as_it_is
         with tempfile.TemporaryDirectory() as folder:
             if method:
-                checkpoint = export(model, Path(folder) / "exported", load_model.stock_tokenizer(name))
+                checkpoint = export(model, Path(folder) / "exported", base.stock_tokenizer())
             else:
-                checkpoint = Path(load_model._resolve(name)[0])
+                checkpoint = base.snapshot()
             for engine in _installed(arguments):
                 if engine == "llama.cpp":
-                    weights = _gguf(name, Path(folder) / "extended.gguf", method, factor, options)
+                    weights = _gguf(base, Path(folder) / "extended.gguf", method, factor, options)
                     if weights is None:
                         print("note: llama.cpp reads GGUF files, and these weights are none.")
                         continue
@@ -91,7 +92,7 @@ def main() -> None:
 
 def _parse():
     parser = command_line.parser(__doc__, prog="python -m tools.engines")
-    given_model.add_argument(parser)
+    base_models.add_argument(parser)
     methods = f"for a base model, {rope.PROPOSED} and {rope.BASELINE}; else the checkpoint as it is"
     command_line.add_method_arguments(parser, several=methods)
     every = f"engines to check: {', '.join(ENGINES)} (default: all that are installed)"
@@ -101,11 +102,11 @@ def _parse():
     return parser.parse_args()
 
 
-def _settings(base: GivenModel, arguments) -> list[tuple[str | None, dict]]:
+def _settings(base: BaseModel, arguments) -> list[tuple[str | None, dict]]:
     if arguments.method:
         return command_line.chosen_methods(arguments)
-    if base.known:
-        n_hat = base.known.n_hat.get(arguments.factor)
+    if base.model:
+        n_hat = base.model.n_hat.get(arguments.factor)
         return [(rope.PROPOSED, {"n_hat": n_hat} if n_hat else {}), (rope.BASELINE, {})]
     return [(None, {})]
 
@@ -129,12 +130,11 @@ def _losses(model, ids: torch.Tensor, scored: int) -> np.ndarray:
     return losses
 
 
-def _gguf(name: str, target: Path, method: str | None, factor: float, options: dict) -> Path | None:
+def _gguf(base: BaseModel, target: Path, method: str | None, factor: float, options: dict) -> Path | None:
     """The model's own GGUF file in float32, extended; None if its weights are not GGUF, or no method is given."""
-    source, loaded_from = load_model._resolve(name)
-    if method is None or "gguf_file" not in loaded_from:
+    if method is None or not base.gguf_file:
         return None
-    plain = dequantised(Path(source) / loaded_from["gguf_file"], target.with_name("float32.gguf"))
+    plain = dequantised(Path(base.source) / base.gguf_file, target.with_name("float32.gguf"))
     return Path(extend_gguf(plain, target, method, factor, **options))
 
 
@@ -172,7 +172,7 @@ def ask_program(engine: str, environments: Path, weights: Path, request: dict) -
 def ask_vllm(engine: str, environments: Path, weights: Path, request: dict) -> dict:
     """As :func:`ask_program`, by a server."""
     with serving(python(engine, environments), weights, request["length"], environments / f"{engine}.log") as url:
-        endpoint = Endpoint(url, str(weights), load_model.check_config(str(weights)), scores=True)
+        endpoint = Endpoint(url, str(weights), BaseModel(str(weights)).config, scores=True)
         (scored,) = endpoint.scored([request["ids"]], [request["scored"]])
     version = re.search(r"\d+(\.\d+)+", endpoint.fingerprint)
     return {"losses": [-nats for nats, _ in scored], "version": version[0] if version else ""}

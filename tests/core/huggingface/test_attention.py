@@ -54,11 +54,11 @@ def test_a_mask_of_many_queries_is_not_copied(monkeypatch):
 
 
 def test_a_model_that_is_loaded_for_an_experiment_attends_so(monkeypatch):
-    from experiments.kit import load_model
+    from experiments.kit.base_model import BaseModel
 
     called = []
     monkeypatch.setattr(attention, "_has_no_kernel", lambda query: called.append(query.shape) or True)
-    model = load_model.load("smoke").model
+    model = BaseModel("smoke").load()
     with torch.inference_mode():
         model(torch.arange(3, 23)[None])
     assert called == [(1, 2, 20, 16)] * 2

@@ -88,7 +88,7 @@ def test_few_texts_have_no_interval_and_equal_losses_are_a_tie():
     ],
 )
 def test_what_cannot_be_ranked_is_refused_before_a_model_is_loaded(call, inputs, monkeypatch, arguments, sentence):
-    monkeypatch.setattr("experiments.kit.load_model.load", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr("experiments.kit.base_model.BaseModel.load", lambda *_: pytest.fail("a model was loaded"))
     words = [word.format(root=inputs) for word in arguments]
     status, out, err = call("best", "--model", inputs / "model", "--no-bos", *words)
     assert (status, out) == (2, "") and sentence in err

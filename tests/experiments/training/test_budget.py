@@ -7,11 +7,11 @@ import torch
 import transformers
 
 from experiments.base_models import MODELS
-from experiments.kit import load_model
+from experiments.kit.base_model import BaseModel
 from experiments.training import budget
 from tests.models import random_model
 
-SEVEN, THIRTEEN = (budget.sizes(load_model.architecture(f"llama2-{size}b")) for size in (7, 13))
+SEVEN, THIRTEEN = (budget.sizes(BaseModel(f"llama2-{size}b").architecture) for size in (7, 13))
 PAPERS = MODELS["llama2-7b"].training
 
 

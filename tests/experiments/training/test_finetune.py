@@ -21,7 +21,8 @@ from core.huggingface.embedding import rope_geometry
 from core.rope import RopeGeometry, scale
 from experiments import finetune
 from experiments.finetune import FineTune
-from experiments.kit import command_line, load_model
+from experiments.kit import command_line
+from experiments.kit.base_model import BaseModel
 from experiments.kit.records import RESULTS, ROOT
 from experiments.training.corpus import Corpus
 from experiments.training.packing import pack
@@ -85,9 +86,10 @@ def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(f
 def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path):
     """Its first loss, before any weight has changed, is that of the tokens at the t and positions that a seed gives."""
     run = json.loads((RESULTS / "tiny" / "finetune" / "clex_s=2_seed=0.json").read_text())
-    loaded = load_model.load("tiny")
-    model = rope.get(run["method"]).start(loaded.model, rope_geometry(loaded.model), run["factor"]).train()
-    data = pack(Corpus(run["data"]), loaded.tokenizer, run["length"], run["batch"], run["steps"], run["seed"], tmp_path)
+    base = BaseModel("tiny")
+    loaded = base.load()
+    model = rope.get(run["method"]).start(loaded, rope_geometry(loaded), run["factor"]).train()
+    data = pack(Corpus(run["data"]), base.tokenizer, run["length"], run["batch"], run["steps"], run["seed"], tmp_path)
     rows = torch.stack([data[i]["input_ids"] for i in range(run["batch"])])
     with clex.drawing(model, clex.Draws(run["seed"]), range(run["batch"])), torch.no_grad():
         assert model(rows, labels=rows, use_cache=False).loss.item() == pytest.approx(run["losses"][0], rel=2e-6)

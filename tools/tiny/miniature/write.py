@@ -18,7 +18,9 @@ import pyarrow.parquet
 
 from core import files
 from eval import longbench
-from experiments.kit import command_line, given_model, load_model, records, texts
+from experiments import base_models
+from experiments.kit import command_line, records, texts
+from experiments.kit.base_model import BaseModel
 from experiments.kit.command_line import option
 from experiments.training.packing import fingerprint
 from tools.tiny import miniature
@@ -37,15 +39,15 @@ SPLITS = {
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.miniature.write")
-    given_model.add_argument(parser)
+    base_models.add_argument(parser)
     parser.add_argument("--output", type=command_line.directory, required=True, metavar="DIR", help="where to write")
     option(parser, "--samples", command_line.count, "N", "samples per LongBench-E task and bucket", 4)
     option(parser, "--documents", command_line.count, "N", "documents per Open LLM benchmark", 100)
     option(parser, "--seed", command_line.seed, "N", "seed of the samples", 0)
     arguments = parser.parse_args()
 
-    length = load_model.geometry(arguments.model).context_length
-    tokenizer = load_model.tokenizer(arguments.model)
+    base = BaseModel(arguments.model)
+    length, tokenizer = base.geometry.context_length, base.tokenizer
     source = Source("eval", tokenizer, [book.text for book in texts.books(texts.SCORED)])
     with files.new(arguments.output) as folder:
         write_longbench(folder / "longbench_e", source, length, arguments.samples, arguments.seed)

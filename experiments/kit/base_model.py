@@ -1,0 +1,464 @@
+"""The model that --model names: a base model of experiments/base_models, a checkpoint of experiments.finetune, or any
+other checkpoint, in a directory or on the hub; what identifies it, its configuration, tokenizer and weights.
+
+A base model's name wins over a directory of that name: `tiny` is the base model, `./tiny` the directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import functools
+import importlib.util
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from unittest import mock
+
+import gguf
+import torch
+import transformers
+from huggingface_hub import snapshot_download, try_to_load_from_cache
+from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers import models as tokenizer_models
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
+
+from core import clex, files, rope
+from core.errors import InputError, in_one_line
+from core.extend import check_extension
+from core.geometry import RopeGeometry
+from core.huggingface import attention as less_memory
+from core.huggingface.configuration import EXTENSION, text_config
+from core.huggingface.embedding import config_geometry
+from core.huggingface.rotation import skeleton
+from eval import hub, special_tokens
+from experiments import base_models
+from experiments.base_models.model import Model
+from experiments.kit import command_line, records
+from experiments.kit.processes import device
+
+if not torch.cuda.is_available():  # DeepSpeed, which transformers imports when saving, would warn about its own guess
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
+# transformers would warn, on each load of an extended model, that it does not know the key `short_mscale`.
+transformers.logging.set_verbosity_error()
+transformers.AttentionInterface.register("sdpa", less_memory.sdpa)  # the same, with less memory
+
+HALF = ("bfloat16", "float16")
+# Fields of a configuration that change no number: who wrote it, and the dtype, which records state themselves.
+_NO_EFFECT = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "use_cache")
+# The fields of training.json that an evaluation reads.
+_TRAINING = {"scale": str, "method": str, "factor": (int, float), "options": dict, "seed": int, "steps": int,
+             "length": int, "identity": str, "model": dict}  # fmt: skip
+_WEIGHTS = {".safetensors", ".gguf", ".bin"}
+# Weights in formats that are not used here.
+_OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
+
+
+class BaseModel:
+    """A model to experiment on. Weights are read by :meth:`load` alone, and hashed by :attr:`provenance`.
+
+    Attributes:
+        name: what it is loaded by.
+        model: the base model of that name in experiments/base_models, or None.
+        training: what training.json of a fine-tuned checkpoint says, or None.
+        folder: the name of the folder of its records, and their key "scale".
+        origin: the base model in experiments/base_models that it is, or that it was fine-tuned from; None for a model
+            of one's own.
+    """
+
+    def __init__(self, name: str, as_it_is: bool = False) -> None:
+        """
+        Args:
+            as_it_is: no method is to be applied; a fine-tuned checkpoint then stands for the method of its training.
+        """
+        if not name.strip():
+            raise InputError("--model is empty; give a base model, a directory, or a name on the Hugging Face hub.")
+        self.name, self.as_it_is = name, as_it_is
+        self.model: Model | None = base_models.MODELS.get(name)
+        self.training = _training(Path(name)) if as_it_is and not self.model else None
+        self.folder = self.training["scale"] if self.training else name if self.model else own_name(name)
+        self.origin = base_models.MODELS.get(self.folder) if self.model or self.training else None
+
+    # Where it is.
+
+    @functools.cached_property
+    def source(self) -> str:
+        """The first argument of from_pretrained: a directory or a name on the hub; "random" for random weights.
+
+        Raises:
+            InputError: a package is missing, or it is a GGUF file.
+        """
+        source = self.model.source if self.model else self.name
+        if source.startswith("repository:"):
+            return str(records.ROOT / source.removeprefix("repository:"))
+        if source.startswith("package:"):
+            package = source.removeprefix("package:").split("/")[0]
+            spec = importlib.util.find_spec(package)  # finds the package without importing it
+            if spec is None:
+                raise InputError(
+                    f"the package {package} that carries {self.name}'s weights is not installed; run `make env`."
+                )
+            return spec.submodule_search_locations[0]
+        if source.endswith(".gguf"):
+            raise InputError(
+                f"{source} is a GGUF file, which can be extended here (experiments.extend --model FILE.gguf --output "
+                "NEW.gguf), not evaluated; give the checkpoint that it was made from."
+            )
+        return source
+
+    @property
+    def gguf_file(self) -> str | None:
+        """The name of its file in a package; None for a checkpoint."""
+        source = self.model.source if self.model else ""
+        return source.split("/", 1)[1] if source.startswith("package:") else None
+
+    @property
+    def on_hub(self) -> bool:
+        """Whether it is read from the hub."""
+        return self.source != "random" and not Path(self.source).is_absolute() and not Path(self.source).exists()
+
+    @property
+    def pin(self) -> dict:
+        """Further arguments of from_pretrained: the pinned commit of a repository on the hub, if it has one."""
+        return {"revision": hub.REVISIONS[self.source]} if self.source in hub.REVISIONS and self.on_hub else {}
+
+    def check_access(self) -> None:
+        """Refuse, before any work, a model on the hub that is gated and cannot be read."""
+        if self.on_hub:
+            hub.reach(self.source)
+
+    def snapshot(self) -> Path:
+        """The directory of its checkpoint, of the hub's at the pinned commit if there is one; downloaded if needed."""
+        if Path(self.source).is_dir():
+            return Path(self.source)
+        pickled = ["*.bin", "*.bin.index.json"]
+        directory = Path(snapshot_download(self.source, **self.pin, ignore_patterns=[*_OTHER_FORMATS, *pickled]))
+        if not any(directory.glob("*.safetensors")):
+            directory = Path(snapshot_download(self.source, **self.pin, ignore_patterns=_OTHER_FORMATS))
+        return directory
+
+    # What its configuration says.
+
+    @property
+    def config(self) -> PreTrainedConfig:
+        """A copy of its configuration; InputError if there is none or it states no context length."""
+        return copy.deepcopy(self._config)
+
+    @functools.cached_property
+    def _config(self) -> PreTrainedConfig:
+        if self.source == "random":
+            return self.architecture
+        self.check_access()
+        try:
+            if self.gguf_file:
+                return AutoConfig.from_pretrained(self.source, gguf_file=self.gguf_file)
+            config = AutoConfig.from_pretrained(self.source, trust_remote_code=False, **self.pin)
+            content = PreTrainedConfig.get_config_dict(self.source, **self.pin)[0]
+        except Exception as error:  # a broken checkpoint makes the libraries raise anything
+            raise InputError(
+                f"no checkpoint at {self.name!r}: give a directory with config.json and weights, a name on the Hugging "
+                f"Face hub, or one of {', '.join(base_models.MODELS)} ({in_one_line(error)})"
+            ) from error
+        # transformers would silently fill in a missing length with the class's default, so look at the file itself.
+        length_key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")
+        if not (content.get("text_config") or content).get(length_key):
+            raise InputError(
+                f"{self.name}/config.json does not state the context length the model was pre-trained with; "
+                f"add {length_key!r} to it."
+            )
+        return config
+
+    @property
+    def architecture(self) -> PreTrainedConfig:
+        """Its configuration; a base model that states its sizes needs no files and no network."""
+        sizes = self.model.architecture if self.model else None
+        return transformers.LlamaConfig(**sizes) if sizes else self.config
+
+    @functools.cached_property
+    def geometry(self) -> RopeGeometry:
+        """The pre-training geometry, from the configuration alone; InputError if no method can extend the model."""
+        return self.model.geometry if self.model else config_geometry(self.config)
+
+    @functools.cached_property
+    def extends(self) -> bool:
+        """Whether a method can extend it: others may have scaled its RoPE, or it has none."""
+        if not self.model:
+            self.config  # noqa: B018 (what is wrong with the configuration itself is refused)
+        try:
+            return bool(self.geometry)
+        except InputError:
+            return False
+
+    @property
+    def context_length(self) -> int:
+        """L in tokens: that of pre-training if a method can extend it, else what its configuration states."""
+        return self.geometry.context_length if self.extends else self.stated_length
+
+    @property
+    def stated_length(self) -> int:
+        """The context length that its configuration states, in tokens."""
+        return text_config(self.config).max_position_embeddings
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The tokens that it can read: those of its context length if it has no RoPE, else as many as are asked of it.
+
+        Positions of GPT-2's kind are learned one by one, and there are no others.
+        """
+        return None if getattr(text_config(self.config), "rope_parameters", None) else self.stated_length
+
+    @functools.cached_property
+    def extension(self) -> dict | None:
+        """The method, options and factor s by which a checkpoint that is evaluated as it is was extended.
+
+        A fine-tune has those of its training, an export those that its configuration states, which are checked against
+        its RoPE. An export of an older or a newer version states no method that is known here: its method is None. None
+        for any other model.
+        """
+        if self.training or self.model or not self.as_it_is or not hasattr(text_config(self.config), EXTENSION):
+            return self.training
+        facts = check_extension(skeleton(self.config))
+        method, options = facts.get("method"), facts.get("options")
+        if method not in list(rope.METHODS) or not isinstance(options, dict):
+            method, options = None, {}
+        return {"method": method, "options": options, "factor": command_line.factor(str(facts["factor"]))}
+
+    # What records say of it.
+
+    @functools.cached_property
+    def provenance(self) -> dict:
+        """What identifies it in a record: its source, the SHA-256 of local weights, a hub repository's commit, and the
+        content of its tokenizer and its configuration.
+
+        No weights are loaded. A fine-tune's source is the name of its run, wherever it lies; that of another local
+        checkpoint is the name of its directory.
+        """
+        hashes, commit = weight_hashes(Path(self.source)), self._commit()
+        if self.training:
+            source = records.run_of(self.training | {"training": self.training})
+        elif self.model:
+            source = self.model.source
+        else:
+            source = Path(self.name).resolve().name if hashes else self.name
+        return {
+            "source": source,
+            "sha256": hashes,
+            **({"revision": commit} if commit else {}),
+            **self._content(),
+        }
+
+    @property
+    def before_training(self) -> dict:
+        """What identifies the base model; of a fine-tuned one, that which its training states."""
+        return self.training["model"] if self.training else self.provenance
+
+    def _commit(self) -> str | None:
+        """The commit of a repository on the hub: the pinned one, else the one of its cached configuration."""
+        if not self.on_hub or self.pin:
+            return self.pin.get("revision")
+        self.config  # noqa: B018 (which brings it into the cache)
+        cached = try_to_load_from_cache(self.source, "config.json")
+        return Path(cached).parent.name if isinstance(cached, str) else None
+
+    def _content(self) -> dict[str, str]:
+        """Hashes of what the tokenizer and the configuration say, in whatever files they stand."""
+        tokens = self.tokenizer
+        if tokens.is_fast:
+            rules = json.loads(tokens.backend_tokenizer.to_str())
+            rules = {key: value for key, value in rules.items() if key not in ("padding", "truncation")}
+        else:
+            rules = {"class": type(tokens).__name__, "vocabulary": tokens.get_vocab()}
+        config = {key: value for key, value in self.config.to_diff_dict().items() if key not in _NO_EFFECT}
+        for part in (config, *config.values()):  # a composite model has the language model's as a part
+            if isinstance(part, dict) and EXTENSION in part:
+                part[EXTENSION] = {key: part[EXTENSION].get(key) for key in ("context_length", "rope_theta", "factor")}
+        special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
+        return {"tokenizer": records.identity(rules=rules, **special), "config": records.identity(**config)}
+
+    def facts(self, *factors: float) -> dict:
+        """The contents of model.json beside its records; of a model that cannot be extended, its geometry is L alone.
+
+        Args:
+            factors: the scaling factors of a model of one's own.
+        """
+        if self.origin:
+            return self.origin.facts()
+        identity = self.provenance
+        return {
+            "title": self.folder,
+            "model": identity["source"],
+            **{key: identity[key] for key in ("revision", "sha256") if key in identity},
+            "geometry": asdict(self.geometry) if self.extends else {"context_length": self.context_length},
+            "factors": list(factors),
+            "n_hat": {},
+            "ablated": [],
+        }
+
+    def results(self, arguments: argparse.Namespace, tuned: dict | None = None) -> Path:
+        """Where its records go, if --results does not say it: a model of one's own has a folder apart.
+
+        So has a fine-tune whose name a committed record of another one has, unless --replace is given.
+
+        Args:
+            tuned: the fine-tune, as its record states it; None for that of this checkpoint.
+        """
+        if tuned := tuned or self.training:
+            run = records.run_of(tuned | {"training": tuned})
+            there = records.path(records.RESULTS, self.folder, "finetune", run)
+            another = there.is_file() and records.read(there).get("identity") != tuned["identity"]
+        apart = not self.origin or (tuned and another and not arguments.replace)
+        return arguments.results or (records.OWN if apart else records.RESULTS)
+
+    # What is loaded.
+
+    def chosen_dtype(self, option: str | None) -> str:
+        """The dtype to evaluate it in: that of --dtype, else float32 on a CPU and the stated half precision on a GPU.
+
+        Args:
+            option: "float32", "bfloat16", "float16", or None.
+        """
+        if option or device() == "cpu":
+            return option or "float32"
+        dtype = str(self.origin.gpu_dtype if self.origin else self.config.dtype).removeprefix("torch.")
+        return dtype if dtype in HALF else "float32"
+
+    @functools.cached_property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """Its tokenizer, as prompts are read: it puts nothing after a text. No weights are loaded."""
+        config = self.architecture.get_text_config(decoder=True)
+        return special_tokens.prepared(self.stock_tokenizer(), getattr(config, "vocab_size", None))
+
+    def stock_tokenizer(self) -> PreTrainedTokenizerBase:
+        """Its tokenizer, as it is saved beside a model; no weights are loaded."""
+        if self.source == "random":
+            return byte_tokenizer()
+        self.config  # noqa: B018 (which says what is wrong with the checkpoint)
+        try:
+            if self.gguf_file:  # AutoTokenizer would parse the file a second time
+                return PreTrainedTokenizerFast.from_pretrained(self.source, gguf_file=self.gguf_file)
+            return AutoTokenizer.from_pretrained(self.source, trust_remote_code=False, **self.pin)
+        except Exception as error:  # a broken checkpoint makes the libraries raise anything
+            reason = in_one_line(error)
+            raise InputError(f"cannot load the tokenizer of {self.name}: {reason}") from error
+
+    def load(self, dtype: str = "float32") -> PreTrainedModel:
+        """The model, in evaluation mode, on a GPU if there is one.
+
+        Raises:
+            InputError: it cannot be loaded, or its configuration states no context length.
+        """
+        config, arguments = self.config, self.pin
+        if self.source == "random":
+            torch.manual_seed(0)
+            # from_config would draw other weights under ZeRO-3.
+            return transformers.LlamaForCausalLM(config).to(getattr(torch, dtype)).eval().to(device())
+        if self.gguf_file:  # unpack the quantised blocks into a plain dense model
+            unpacked = transformers.GgufConfig(dequantize=True)
+            arguments = {"gguf_file": self.gguf_file, "quantization_config": unpacked, "config": config}
+        # transformers would build the same map of names for each module of a GGUF file, which takes most of the time.
+        names = functools.cache(gguf.get_tensor_name_map)
+        try:
+            with mock.patch.object(gguf, "get_tensor_name_map", names):
+                model, info = AutoModelForCausalLM.from_pretrained(
+                    self.source,
+                    dtype=getattr(torch, dtype),
+                    attn_implementation=attention(dtype),
+                    trust_remote_code=False,
+                    output_loading_info=True,
+                    ignore_mismatched_sizes=True,  # refused below, with the tensor's name
+                    **arguments,
+                )
+        except (MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # a broken checkpoint makes the libraries raise anything
+            raise InputError(f"cannot load the weights of {self.name}: {in_one_line(error)}") from error
+        # transformers fills missing weights with random numbers and only prints a table.
+        for what in ("missing", "unexpected", "mismatched"):
+            # A mismatched key comes as a tuple with its shapes.
+            if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{what}_keys"]):
+                raise InputError(
+                    f"the weights of {self.name} do not fit its configuration: {len(keys)} {what}, for example "
+                    f"{keys[0]}; give a complete checkpoint of this architecture."
+                )
+        clex.restore(model, self.source)
+        return model.eval().to(device())
+
+
+def attention(dtype: str) -> str | None:
+    """FlashAttention-2 if it is installed, there is a GPU and the dtype is float16 or bfloat16.
+
+    Otherwise None, for transformers' default: SDPA for every model that has it.
+    """
+    usable = transformers.utils.is_flash_attn_2_available() and dtype in HALF
+    return "flash_attention_2" if usable else None
+
+
+def byte_tokenizer() -> PreTrainedTokenizerBase:
+    """A tokenizer for models without their own: one token per byte and an end of text, 257 in all."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    backend = Tokenizer(tokenizer_models.BPE({token: i for i, token in enumerate(["</s>", *alphabet])}, []))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    backend.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>", pad_token="</s>")
+
+
+def own_name(model: str) -> str:
+    """The name of a model of one's own: the last part of its path or of its name on the hub."""
+    path = Path(os.path.abspath(model)) if Path(model).is_dir() else Path(model)  # so that "." has a name
+    return files.component(path.name)
+
+
+def weight_hashes(directory: Path) -> dict[str, str]:
+    """The SHA-256 of each file of weights in a directory."""
+    return {file.name: files.sha256(file) for file in sorted(directory.glob("*")) if file.suffix in _WEIGHTS}
+
+
+def options_for_record(method: str, options: dict) -> dict:
+    """A method's options as a record states them: a path by its last part only, because it may move."""
+    return options | {name: path.name for name, path in rope.named_files(method, options).items()}
+
+
+def option_contents(method: str | None, options: dict) -> dict:
+    """What identifies the weights and files that a method's options name, if any."""
+    paths = rope.named_files(method, options) if method else {}
+    return {name: _file_content(path) for name, path in paths.items()}
+
+
+def _file_content(path: Path) -> str | dict:
+    """The hash of a file, or of each weight file in a directory; a record's hash leaves out environment and seconds."""
+    if not path.is_file():
+        return weight_hashes(path)
+    if path.suffix != ".json":
+        return files.sha256(path)
+    content = files.read_json(path, "give a file that is whole", (dict, list))
+    if isinstance(content, dict):
+        content = {key: value for key, value in content.items() if key not in ("environment", "seconds")}
+    return records.identity(content=content)
+
+
+def _training(directory: Path) -> dict | None:
+    """The training.json of a checkpoint that experiments.finetune made; None for any other.
+
+    Raises:
+        InputError: the training.json is not what experiments.finetune writes.
+    """
+    file = directory / "training.json"
+    if not file.is_file():
+        return None
+    training = files.read_json(file, "fine-tune again, or remove it to evaluate the checkpoint under its own name")
+    for key, kind in _TRAINING.items():
+        value = training.get(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(f"{file} has {key} {value!r}, which experiments.finetune never writes; fine-tune again.")
+    files.component(training["scale"])
+    rope.get(training["method"])
+    return training
