@@ -7,10 +7,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from analysis.results import Results
 from experiments.kit import texts
-from experiments.kit.records import ROOT
 from tables import perplexity
 
-LENGTH, STRIDE, TOKENS = 2048, 512, 2560  # L', so that windows are half beyond L
+LENGTH, STRIDE, TOKENS = 2048, 256, 2304  # L', so that half of a window is beyond L
 
 
 def plain(directory, length):
@@ -28,41 +27,21 @@ def plain(directory, length):
     return float(np.exp(np.mean(losses)))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("end-to-end")
+def test_a_fine_tune_reaches_the_table(call, tmp_path):
+    results, corpus = tmp_path / "results", tmp_path / "corpus"
 
-
-def test_a_fine_tune_reaches_the_table(call, folder):
-    results = folder / "results"
-
-    def made(*command):
+    def run(*command):
         status, _, err = call(*command, "--results", results)
         assert status == 0, err
 
-    corpus = folder / "corpus"
     corpus.mkdir()
     for book in texts.books(3)[1:]:
         (corpus / f"{book.title}.txt").write_text(book.text[:60_000])  # enough for a few steps, read in no time
-    tuning = [
-        "--steps",
-        2,
-        "--length",
-        512,
-        "--batch",
-        2,
-        "--learning-rate",
-        3e-5,
-        "--corpus",
-        corpus,
-        "--output",
-        folder / "pi",
-    ]
-    made("finetune", "--model", "tiny", "--method", "pi", *tuning, "--output", folder / "pi")
+    size = ["--steps", 2, "--length", 512, "--batch", 2, "--learning-rate", 3e-5, "--corpus", corpus]
+    run("finetune", "--model", "tiny", "--method", "pi", *size, "--output", tmp_path / "pi")
     window = ["--packaged", 1, "--lengths", LENGTH, "--stride", STRIDE, "--tokens", TOKENS]
-    made("perplexity", "--model", "tiny", "--method", "original", *window)
-    made("perplexity", "--model", "tiny", "--method", "pi", *window)
-    made("perplexity", "--model", folder / "pi", *window)
+    run("perplexity", "--model", "tiny", "--method", "pi", *window)
+    run("perplexity", "--model", tmp_path / "pi", *window)
 
     cells = {
         ("trained" if "fine-tuned" in block.title else "untrained", row[0].text.split(" ")[0]): float(row[1].text)
@@ -70,8 +49,6 @@ def test_a_fine_tune_reaches_the_table(call, folder):
         if "measured" in block.title
         for row in block.rows
     }
-    assert cells["untrained", "Original"] == pytest.approx(plain(ROOT / "models/tiny", LENGTH), rel=2e-3)
-    assert cells["trained", "PI"] == pytest.approx(plain(folder / "pi", LENGTH), rel=2e-3)
+    assert cells["trained", "PI"] == pytest.approx(plain(tmp_path / "pi", LENGTH), rel=2e-3)
     trained, untrained = cells["trained", "PI"], cells["untrained", "PI"]
-    assert untrained > 1.2 * cells["untrained", "Original"]  # interpolating every pair costs much
     assert trained != untrained and trained == pytest.approx(untrained, rel=0.2)  # two small steps move it a little

@@ -1,89 +1,49 @@
-"""Killed at any moment and given again, every command ends in the same files and leaves nothing else behind."""
+"""A chain that is killed and given again ends in the records of an undisturbed run and leaves nothing else behind."""
 
-import json
 import os
 import random
 import signal
 import time
-from pathlib import Path
 
-import pytest
-
-from experiments.kit.records import RESULTS
+from experiments import passkey, perplexity
+from experiments.kit import records
 from tests import processes
 from tests.models import checkpoint
 
-KILLS = 5  # of each command
-UNLIKE = ("seconds", "environment", "tokens_per_second", "seconds_per_step")  # what no two runs share
+MOMENTS = 0.4, 0.7  # of an undisturbed run's time
+LOADED = passkey, perplexity  # before a process is copied, which saves each of them the imports
+UNLIKE = "seconds", "environment"  # what no two runs share
+COMMAND = (
+    "experiments.rerun --model {root}/model --texts {root} --experiments perplexity passkey --methods dprope "
+    "--chain 1 --output {root}/{name}/build --results {root}/{name}/results"
+)
 
 
-@pytest.fixture(scope="module")
-def inputs(tmp_path_factory):
-    root = tmp_path_factory.mktemp("inputs")
-    (root / "books").mkdir()
-    words = random.Random(0).choices(
-        ["all", "happy", "families", "are", "alike", "each", "unhappy", "one", "in", "its", "own", "way"], k=3000
-    )
-    (root / "books" / "text.txt").write_text(" ".join(words))
-    records_of_tiny = root / "kept" / "results"
-    (records_of_tiny / "tiny").mkdir(parents=True)
-    for name in ("model.json", "perplexity", "passkey"):
-        (records_of_tiny / "tiny" / name).symlink_to(RESULTS / "tiny" / name)
-    return {"model": checkpoint(root / "model", max_position_embeddings=128), "books": root / "books",
-            "tiny": records_of_tiny}  # fmt: skip
+def test_killed_and_given_again_it_ends_in_the_same_records(tmp_path):
+    words = ["all", "happy", "families", "are", "alike", "each", "unhappy", "one", "in", "its", "own", "way"]
+    (tmp_path / "text.txt").write_text(" ".join(random.Random(0).choices(words, k=1500)))
+    checkpoint(tmp_path / "model", max_position_embeddings=256)
 
+    def start(name):
+        return processes.command(*COMMAND.format(root=tmp_path, name=name).split())
 
-COMMANDS = {
-    "evaluation": "experiments.perplexity --model {model} --text {books}/text.txt --lengths 64 128 --stride 8 "
-    "--tokens 500 --results {out}/results --method yarn pi",
-    "fine-tune": "experiments.finetune --model {model} --data {books} --steps 6 --batch 2 --save-every 2 "
-    "--method pi --output {out}/checkpoint --results {out}/results",
-    "export": "experiments.extend --model {model} --output {out}/export",
-    "rerun": "experiments.rerun --model {model} --books {books} --experiments perplexity passkey "
-    "--methods pi yarn --workers 2 --output {out}/build --results {out}/results",
-    "rendering": "tables.__main__ --results {out}/results",
-}
-
-
-@pytest.mark.parametrize("kind", COMMANDS)
-def test_killed_at_random_moments(forked, kind, inputs, tmp_path):
-    rng = random.Random(kind)
-
-    def start(out):
-        if kind == "rendering" and not out.exists():
-            out.mkdir()
-            (out / "results").symlink_to(inputs["tiny"])
-        line = COMMANDS[kind].format(out=out, **inputs).split()
-        return processes.command(*line, environment={"OMP_NUM_THREADS": "1"})
+    def written(name):
+        """By path, every record but for what says how long it took; there is nothing else but journals."""
+        files = {file.relative_to(tmp_path / name): file for file in (tmp_path / name).rglob("*") if file.is_file()}
+        return {
+            path: {key: value for key, value in records.read(file).items() if key not in UNLIKE}
+            for path, file in files.items()
+            if path.parts[0] != "runs"
+        }
 
     started = time.monotonic()
-    assert processes.barrier(start(tmp_path / "whole")) == 0
+    assert processes.wait(start("whole")) == 0
     whole = time.monotonic() - started
-    for _ in range(KILLS):
-        child = start(tmp_path / "killed")
-        time.sleep(rng.uniform(0, whole))
+    for moment in MOMENTS:
+        child = start("killed")
+        time.sleep(moment * whole)
         os.kill(child, signal.SIGKILL)
-        assert processes.barrier(child) in (0, -signal.SIGKILL)
-        if kind == "export" and (tmp_path / "killed" / "export").exists():  # it was over before
-            (tmp_path / "killed" / ".export.lock").unlink(missing_ok=True)  # of a process killed at its very last step
-            assert tree(tmp_path / "killed") == tree(tmp_path / "whole")
-            (tmp_path / "killed" / "export").rename(tmp_path / f"done-{_}")
-    assert processes.barrier(start(tmp_path / "killed")) == 0
-    assert tree(tmp_path / "killed") == tree(tmp_path / "whole")
-
-
-def tree(root: Path) -> dict:
-    """Every file's content, but for what says how long it took; of TensorBoard's logs and journals, that they are."""
-    found = {}
-    for file in sorted(file for file in root.rglob("*") if file.is_file()):
-        name = str(file.relative_to(root))
-        if "tensorboard" in name or "runs" in file.parts or file.suffix == ".log":
-            continue
-        is_record = (file.suffix == ".json" and "results" in file.parts) or file.name == "training.json"
-        found[name] = _lasting(json.loads(file.read_text())) if is_record else file.read_bytes()
-    return found
-
-
-def _lasting(record: dict) -> dict:
-    kept = {key: value for key, value in record.items() if key not in UNLIKE}
-    return {key: _lasting(value) if isinstance(value, dict) else value for key, value in kept.items()}
+        assert processes.wait(child) in (0, -signal.SIGKILL)
+    assert processes.wait(start("killed")) == 0
+    assert written("killed") == written("whole")
+    assert {path.stem for path in written("whole")} == {"model", "dprope_n-hat=10_s=2"}  # 5/8 of d = 16

@@ -1,25 +1,20 @@
-"""Processes that a launcher started: each takes its place before it loads a model, and waits for the others."""
+"""Processes that a launcher started: each joins the others before it loads a model, and waits for them."""
 
 import os
 import socket
 import time
 from datetime import timedelta
 
-import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from experiments.kit import processes, records
-from experiments.kit import processes as placing
+from experiments.kit import processes as joining
+from experiments.kit import records
 from tests import processes
 from tests.models import checkpoint
 
 LOADED = 77  # the exit status of a process that has come to load a model
-EXPERIMENTS = {
-    "passkey": ["--lengths", "512", "--depths", "2", "--keys", "1"],
-    "perplexity": ["--lengths", "300", "--texts", "{text}"],
-}
 
 
 def ranks(count=2):
@@ -31,27 +26,17 @@ def ranks(count=2):
     return [both | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A model and a text."""
-    made = tmp_path_factory.mktemp("placing")
-    checkpoint(made / "toy", max_position_embeddings=512)
-    (made / "book.txt").write_text("".join(np.random.default_rng(0).choice(list("abcdefgh "), 2000)))
-    return made
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_no_experiment_loads_a_model_before_its_process_is_placed(experiment, folder, tmp_path, monkeypatch):
+def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(tmp_path, monkeypatch):
     def load(*_, **__):
         with open(tmp_path / "joined", "a", encoding="utf-8") as file:
             file.write(f"{os.environ['RANK']} {torch.distributed.is_initialized()}\n")
         os._exit(LOADED)
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", load)
-    options = [option.format(text=folder / "book.txt") for option in EXPERIMENTS[experiment]]
-    command = [f"experiments.{experiment}", "--model", folder / "toy", "--results", tmp_path / "results", *options]
-    children = [processes.command(*command, environment=rank) for rank in ranks()]
-    statuses = [processes.barrier(child) for child in children]
+    checkpoint(tmp_path / "toy", max_position_embeddings=512)
+    options = ["--lengths", "512", "--depths", "2", "--keys", "1", "--results", tmp_path / "results"]
+    command = ["experiments.passkey", "--model", tmp_path / "toy", *options]
+    statuses = [processes.wait(child) for child in [processes.command(*command, environment=rank) for rank in ranks()]]
     assert LOADED in statuses
     joined = (tmp_path / "joined").read_text().splitlines()
     assert joined and all(line.endswith("True") for line in joined)
@@ -72,10 +57,10 @@ def test_the_rank_is_a_launchers(monkeypatch, environment, expected):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert placing.rank() == expected
+    assert joining.rank() == expected
     if expected[1] == 1:
-        placing.place()
-        placing.wait()
+        joining.join()
+        joining.barrier()
         assert not torch.distributed.is_initialized()
 
 
@@ -109,27 +94,27 @@ def test_each_process_has_a_gpu_of_its_own(on_gpus):
 
 @pytest.mark.parametrize(("seconds", "enough"), [(0.2, False), (60, True)])
 def test_one_waits_for_the_other_as_long_as_it_has_patience(monkeypatch, seconds, enough):
-    monkeypatch.setattr(placing, "PATIENCE", timedelta(seconds=seconds))
+    monkeypatch.setattr(joining, "PATIENCE", timedelta(seconds=seconds))
 
     def work(environment):
         os.environ |= environment
-        placing.place()
-        if placing.rank()[0] == 1:
+        joining.join()
+        if joining.rank()[0] == 1:
             time.sleep(0.7)
-        placing.wait()
+        joining.barrier()
 
     children = [processes.fork(lambda environment=environment: work(environment)) for environment in ranks()]
-    assert (processes.barrier(children[0]) == 0) == enough
-    processes.barrier(children[1])
+    assert (processes.wait(children[0]) == 0) == enough
+    processes.wait(children[1])
 
 
 def test_a_record_of_a_gpu_says_which_and_with_what(on_gpus, monkeypatch):
     usual = records.environment()
     on_gpus(4, 0)
     monkeypatch.setattr(records, "version", lambda name: "1.0")
-    found = records.environment()
-    assert found.keys() - usual.keys() == {"processes", "gpus", "cuda"}
-    assert (found["processes"], found["gpus"], found["cuda"]) == (4, 4, "13.0")
-    assert found["device"] == "NVIDIA A100" and {"flash_attn", "lm_eval"} <= found["packages"].keys()
+    facts = records.environment()
+    assert facts.keys() - usual.keys() == {"processes", "gpus", "cuda"}
+    assert (facts["processes"], facts["gpus"], facts["cuda"]) == (4, 4, "13.0")
+    assert facts["device"] == "NVIDIA A100" and {"flash_attn", "lm_eval"} <= facts["packages"].keys()
     monkeypatch.undo()
     assert records.environment() == usual
