@@ -83,8 +83,14 @@ def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[An
     """The matching files: their paths on this machine, or in a dry run their names."""
     reach(name, "dataset")
     try:
-        how = {"revision": REVISIONS[name], "etag_timeout": PATIENCE, "dry_run": dry_run}
-        snapshot = snapshot_download(name, repo_type="dataset", allow_patterns=pattern, **how)
+        snapshot = snapshot_download(
+            name,
+            repo_type="dataset",
+            revision=REVISIONS[name],
+            allow_patterns=pattern,
+            etag_timeout=PATIENCE,
+            dry_run=dry_run,
+        )
     except _FAILURES as error:
         if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, "dataset")):
             raise InputError(sentence) from error

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from analysis import metrics
 from analysis.metrics import ALL, Passkeys, passkeys_by_length
+from analysis.numbers import interval
 from analysis.results import Results
 from analysis.settings import STATES
 from tables.kit.benchmark_table import APART, labelled_rows, main_comparisons
-from tables.kit.table import NO_RECORD, Block, Cell, Table, interval, sentence_case
+from tables.kit.table import NO_RECORD, Block, Cell, Table, sentence_case
 
 CAPTION = (
     "Passkeys found, out of those asked for, by the length of the text in tokens. Counts add up all training seeds, "

@@ -15,7 +15,4 @@ build/engines/%/.installed: requirements-serving/%.lock
 	@touch $@
 serving: env ## Compare exported models in every installed engine (an hour)
 ##   MODEL=tiny
-	$(PY) -m tools.engines --model $(call quote,$(or $(MODEL),tiny))
-
-# `make verify` measures this, too: the book losses of a real model.
-VERIFY_BEYOND = $(PY) -m experiments.beyond.loss_by_position --model smollm2 --method dprope --packaged 1 --results $(VERIFY)/results
+	$(PY) -m tools.engines --model $(call quote,$(MEASURED))

@@ -77,8 +77,9 @@ def program(experiment: str) -> str:
 
 def folder(results: Path, model: str, experiment: str) -> Path:
     """Where the records of an experiment with a model are."""
-    beyond = BEYOND in program(files.component(experiment)).split(".")
-    return Path(results) / files.component(model) / (BEYOND if beyond else "") / experiment
+    of_model = Path(results) / files.component(model)
+    beyond = BEYOND in program(files.component(experiment)).split(".") or (of_model / BEYOND / experiment).is_dir()
+    return of_model / (BEYOND if beyond else "") / experiment
 
 
 def read(file: Path) -> dict:
