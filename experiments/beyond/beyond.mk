@@ -15,4 +15,4 @@ build/engines/%/.installed: requirements-serving/%.lock
 	@touch $@
 serving: env ## Compare exported models in every installed engine (an hour)
 ##   MODEL=tiny
-	$(PY) -m tools.engines --model $(call quote,$(MEASURED))
+	$(PY) -m tools.beyond.engines --model $(call quote,$(MEASURED))

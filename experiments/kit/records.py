@@ -70,9 +70,9 @@ def path(results: Path, model: str, experiment: str, run: str) -> Path:
 
 
 def program(experiment: str) -> str:
-    """The module of an experiment: a script in experiments/, or else one beyond the paper."""
-    of_paper = (ROOT / "experiments" / f"{experiment}.py").is_file()
-    return f"experiments.{experiment}" if of_paper else f"experiments.{BEYOND}.{experiment}"
+    """The module of an experiment: a script in experiments/ or in experiments/beyond/."""
+    beyond = (ROOT / "experiments" / BEYOND / f"{experiment}.py").is_file()
+    return f"experiments.{BEYOND}.{experiment}" if beyond else f"experiments.{experiment}"
 
 
 def folder(results: Path, model: str, experiment: str) -> Path:

@@ -130,10 +130,7 @@ class Output:
     def _write(self, trainer: Trainer, model, tokenizer, facts: dict) -> None:
         finished = self.unfinished / _FINISHED
         files.remove(finished)
-        keys = "steps", "batch", "length", "learning_rate", "seed"
-        summary = ", ".join(f"{key.replace('_', ' ')} {self.settings[key]}" for key in keys)
-        card = f"## Training\n\nFine-tuned: {summary}. `{FACTS}` has all settings and losses."
-        export(model, finished, tokenizer, card)
+        export(model, finished, tokenizer)
         history = [entry for entry in trainer.state.log_history if "loss" in entry]
         seconds = [round(entry["seconds"], 4) for entry in history]
         facts = self.settings | facts | {

@@ -8,7 +8,7 @@ from experiments.kit.records import ROOT
 FOLDERS = ("core", "eval", "experiments", "analysis", "tables", "figures", "report", "tools")
 ORDINARY = {"factors", "llama3"}  # also a word for scaling factors, and a type of transformers
 # What chooses methods: the registry, the suites, and what shows some of those beyond the paper.
-CHOOSES = ("core/methods/", "core/beyond/", "experiments/suites/", "analysis/beyond/learned.py")
+CHOOSES = ("core/methods/", "core/roles.py", "core/beyond/", "experiments/suites/", "analysis/beyond/learned.py")
 
 
 def test_no_other_file_holds_a_string_that_is_a_methods_name():

@@ -58,7 +58,6 @@ def test_a_rerun_that_is_killed_leaves_no_process(tmp_path, number):
 
 def test_commands_run_in_order_and_only_of_ones_own_model_a_refusal_is_skipped(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr("experiments.training.launch.program", None)
     chain = Chain("a", [["experiments.passkey", "--model", "nonesuch"], ["experiments.passkey", "--help"]])
     chains.measure(chain, tmp_path, lenient=True)
     out = capsys.readouterr().out

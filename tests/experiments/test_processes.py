@@ -83,13 +83,13 @@ def on_gpus(monkeypatch):
 
 
 def test_each_process_has_a_gpu_of_its_own(on_gpus):
-    assert processes.device() == "cpu"
+    assert joining.device() == "cpu"
     on_gpus(4)
-    assert processes.device() == "cuda"
+    assert joining.device() == "cuda"
     on_gpus(4, 3)
-    assert processes.device() == "cuda:3"
+    assert joining.device() == "cuda:3"
     on_gpus(1, 3)  # a scheduler that shows each process its own
-    assert processes.device() == "cuda:0"
+    assert joining.device() == "cuda:0"
 
 
 @pytest.mark.parametrize(("seconds", "enough"), [(0.2, False), (60, True)])

@@ -120,9 +120,9 @@ def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call
     ("experiment", "model", "wanted"),
     [
         ("longbench_e", "tiny", {"margin": 128, "new_tokens": 64, "limit": None}),
-        ("perplexity", "smollm2", {"lengths": None, "stride": [256], "tokens": 20480, "parts": 17}),
+        ("perplexity", "smollm2", {"lengths": None, "stride": None, "tokens": 20480, "parts": 17}),
         ("perplexity --tokens all", "tiny", {"tokens": None, "lengths": [1024, 2048, 4096]}),
-        ("perplexity --lengths 512", "smollm2", {"lengths": [512], "stride": [256]}),
+        ("perplexity --lengths 512", "smollm2", {"lengths": [512], "stride": None}),
         ("perplexity --packaged 1", "smollm2", {"packaged": 1, "parts": None}),
         ("open_llm --limit all", "smollm2", {"limit": None, "shots": 5, "benchmarks": None}),
         ("perplexity --factor 3", "tiny", {"tokens": 4352}),  # which the suite does not have

@@ -218,15 +218,15 @@ def test_parquet_that_is_not_utf8_is_refused_by_name(model, measure, unloaded, t
     table = pyarrow.parquet.read_table(file)
     broken = pyarrow.array([b"\xff\xfe"] * table.num_rows).view(pyarrow.string())
     pyarrow.parquet.write_table(table.set_column(table.column_names.index("ctx_a"), "ctx_a", broken), file)
-    assert str(file) in measure("open_llm", folder)
+    assert "HellaSwag" in measure("open_llm", folder)
 
 
 def test_an_answer_without_tokens_of_its_own_is_refused_by_benchmark_and_document(model, measure, unloaded):
-    """A tokenizer that drops every word of the answers but none of the questions' marks."""
+    """A tokenizer that keeps the questions' marks alone."""
     tokenizer = byte_tokenizer()
     folder = model(tokenizer)
     stated = json.loads((folder / "tokenizer.json").read_text())
-    stated["normalizer"] = {"type": "Replace", "pattern": {"Regex": "[a-z ]"}, "content": ""}
+    stated["normalizer"] = {"type": "Replace", "pattern": {"Regex": "[^:\\n1]"}, "content": ""}
     (folder / "tokenizer.json").write_text(json.dumps(stated))
     assert "document truthfulqa/" in measure("open_llm", folder)
 

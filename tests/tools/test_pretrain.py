@@ -157,7 +157,8 @@ def train(tmp_path, monkeypatch):
 
 
 def losses(folder):
-    entries = journal.read(folder / "work" / "journal.jsonl")
+    with journal.Journal(folder / "work" / "journal.jsonl") as opened:
+        entries = opened.entries
     return {key: value["loss"] for key, value in entries.items() if key.startswith("step")}
 
 

@@ -1,7 +1,7 @@
 """Check that an engine computes what was exported: the loss of a book beyond L, by the engine and by transformers 5.
 
-    python -m tools.engines --model smollm2               DPRoPE and YaRN, by every installed engine
-    python -m tools.engines --engine vllm --model DIR     an export as it is
+    python -m tools.beyond.engines --model smollm2               DPRoPE and YaRN, by every installed engine
+    python -m tools.beyond.engines --engine vllm --model DIR     an export as it is
 
 Both read the same token ids and score the last of --tokens, at most 1,024. The model without extension is scored too,
 because an engine that silently drops the scaling computes that. Each engine runs in its own environment, which
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def _parse():
-    parser = command_line.parser(__doc__, prog="python -m tools.engines")
+    parser = command_line.parser(__doc__, prog="python -m tools.beyond.engines")
     base_models.add_argument(parser)
     methods = f"for a base model, {rope.PROPOSED} and {rope.BASELINE}; else the checkpoint as it is"
     command_line.add_method_arguments(parser, several=methods)

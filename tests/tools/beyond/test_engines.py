@@ -49,7 +49,9 @@ def check(call, tmp_path_factory, tmp_path):
             python.write_text(program.format(python=sys.executable, root=str(ROOT), **values), encoding="utf-8")
             python.chmod(0o755)
         installed = "--engine", engine, "--environments", tmp_path
-        return call("tools.engines.__main__", "--model", model, *installed, "--method", rope.BASELINE, *arguments)
+        return call(
+            "tools.beyond.engines.__main__", "--model", model, *installed, "--method", rope.BASELINE, *arguments
+        )
 
     return run
 

@@ -1,1 +1,0 @@
-"""One short program for each engine, which runs in that engine's environment; `python -m tools.engines` calls them."""
