@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from pathlib import Path
 
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
@@ -13,8 +12,8 @@ from . import clex, files, rope
 from .errors import InputError, in_one_line
 from .huggingface import card, checkpoint, configuration
 from .huggingface.configuration import text_config
-from .huggingface.embedding import apply_scaling, differences, in_vain, rope_geometry, rotary_modules, rotates_by
-from .huggingface.rotation import skeleton
+from .huggingface.embedding import apply_scaling, differences, rope_geometry, rotary_modules, rotates_by
+from .huggingface.rotation import skeleton, weightless
 from .rope import scale
 
 _IN_MEMORY = " (extended in memory)"  # ends a name that loads nothing
@@ -39,18 +38,14 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     Returns:
         the same model, with its rotary embedding and configuration changed.
 
-    Warns:
-        UserWarning: layers that see only a window of tokens are scaled with the others, because they share RoPE.
-
     Raises:
-        InputError: the model has no rotary embedding that can be extended or one that is scaled already, its
-            configuration states no context length, or an option is wrong; the model is as it was.
+        InputError: the model is inside a wrapper, has no rotary embedding that can be extended or one that is scaled
+            already, its configuration states no context length, or an option is wrong; the model is as it was.
     """
+    _check_unwrapped(model)
     check_extension(model)
     geometry = rope_geometry(model)
     scaling = scale(geometry, method, factor, **options)
-    if note := in_vain(model):
-        warnings.warn(note, stacklevel=2)
     if scaling.install:
         scaling.install(model, geometry, factor)
     else:
@@ -61,6 +56,14 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     getattr(text_config(model.config), configuration.EXTENSION).update(method=method, options=options)
     model.name_or_path = f"{model.name_or_path.removesuffix(_IN_MEMORY)}{_IN_MEMORY}"
     return model
+
+
+def _check_unwrapped(model: PreTrainedModel) -> None:
+    if not isinstance(model, PreTrainedModel):
+        raise InputError(
+            f"{type(model).__name__} wraps a model; give the model inside it (of torch.compile: _orig_mod), with any "
+            "adapter merged into it (merge_and_unload)."
+        )
 
 
 def check_extension(model: PreTrainedModel) -> dict | None:
@@ -98,11 +101,12 @@ def extend_checkpoint(
 ) -> Path:
     """Write the checkpoint `source`, scaled by `method` for a context `factor` times as long, to `directory`.
 
-    The weights are not read. All files are copied byte for byte, whatever their dtype, shards or quantisation, with
-    three exceptions. In ``config.json`` the keys that describe the scaling change. In ``generation_config.json`` and
-    ``tokenizer_config.json`` a maximum length below L' is raised, and a tokenizer's class that transformers 4 does not
-    know is renamed. ``README.md`` is a new model card, and the source's is ``README.base.md``. If the checkpoint was
-    extended before, scaling starts again from its pre-training geometry.
+    The weights are not read. The files that a loader opens are copied byte for byte, whatever their dtype, shards or
+    quantisation, with three exceptions. In ``config.json`` the keys that describe the scaling change. In
+    ``generation_config.json`` and ``tokenizer_config.json`` a maximum length below L' is raised, and a tokenizer's
+    class that transformers 4 does not know is renamed. ``README.md`` is a new model card, and the source's is
+    ``README.base.md``. The licence comes along; code, hidden files and whatever else lies there do not. If the
+    checkpoint was extended before, scaling starts again from its pre-training geometry.
 
     Args:
         source: the directory of a Hugging Face checkpoint.
@@ -114,6 +118,9 @@ def extend_checkpoint(
     Returns:
         `directory`.
 
+    Warns:
+        UserWarning: files are left out; the sentence names them.
+
     Raises:
         InputError: the checkpoint is incomplete or cannot be extended, an option is wrong, `directory` exists, or the
             method is learned (extend a model in memory by it and export that) or scales by a prompt's length.
@@ -122,21 +129,21 @@ def extend_checkpoint(
     rope.check_fixed(method)
     if rope.get(method).start:
         raise InputError(f"the method {method!r} needs the model in memory; load the model, extend it and export it.")
-    config, base = check_checkpoint(source, directory), card.base(str(source))
-    model = extend(skeleton(config), method, factor, **options)
+    (before, model), base = check_checkpoint(source, directory), card.base(str(source))
+    extend(model, method, factor, **options)
     with files.new(directory) as partial:
-        checkpoint.copy(source, partial, link, progress)
-        _write(model, partial, before=config)
+        checkpoint.copy(source, partial, before, link, progress)
+        _write(model, partial, before)
         card.write(partial, model.config, base, "those of the base model, unchanged")
     return directory
 
 
-def check_checkpoint(source: Path, directory: Path) -> PreTrainedConfig:
-    """The configuration of a checkpoint that can be copied to `directory`; InputError if it cannot."""
+def check_checkpoint(source: Path, directory: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
+    """What :func:`checkpoint.read` makes of a checkpoint that can be copied to `directory`; InputError if it cannot."""
     if directory.resolve().is_relative_to(source.resolve()):
         raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
     files.check_new(directory)
-    return checkpoint.read_config(source)
+    return checkpoint.read(source)
 
 
 def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None) -> Path:
@@ -152,8 +159,10 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
         tokenizer: saved alongside, its maximum length set to the model's.
 
     Raises:
-        InputError: `directory` exists, or no configuration makes the model's class compute what it computes now.
+        InputError: `directory` exists, the model holds other weights than its class has (LoRA), or no configuration
+            makes its class compute what it computes now.
     """
+    _check_unwrapped(model)
     directory = Path(directory)
     base = card.base(model.name_or_path.removesuffix(_IN_MEMORY))
     method = getattr(text_config(model.config), configuration.EXTENSION, {}).get("method")
@@ -161,6 +170,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
         rope.check_fixed(method)
     with files.new(directory) as partial:
         with clex.fixed(model):
+            _check_weights(model)
             model.save_pretrained(partial)
             if tokenizer is not None:
                 tokenizer.model_max_length = text_config(model.config).max_position_embeddings
@@ -171,6 +181,21 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
             clex.save(model, partial)
     model.name_or_path = str(directory)
     return directory
+
+
+def _check_weights(model: PreTrainedModel) -> None:
+    """Raise InputError unless a model has the weights that its class builds from its configuration, tied as there."""
+    models = model, weightless(type(model), model.config)
+    held, loaded = ({name: each.shape for name, each in m.named_parameters()} for m in models)
+    wrong = [name for name in sorted(held.keys() | loaded.keys()) if held.get(name) != loaded.get(name)]
+    if getattr(model, "hf_quantizer", None):  # packed: other names and shapes
+        wrong = [name for name in wrong if ".base_layer." in name]
+    if wrong:
+        raise InputError(
+            f"{type(model).__name__} as its configuration describes it differs in {len(wrong)} weights, such as "
+            f"{wrong[0]}, which a load would lose; merge an adapter first (merge_and_unload), untie or resize in the "
+            "configuration too."
+        )
 
 
 def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | None = None) -> None:

@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from .errors import InputError, NonFiniteError
 
-LONGEST = 255  # bytes in a file's name, the limit of every usual file system
+LONGEST = 230  # bytes in a file's name: the limit of every usual file system, 255, less what temporary names add
 _PATIENCE = 0.5  # seconds to retry a lock that another process holds
 _NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}  # a file system without locks
 

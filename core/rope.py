@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from . import methods  # noqa: F401  (registers them)
+from .angles import MAX_LENGTH
 from .errors import InputError, check_number
 from .geometry import RopeGeometry, RopeScaling
 from .methods.registry import (  # noqa: F401  (what others use)
@@ -57,7 +58,8 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
         needed = missing[0]
         raise InputError(f"the method {method!r} needs its option {needed}; give it (--{needed.replace('_', '-')}).")
     factor = check_number(factor, "the scaling factor", above=1)
-    if round(geometry.context_length * factor) == geometry.context_length:
+    longer = check_number(geometry.context_length * factor, "the longer context, s·L in tokens,", most=MAX_LENGTH)
+    if round(longer) == geometry.context_length:
         raise InputError(f"a factor of {factor} adds no token to {geometry.context_length}; give a larger one.")
     return METHODS[method].function(geometry, factor, **options)
 

@@ -82,8 +82,6 @@ def _read(file: Path) -> gguf.GGUFReader:
         reader = gguf.GGUFReader(file)
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise InputError(f"cannot read {file} as GGUF ({error}); give a complete GGUF file.") from error
-    if reader.endianess != gguf.GGUFEndian.LITTLE:
-        raise InputError(f"{file} is big-endian; convert it with `gguf-convert-endian` first.")
     if _value(reader, "split.count", 1) > 1:
         raise InputError(f"{file} is one part of several; merge them with `llama-gguf-split --merge` first.")
     if not reader.tensors:

@@ -130,11 +130,10 @@ def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.dev
         rotations = rotary(torch.zeros(1, device=device), positions, *([] if layers is None else [layers]))
         # cos and sin, or e^(imθ)
         both = rotations if isinstance(rotations, tuple) else (torch.view_as_real(rotations),)
-        outputs = [rotation.abs().sum() for rotation in both]
-        reached = [output.requires_grad for output in outputs]
-        gradient = torch.autograd.grad(sum(outputs), rotary.factors.moves)[0] if any(reached) else torch.zeros(1)
+        total = sum(rotation.abs().sum() for rotation in both)
+        gradient = torch.autograd.grad(total, rotary.factors.moves)[0] if total.requires_grad else torch.zeros(1)
     stopped = torch.nn.functional.pad(rotary.factors.inv_freq < 1e-20, (0, 1))  # for good, as CoPE does
-    if not (all(reached) and (gradient.bool() | stopped).all()):
+    if not (gradient.bool() | stopped).all():
         raise InputError(
             f"{type(rotary.stock).__name__} does not compute from its inverse frequencies alone; learn the factors of "
             "another architecture, such as a Llama."

@@ -5,11 +5,9 @@ One embedding, shared by all layers, holds the two matrices of the neural ODE in
 Training draws a factor t and random positions up to t times the sequence length, so that one model learns all factors.
 Each forward pass has one draw; within :func:`drawing` each sample has its own.
 
-Evaluation uses t = ⌈length / L⌉. If the key-value cache was filled at another t, its keys are rotated to the new one.
-A batch has one t, that of its longest row, unless :func:`at_length` states another. Use :func:`at_length` where a
-result must not depend on what else is in the batch, or where a long text is read in chunks. Rotating the keys is
-exact, but above the first layer the cached values were computed with attention at the earlier t (as in the authors'
-code). If t never changes, a pass over a cache equals the full pass.
+Evaluation uses t = ⌈length / L⌉. A batch has one t, that of its longest row, unless :func:`at_length` states another.
+Use :func:`at_length` where a result must not depend on what else is in the batch, and where a text is read in chunks or
+continued: what a cache holds was computed at one t, and a pass at another is refused.
 """
 
 from __future__ import annotations
@@ -64,7 +62,6 @@ def install(
     remove(model)
     ((parent, name, rotary.stock),) = rotary_modules(model)
     setattr(parent, name, rotary.to(model.device).train(model.training))
-    rotary.hook = parent.register_forward_pre_hook(rotary.enter, with_kwargs=True)
     return model
 
 
@@ -77,7 +74,6 @@ def remove(model: nn.Module) -> None:
     """Put the fixed embedding back. A model without CLEX stays as it is."""
     if installed := _installed(model):
         parent, name, rotary = installed
-        rotary.hook.remove()
         setattr(parent, name, rotary.stock)
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from torch import nn
-from transformers import DynamicCache
-from transformers.cache_utils import CacheLayerMixin, DynamicLayer
 
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
@@ -81,8 +79,12 @@ class ClexRotaryEmbedding(nn.Module):
         return min(max(1, math.ceil(length / self.geometry.context_length)), self.max_factor)
 
     def factor(self, position_ids: torch.Tensor) -> int:
-        """The t of a forward pass in evaluation."""
-        return self.pinned or self.factor_at(int(position_ids.max()) + 1)
+        """The t of a forward pass in evaluation; InputError if keys in a cache were computed at another."""
+        first, last = int(position_ids.min()), int(position_ids.max())
+        t = self.pinned or self.factor_at(last + 1)
+        if first and not self.pinned and self.factor_at(first) != t:
+            raise InputError("a cached text outgrows CLEX's scale; set one for all of it by core.clex.at_length.")
+        return t
 
     @torch.no_grad()
     def inv_freq(self, t: int) -> torch.Tensor:
@@ -104,30 +106,6 @@ class ClexRotaryEmbedding(nn.Module):
         with torch.no_grad():
             inv_freq = ode.solve(self.up, self.down, self.geometry, t).numpy()
         return RopeScaling(inv_freq, 1.0, np.isclose(inv_freq, self.geometry.inv_freq / factor))
-
-    def enter(self, model: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
-        """Forward pre-hook of the model: rotate cached keys from the t they were computed at to the t of this pass.
-
-        Rotations compose, so a key at position m is turned by m·(θ̂(t) − θ̂(t_old)). The cache remembers its t.
-        """
-        cache, use_cache = kwargs.get("past_key_values"), kwargs.get("use_cache")
-        if self.training or (cache is None and not (model.config.use_cache if use_cache is None else use_cache)):
-            return None
-        if cache is None:  # the model would make the same; made here because it must remember t
-            cache = DynamicCache(config=model.config)
-        position_ids = kwargs.get("position_ids")
-        if position_ids is None:
-            tensors = (kwargs.get("input_ids"), kwargs.get("inputs_embeds"), *args)
-            inputs = next(tensor for tensor in tensors if tensor is not None)
-            position_ids = cache.get_seq_length() + torch.arange(inputs.shape[1], device=inputs.device)[None]
-        t, first = self.factor(position_ids), position_ids[:, :1]
-        if cache.get_seq_length():
-            before = getattr(cache, "clex_factor", None) or self.pinned or self.factor_at(int(first.max()))
-            if before != t:
-                for layer in cache.layers:
-                    _turn_keys(layer, first, self.inv_freq(t) - self.inv_freq(before))
-        cache.clex_factor = t
-        return args, kwargs | {"past_key_values": cache, "position_ids": position_ids}
 
     def _apply(self, fn, recurse=True):
         self._solved = (None, {})
@@ -176,26 +154,3 @@ def cos_sin(positions: torch.Tensor, inv_freq: torch.Tensor) -> tuple[torch.Tens
     angles = positions[..., None].float() * inv_freq
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos(), angles.sin()
-
-
-@torch.no_grad()
-def _turn_keys(layer: CacheLayerMixin, first: torch.Tensor, turn: torch.Tensor) -> None:
-    """Turn a layer's cached keys in place by position·turn radians.
-
-    Args:
-        first: the position that follows the cached ones, [rows or 1, 1]. Cached positions count down from there;
-            negative ones are padding, whose rotation does not matter.
-        turn: radians per position, [pairs].
-    """
-    keys = layer.keys
-    if keys is None:  # a layer that uses another layer's cache
-        return
-    count, d = keys.shape[2], 2 * len(turn)
-    whole = isinstance(layer, DynamicLayer) and (layer.is_sliding or count == layer.get_seq_length())
-    if not whole:
-        raise InputError(f"CLEX cannot turn the keys of a {type(layer).__name__}; use transformers' DynamicCache.")
-    positions = first - count + torch.arange(count, device=first.device)
-    cos, sin = (x[:, None].to(keys.device) for x in cos_sin(positions.clamp(min=0), turn.to(first.device)))
-    rotated = keys[..., :d].float()
-    left, right = rotated.chunk(2, dim=-1)
-    keys[..., :d] = (rotated * cos + torch.cat((-right, left), dim=-1) * sin).to(keys.dtype)

@@ -59,6 +59,9 @@ def base(source: str) -> tuple[str, ModelCardData]:
         with contextlib.suppress(Exception):  # YAML that cannot be read says nothing, and stops no export
             metadata = metadata_load(path / FILE) or {}
             kept = {key: metadata[key] for key in _KEPT if key in metadata}
+            if "language" in kept:  # YAML reads `no`, Norwegian, as False
+                spoken = kept["language"] or "no"
+                kept["language"] = [each or "no" for each in spoken] if isinstance(spoken, list) else spoken
     if cached or (not on_disk and re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name)):
         kept["base_model"] = name
     return name, ModelCardData(library_name="transformers", pipeline_tag="text-generation", **kept)
@@ -78,7 +81,7 @@ def write(directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardDat
     extension = getattr(text, EXTENSION, {})
     if (method := METHODS.get(extension.get("method", ""))) is None:  # not extended, or by another version
         return
-    if card.is_file():
+    if card.is_file() and not (directory / BASES).exists():  # an export's own card is not the base's
         card.rename(directory / BASES)
     options = ", ".join(f"`{key} = {value}`" for key, value in extension["options"].items())
     rope_type = rope_parameters(text)["rope_type"]

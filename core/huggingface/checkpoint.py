@@ -1,26 +1,50 @@
-"""The files of a checkpoint: whether they are all there and can be read, copying or linking them."""
+"""The files of a checkpoint: those that a loader opens, whether they fit the configuration, copying or linking them."""
 
 from __future__ import annotations
 
+import copy as copying
 import os
 import shutil
+import textwrap
+import warnings
+import zipfile
 from pathlib import Path
 
+import accelerate  # noqa: F401  (without it, from_pretrained builds no model on the meta device)
 import safetensors
+import torch
+import transformers
 from tqdm import tqdm
-from transformers import AutoConfig, PreTrainedConfig
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME, WEIGHTS_INDEX_NAME, WEIGHTS_NAME, logging
 
-from .. import clex, files
+from .. import files
 from ..errors import InputError, in_one_line
+from .rotation import skeleton
 
-WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
+# What from_pretrained looks for, in its order.
+_WEIGHTS = (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME, WEIGHTS_NAME, WEIGHTS_INDEX_NAME)
+# What an export keeps beside the weights: no code, and no second description of the model.
+_KEPT = (
+    *("config.json", "generation_config.json", "README.md", "README.base.md"),
+    *("tokenizer*.json", "tokenizer*.model", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt"),
+    *("*.tiktoken", "tekken.json", "spiece.model", "sentencepiece*.model", "chat_template*"),
+    *("additional_chat_templates/*.jinja", "*processor_config.json"),
+    *("LICEN[CS]E*", "NOTICE*", "COPYING*", "USE_POLICY*"),
+)
+_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # how torch.save's files begin that are no zip archives
+_REMEDY = "give a complete checkpoint, as save_pretrained writes it"
 
 
-def read_config(source: Path) -> PreTrainedConfig:
-    """The configuration of a checkpoint, after checking that the checkpoint is complete.
+def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
+    """The configuration of a checkpoint and its model without weights, after checking all that would be copied.
+
+    The weights are those that ``from_pretrained`` would open. Their names and shapes come from the headers of
+    safetensors files and must fill the model; pickled and quantised ones are only checked to be whole.
 
     Raises:
-        InputError: the directory, a readable configuration, its context length, or a file of weights is missing.
+        InputError: the directory, a readable configuration or its context length is missing, the model's class is code
+            of the checkpoint's own, or the weights are incomplete, another model's, or only an adapter.
     """
     if not (source / "config.json").is_file():
         raise InputError(f"{source} holds no config.json; give the directory of a Hugging Face checkpoint.")
@@ -36,33 +60,45 @@ def read_config(source: Path) -> PreTrainedConfig:
             f"{source}/config.json does not state the context length the model was pre-trained with; "
             f"add {length!r} to it."
         )
-    if missing := _missing_weights(source):
-        raise InputError(f"{source} holds no {missing}; give a complete checkpoint, with its weights.")
-    _check_readable(source)
-    return config
+    if content.get("auto_map") and not hasattr(transformers, next(iter(config.architectures or ()), "")):
+        raise InputError(
+            f"{source}/config.json names code of its own (auto_map), which need not read the keys of a scaled RoPE; "
+            "give a checkpoint of a class that transformers has."
+        )
+    for file in (*_weights(source, config), *_kept(source)):
+        _check_file(file, source)
+    model, held = skeleton(config), tensors(source, config)
+    if held and not getattr(config, "quantization_config", None) and (wrong := _misfits(model, held)):
+        raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {_REMEDY}.")
+    return config, model
 
 
-def copy(source: Path, target: Path, link: bool = False, progress: bool = False) -> None:
-    """Copy every file of a checkpoint, except hidden directories and the CLEX weights of an earlier extension.
+def copy(source: Path, target: Path, config: PreTrainedConfig, link: bool = False, progress: bool = False) -> None:
+    """Copy a checkpoint: its weights, configuration, tokenizer, templates, licence and card, and nothing else.
 
     Args:
         target: the directory to create.
+        config: the checkpoint's.
         link: hard-link the weights instead of copying them.
         progress: show a progress bar, in bytes.
+
+    Warns:
+        UserWarning: something is left out; the sentence names it.
 
     Raises:
         InputError: the file system cannot make the links.
     """
-    sizes = {}
-    for file in sorted(source.rglob("*")):
-        relative = file.relative_to(source)
-        hidden = any(folder.startswith(".") for folder in relative.parts[:-1])
-        if file.is_file() and not hidden and file.name != clex.FILE:
-            sizes[relative] = file.stat().st_size
+    weights = _weights(source, config)
+    sizes = {file.relative_to(source): file.stat().st_size for file in (*weights, *_kept(source))}
+    tops = {file.parts[0] for file in sizes}
+    others = sorted(file.name for file in source.iterdir() if file.name not in tops and file.name[0] != ".")
+    if others:
+        names = textwrap.shorten(", ".join(others), 160, placeholder=" …")
+        warnings.warn(f"no loader of this model needs {names}, so the export leaves that out", stacklevel=3)
     with tqdm(total=sum(sizes.values()), unit="B", unit_scale=True, unit_divisor=1024, disable=not progress) as bar:
         for file, size in sizes.items():
             (target / file).parent.mkdir(parents=True, exist_ok=True)
-            if link and file.suffix in WEIGHTS:
+            if link and source / file in weights and file.suffix != ".json":
                 _link(source / file, target / file)
             else:
                 shutil.copyfile(source / file, target / file)
@@ -79,35 +115,92 @@ def _link(file: Path, target: Path) -> None:
         ) from error
 
 
-def _missing_weights(source: Path) -> str | None:
-    """The name of a missing file of weights, "weights" if there are none at all, or None."""
-    if not any(file.suffix in WEIGHTS and file.name != clex.FILE for file in source.iterdir()):
-        return "weights"
-    for index in sorted(source.glob("*.index.json"))[:1]:  # the sort puts safetensors before pickled weights
-        shards = files.read_json(index, "give a complete checkpoint").get("weight_map")
-        if not isinstance(shards, dict):
-            raise InputError(f"{index} has no weight_map; give a complete checkpoint.")
-        if absent := sorted(shard for shard in set(shards.values()) if not (source / shard).is_file()):
-            return absent[0]
+def _weights(source: Path, config: PreTrainedConfig) -> list[Path]:
+    """The files of weights that a loader opens; of several, their index is the first."""
+    if (source / "adapter_config.json").is_file():
+        raise InputError(f"{source} holds an adapter; merge it into its base model first, and give the merged one.")
+    named = getattr(config, "transformers_weights", None)
+    names = (named,) if named else _WEIGHTS
+    first = next((source / name for name in names if (source / name).is_file()), None)
+    if first is None:
+        raise InputError(
+            f"{source} holds no weights that a loader opens ({', '.join(names)}); {_REMEDY}, or convert it: gather the "
+            "shards of a training run, rename a single file."
+        )
+    shards = sorted(set(_map(first).values())) if first.suffix == ".json" else []
+    return [first, *(source / name for name in shards)]
+
+
+def _map(index: Path) -> dict[str, str]:
+    """The file of each tensor that an index names."""
+    shards = files.read_json(index, _REMEDY).get("weight_map")
+    if not isinstance(shards, dict) or not all(isinstance(shard, str) for shard in shards.values()):
+        raise InputError(f"{index} has no weight_map from tensors to files; {_REMEDY}.")
+    return shards
+
+
+def _kept(source: Path) -> list[Path]:
+    """What is copied beside the weights."""
+    paths = {file for pattern in _KEPT for file in source.glob(pattern)}
+    return sorted(file for file in paths if file.is_file() and not file.name.startswith("."))
+
+
+def _check_file(file: Path, source: Path) -> None:
+    """Raise InputError if a file to copy is missing, a link to somewhere else, or a JSON file that holds none."""
+    target, home = file.resolve(), source.resolve()
+    if not (target.is_relative_to(home) or target.is_relative_to(home.parent.parent / "blobs")):  # the hub's cache
+        raise InputError(f"{file} is a link to {target}, outside the checkpoint; put the file itself there.")
+    if file.suffix == ".json":
+        files.read_json(file, _REMEDY, (dict, list))
+    if not os.access(file, os.R_OK):
+        raise InputError(f"cannot read {file}; {_REMEDY}.")
+
+
+def tensors(source: Path, config: PreTrainedConfig) -> dict[str, torch.Tensor]:
+    """The tensors in a checkpoint's files by name, without their values; none of pickled ones, which are not read."""
+    first, *shards = _weights(source, config)
+    headers = {file.name: _header(file) for file in shards or [first]}
+    for name, shard in (_map(first) if shards else {}).items():
+        if headers[shard] and name not in headers[shard]:
+            raise InputError(f"{first} names {name} in {shard}, which does not hold it; {_REMEDY}.")
+    return {name: tensor for header in headers.values() for name, tensor in header.items()}
+
+
+def _header(file: Path) -> dict[str, torch.Tensor]:
+    try:
+        if file.suffix == ".safetensors":
+            with safetensors.safe_open(file, "pt") as header:
+                names = header.keys()
+                return {name: torch.empty(header.get_slice(name).get_shape(), device="meta") for name in names}
+        with file.open("rb") as handle:
+            if handle.read(len(_BEFORE_ZIP)) == _BEFORE_ZIP:
+                return {}
+        with zipfile.ZipFile(file) as archive:
+            if not any(name.endswith("data.pkl") for name in archive.namelist()):
+                raise zipfile.BadZipFile("it holds no data.pkl")
+    except (OSError, safetensors.SafetensorError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"cannot read {file} as weights ({in_one_line(error)}); get the whole file (`git lfs pull`, if it is a "
+            "pointer of Git LFS)."
+        ) from error
+    return {}
+
+
+def _misfits(model: PreTrainedModel, tensors: dict[str, torch.Tensor]) -> str | None:
+    """What transformers, which knows older names of weights, cannot fill of a model with these tensors; or None."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        _, info = type(model).from_pretrained(
+            None, config=copying.deepcopy(model.config), state_dict=tensors, device_map={"": "meta"},
+            output_loading_info=True, ignore_mismatched_sizes=True,
+        )  # fmt: skip
+    except Exception as error:  # a conversion of names may raise anything
+        return in_one_line(error)
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+    for what in ("missing", "mismatched"):
+        if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{what}_keys"]):
+            return f"{len(keys)} {what}, for example {keys[0]}"
     return None
-
-
-def _check_readable(source: Path) -> None:
-    """Open every file of a checkpoint, before hours of copying.
-
-    Raises:
-        InputError: a file cannot be opened, a file of weights is cut short, or a JSON file is none.
-    """
-    for file in sorted(source.iterdir()):
-        if not file.is_file():
-            continue
-        if file.suffix == ".json":
-            files.read_json(file, "give a complete checkpoint", (dict, list))
-        try:
-            if file.suffix == ".safetensors":
-                safetensors.safe_open(file, "pt").keys()
-            with open(file, "rb") as handle:
-                if file.suffix in WEIGHTS and not handle.read(1):
-                    raise InputError(f"{file} is empty; give a complete checkpoint.")
-        except (OSError, safetensors.SafetensorError) as error:
-            raise InputError(f"cannot read {file} ({in_one_line(error)}); give a complete checkpoint.") from error

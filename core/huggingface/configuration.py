@@ -9,6 +9,7 @@ engines know it. Transformers 5 reads ``rope_parameters``; transformers 4 and mo
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -180,13 +181,16 @@ def write(
     text = text_config(config)
     file = directory / "config.json"
     content = files.read_json(file, "write the checkpoint again")
-    section = _text_section(content, config)
+    name = next((name for name in config.sub_configs if getattr(config, name, None) is text), None)
+    section = content.setdefault(name, {}) if name else content
+    if content.pop("auto_map", None):
+        warnings.warn("the export leaves out auto_map, which names code of the checkpoint's own", stacklevel=2)
     if before is not None:
         old, new = text_config(before).to_dict(), text.to_dict()
-        _update(section, {key: value for key, value in new.items() if key not in old or old[key] != value})
+        section.update({key: value for key, value in new.items() if key not in old or old[key] != value})
     longer = getattr(text, "max_position_embeddings", None)
     if getattr(text, "rope_parameters", None):
-        _update(section, {"rope_parameters": text.rope_parameters} | (older_keys(text) if older else {}))
+        section.update({"rope_parameters": text.rope_parameters} | (older_keys(text) if older else {}))
     extension = getattr(text, EXTENSION, None)
     pretrained = extension["context_length"] if extension else None  # a shorter length is a limit that somebody chose
     for key in _LENGTHS:
@@ -199,18 +203,8 @@ def write(
             content = files.read_json(file, "correct it, or remove it")
             _raise(content, key, least, longer)
             _for_transformers_4(content)
+            content.pop("auto_map", None)
             files.write_json(file, content)
-
-
-def _text_section(content: dict, config: PreTrainedConfig) -> dict:
-    for name in config.sub_configs:
-        if getattr(config, name, None) is text_config(config):
-            return content.setdefault(name, {})
-    return content
-
-
-def _update(content: dict, changes: dict) -> None:
-    content.update({key: value for key, value in changes.items() if key not in content or content[key] != value})
 
 
 def _raise(content: dict, key: str, least: int | None, longer: int | None) -> None:

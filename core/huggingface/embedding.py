@@ -18,7 +18,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from ..errors import InputError, in_one_line
 from ..geometry import RopeGeometry, RopeScaling
 from .configuration import EXTENSION, forms, layer_type, rope_parameters, scale_config, text_config
-from .rotation import Layer, layers, skeleton
+from .rotation import layers, skeleton
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
@@ -151,22 +151,22 @@ def _rebuilt(config: PreTrainedConfig, modules: list, scaling: RopeScaling, long
 
 
 def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer: int) -> bool:
-    """Whether an embedding returns a·cos(m·θ̂_i), for near and far positions m, in any of the orders in use."""
+    """Whether an embedding returns a·cos(m·θ̂_i) for an input of `longer` tokens, in any of the orders in use.
+
+    Its frequencies are compared. So are its cosines where a pair has turned by a radian or two: float32 knows a far
+    position's angle too badly (to 0.03 radians at 10^6).
+    """
     inv_freq = rotary.get_buffer(_buffer_name(kind)).double().numpy()
-    positions = torch.tensor([[0, 1, longer - 1]])
-    result = rotary(torch.zeros(1, 1), positions, *([] if kind is None else [kind]))
+    radian = np.minimum(1 / inv_freq, longer - 1).round()
+    positions = np.array([0, 1, *radian, longer - 1])
+    result = rotary(torch.zeros(1, 1), torch.from_numpy(positions).long()[None], *([] if kind is None else [kind]))
     cos = result[0] if isinstance(result, tuple) else torch.view_as_real(result)[..., 0]
-    expected = scaling.attention_factor * np.cos(np.outer(positions[0], inv_freq))
-    pairs = len(inv_freq)
-    return (
-        np.allclose(inv_freq, scaling.inv_freq, rtol=1e-5, atol=0)
-        and any(
-            np.allclose(
-                order.numpy(), expected, rtol=1e-3, atol=1e-2
-            )  # an angle of 10^5 has an error of 10^-2 in float32
-            for order in (cos[..., :pairs], cos[..., ::2])
-            if order.shape[-1] == pairs
-        )
+    angles, pairs = np.outer(positions, inv_freq), len(inv_freq)
+    near, expected = angles < 2, scaling.attention_factor * np.cos(angles)
+    return np.allclose(inv_freq, scaling.inv_freq, rtol=1e-5, atol=0) and any(
+        np.allclose(order[0].numpy()[near], expected[near], rtol=1e-3, atol=1e-4)
+        for order in (cos[..., :pairs], cos[..., ::2])
+        if order.shape[-1] == pairs
     )
 
 
@@ -191,7 +191,7 @@ def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
         InputError: there are none; the message says why.
     """
     modules = []
-    for path in sorted({path for path, _ in _to_extend(model)[0]}):
+    for path in sorted({path for path, _ in _to_extend(model)}):
         parent, _, attribute = path.rpartition(".")
         holder, rotary = model.get_submodule(parent), model.get_submodule(path)
         # CLEX's embedding, and a learned one, hold the stock one that they replace
@@ -199,20 +199,8 @@ def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
     return modules
 
 
-def in_vain(model: nn.Module) -> str | None:
-    """A sentence that says which layers are extended with the others though they see a window of tokens; or None."""
-    used, near = _to_extend(model)
-    windows = [layer.window for layer in near if layer.window and used & layer.rotations]
-    if not windows:
-        return None
-    which = "all" if len(near) == len([layer for layer in layers(model) if layer.rotations]) else "some"
-    return f"{which} layers of {type(model).__name__} see {max(windows)} tokens and are scaled though they need not be."
-
-
-def _to_extend(model: nn.Module) -> tuple[set[tuple[str, str | None]], list[Layer]]:
-    """The rotations to extend, and the layers that rotate but see no more than L tokens.
-
-    The rotations are those of the layers in which tokens may be further apart than L; if there are none, all.
+def _to_extend(model: nn.Module) -> set[tuple[str, str | None]]:
+    """The rotations to extend: those of the layers in which tokens may be further apart than L; if there are none, all.
 
     Raises:
         InputError: nothing is to be extended; the message says why.
@@ -236,7 +224,7 @@ def _to_extend(model: nn.Module) -> tuple[set[tuple[str, str | None]], list[Laye
     used = {(path, kind) for layer in far or near for path, kind in layer.rotations if kind == wanted}
     if not used:
         raise InputError(f"no layer of {name} rotates by RoPE of the type {wanted}; give another model.")
-    return used, near
+    return used
 
 
 def _buffer_name(layer_type: str | None) -> str:

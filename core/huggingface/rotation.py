@@ -55,7 +55,7 @@ def skeleton(config: PreTrainedConfig, cls: type[PreTrainedModel] | None = None)
     is_model = isinstance(architecture, type) and issubclass(architecture, PreTrainedModel)
     cls = cls or (architecture if is_model else None)
     try:
-        model = _weightless(cls or AutoModelForCausalLM._model_mapping[type(config)], config)
+        model = weightless(cls or AutoModelForCausalLM._model_mapping[type(config)], config)
         for name in {name for layer in layers(model) for name, _ in layer.rotations}:
             rotary = model.get_submodule(name)
             model.set_submodule(name, type(rotary)(rotary.config))  # with real frequencies
@@ -69,8 +69,10 @@ def skeleton(config: PreTrainedConfig, cls: type[PreTrainedModel] | None = None)
     return model
 
 
-def _weightless(cls: type[PreTrainedModel], config: PreTrainedConfig) -> PreTrainedModel:
+def weightless(cls: type[PreTrainedModel], config: PreTrainedConfig) -> PreTrainedModel:
+    """A model of this class and configuration whose tensors have no values, frequencies included."""
     config = copy.deepcopy(config)
+    config._attn_implementation = None  # transformers' choice: what a file names may not be installed
     if isinstance(config.dtype, str):  # as it stands in a file
         config.dtype = getattr(torch, config.dtype)
     with torch.device("meta"):
@@ -92,7 +94,7 @@ def layers(model: PreTrainedModel) -> list[Layer]:
 
 
 def _observed(model: PreTrainedModel) -> list[Layer]:
-    twin = _weightless(type(model), model.config).bfloat16()  # the dtype that most operators know
+    twin = weightless(type(model), model.config).bfloat16()  # the dtype that most operators know
     embeddings = {
         name: module
         for name, module in twin.named_modules()

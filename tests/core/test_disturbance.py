@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import entropy
@@ -15,6 +15,7 @@ positive_rows = arrays(np.float64, (3, 8), elements=st.floats(0.01, 1)).map(lamb
 margins = arrays(np.float64, 12, elements=st.floats(-1, 1).map(lambda x: round(x, 1)))
 
 
+@settings(max_examples=20)
 @given(positive_rows, positive_rows)
 def test_agrees_with_scipy_where_nothing_is_zero(extended, pretrained):
     released = disturbance(extended, pretrained, "released", epsilon=0)
@@ -45,6 +46,7 @@ def test_selection_at_t_0_and_the_pairs_that_the_paper_draws(factor, n_hat, aver
         assert (interpolation[22], extrapolation[22]) == pytest.approx((0.693, 0.073), rel=0.01)
 
 
+@settings(max_examples=40)
 @given(margins, st.integers(0, 12), st.floats(-1, 1))
 def test_n_hat_takes_the_largest_margins_and_a_threshold_is_equation_8(extrapolation, pairs, threshold):
     chosen = select_interpolated(np.zeros(12), extrapolation, n_hat=2 * pairs)

@@ -6,16 +6,17 @@ from hypothesis import given, settings
 
 from core import rope
 from core.angles import angle_distribution
-from core.disturbance import disturbance, strategy_disturbance
+from core.disturbance import disturbance
 from core.errors import InputError
-from core.rope import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, RopeGeometry, scale
+from core.rope import BASELINE, PROPOSED, TIME_REFERENCE, RopeGeometry, scale
 from tests.core.geometries import LLAMA2, factors, geometries, official
 
+SMALL = RopeGeometry(80, 500.0, 512)
 READY = {name for name, method in rope.METHODS.items() if method.ready}
 TEMPERED = {name for name in READY if "attention_factor" in rope.method_options(name)}
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(geometries, factors)
 def test_pi_and_yarn_are_transformers_own(geometry, factor):
     length = {"original_max_position_embeddings": geometry.context_length}
@@ -37,16 +38,6 @@ def test_the_papers_printed_ramp_is_linear_in_rotations():
     assert 1e3 * average == pytest.approx(23.3, abs=0.05)
 
 
-@settings(max_examples=8)
-@given(geometries, factors)
-def test_dprope_is_never_further_than_pi_or_extrapolation(geometry, factor):
-    before = angle_distribution(geometry.inv_freq, geometry.context_length)
-    longer = round(geometry.context_length * factor)
-    ours = disturbance(angle_distribution(scale(geometry, PROPOSED, factor).inv_freq, longer), before)
-    for alternative in strategy_disturbance(geometry.inv_freq, geometry.context_length, factor):
-        assert (ours <= alternative + 1e-12).all()
-
-
 def test_dprope_options_reach_the_selection():
     assert scale(LLAMA2, PROPOSED, 2, n_hat=80).interpolated.sum() == 40
     assert not scale(LLAMA2, PROPOSED, 2, threshold=10.0).interpolated.any()
@@ -57,40 +48,19 @@ def test_dprope_options_reach_the_selection():
 
 @pytest.mark.parametrize("method", sorted(TEMPERED))
 def test_an_attention_factor_is_positive_and_changes_nothing_else(method):
-    plain, ours = scale(LLAMA2, method, 2), scale(LLAMA2, method, 2, attention_factor=1.3)
+    plain, ours = scale(SMALL, method, 2), scale(SMALL, method, 2, attention_factor=1.3)
     assert ours.attention_factor == 1.3 and ours.stock is None
     assert (ours.inv_freq == plain.inv_freq).all() and (ours.interpolated == plain.interpolated).all()
     for bad in (0, -1, np.nan, np.inf):
         with pytest.raises(InputError, match="attention.factor"):
-            scale(LLAMA2, method, 2, attention_factor=bad)
+            scale(SMALL, method, 2, attention_factor=bad)
 
 
 # One divides the last pairs by more than s, two stop them, one rounds each wavelength.
 @pytest.mark.parametrize("method", sorted(READY - {"ntk-critical", "cope", "hardclip", "yarn-resonance"}))
 def test_every_method_stays_between_extrapolation_and_interpolation(method):
-    for geometry in (LLAMA2, RopeGeometry(80, 500.0, 512)):
-        for factor in (1.5, 8):
-            scaling = scale(geometry, method, factor)
-            assert (scaling.inv_freq <= geometry.inv_freq * (1 + 1e-12)).all()
-            assert (scaling.inv_freq >= geometry.inv_freq / factor * (1 - 1e-12)).all()
-            assert np.isclose(scaling.inv_freq, geometry.inv_freq / factor)[scaling.interpolated].all()
-
-
-@pytest.mark.parametrize(
-    ("method", "factor", "options", "kind"),
-    [
-        (ORIGINAL, 2, {}, "default"),
-        (TIME_REFERENCE, 2, {}, "linear"),
-        (BASELINE, 2, {"beta_fast": 16.0}, "yarn"),
-        (BASELINE, 2, {"ramp": "rotations"}, None),
-        (BASELINE, 1.37001, {}, None),  # L' is no multiple of L
-        (PROPOSED, 2, {}, None),
-        ("ntk", 2, {}, "default"),
-        ("ntk-critical", 2, {}, "default"),
-        ("llama3", 2, {}, "llama3"),
-        ("yarn-resonance", 2, {}, None),
-    ],
-)
-def test_a_stock_type_is_named_where_it_says_it_all(method, factor, options, kind):
-    stock = scale(LLAMA2, method, factor, **options).stock
-    assert (stock and stock["rope_type"]) == kind
+    for factor in (1.5, 8):
+        scaling = scale(SMALL, method, factor)
+        assert (scaling.inv_freq <= SMALL.inv_freq * (1 + 1e-12)).all()
+        assert (scaling.inv_freq >= SMALL.inv_freq / factor * (1 - 1e-12)).all()
+        assert np.isclose(scaling.inv_freq, SMALL.inv_freq / factor)[scaling.interpolated].all()

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+import torch
+from safetensors.torch import load_file
 from transformers import AutoConfig
 
 from core.disturbance import strategy_disturbance
@@ -44,7 +46,8 @@ def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(
 ):
     """Of a repository with pickled weights only, those are taken."""
     pickled, asked = checkpoint(tmp_path / "pickled"), []
-    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    torch.save(load_file(pickled / "model.safetensors"), pickled / "pytorch_model.bin")
+    (pickled / "model.safetensors").unlink()
     for number, (folder, downloads) in enumerate(((model, [True]), (pickled, [True, False]))):
 
         def download(name, ignore_patterns, folder=folder):

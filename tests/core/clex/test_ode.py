@@ -6,8 +6,6 @@ import torch
 
 from core import clex
 from core.clex import ode
-from core.errors import InputError
-from core.rope import RopeGeometry
 from tests.core.clex.made import GEOMETRY, matrices
 
 
@@ -49,17 +47,3 @@ def test_the_solution_and_its_gradients_are_those_of_the_plain_recurrence():
     assert torch.allclose(solved, z, atol=1e-8)
     for one, other in zip(gradients, expected):
         assert torch.allclose(one, other, rtol=1e-5, atol=1e-7) and one.abs().max() > 1e-3
-
-
-def test_at_one_it_is_the_pre_trained_model_and_autocast_does_not_touch_it():
-    up, down = (x.float() for x in matrices(GEOMETRY))
-    assert ode.solve(up, down, GEOMETRY, 1).numpy() == pytest.approx(GEOMETRY.inv_freq, rel=1e-14)
-    plain = ode.solve(up, down, GEOMETRY, 3)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(ode.solve(up, down, GEOMETRY, 3), plain)
-
-
-def test_a_single_pair_is_refused():
-    geometry = RopeGeometry(2, 1e4, 512)
-    with pytest.raises(InputError, match="two pairs"):
-        ode.solve(*matrices(geometry), geometry, 2)

@@ -1,11 +1,8 @@
 """CLEX's embedding: its draws in training, its scale by the length, and a cache that turns with it."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
-from transformers import DynamicCache
 
 from core import clex
 from core.clex import ode
@@ -77,14 +74,6 @@ def test_rows_of_a_batch_train_as_each_does_alone():
     assert rotary(model).drawn is None  # nothing stays behind
 
 
-@pytest.mark.parametrize(("length", "t"), [(1, 1), (L, 1), (L + 1, 2), (50 * L, 16)])
-def test_in_evaluation_the_scale_follows_the_length(length, t):
-    embedding = rotary(clex_model())
-    cos, _ = embedding(torch.zeros(1), torch.arange(length)[None])
-    exact = ode.solve(embedding.up, embedding.down, embedding.geometry, t).detach().numpy()
-    assert cos[0, -1, :8].detach().numpy() == pytest.approx(np.cos((length - 1) * exact), abs=1e-3)
-
-
 def test_changed_weights_are_solved_anew_and_a_cast_keeps_them_float32():
     model, ids = clex_model(), tokens(3 * L)
     before = full_logits(model, ids)
@@ -99,56 +88,15 @@ def test_changed_weights_are_solved_anew_and_a_cast_keeps_them_float32():
     assert full_logits(model, ids).dtype == torch.bfloat16
 
 
-@pytest.mark.parametrize(("architecture", "use"), [("LlamaConfig", "given"), ("GPTNeoXConfig", "new")])
-def test_step_by_step_over_a_cache_is_the_full_pass_at_every_length(architecture, use):
-    """One layer, whose keys and values depend on no earlier attention: then turning the keys is all there is to do."""
-    model = clex_model(architecture, num_hidden_layers=1)
-    ids, first = tokens(2 * L + 3), L - 3
-    cache = DynamicCache(config=model.config) if use == "given" else None
-    start = 0
-    for end in [first, *range(first + 1, 2 * L + 4)]:
-        with torch.inference_mode():
-            out = model(ids[:, start:end], past_key_values=cache, use_cache=True)
-        cache, start = out.past_key_values, end
-        assert torch.allclose(out.logits[:, -1], full_logits(model, ids[:, :end])[:, -1], atol=2e-3), end
-
-
-def test_the_keys_of_every_layer_are_turned_about_their_own_position():
-    model, ids = clex_model(), tokens(L + 1)
-    embedding = rotary(model)
+def test_a_cache_is_continued_at_one_scale_alone():
+    model, ids = clex_model(), tokens(2 * L)
     with torch.inference_mode():
+        with clex.at_length(model, 2 * L):
+            full, cache = full_logits(model, ids), model(ids[:, : L - 3], use_cache=True).past_key_values
+            rest = model(ids[:, L - 3 :], past_key_values=cache).logits
+        assert torch.allclose(rest, full[:, L - 3 :], atol=2e-3)
         cache = model(ids[:, :L], use_cache=True).past_key_values
-        before = [layer.keys.double() for layer in cache.layers]
-        model(ids[:, L:], past_key_values=cache, use_cache=True)
-    old, new = (ode.solve(embedding.up, embedding.down, embedding.geometry, t).detach() for t in (1, 2))
-    turn = torch.polar(torch.ones(L, 8).double(), torch.outer(torch.arange(L).double(), new - old))
-    assert len(before) == 2
-    for layer, keys in zip(cache.layers, before):
-        expected = torch.complex(keys[..., :8], keys[..., 8:]) * turn
-        turned = torch.complex(layer.keys[:, :, :L, :8].double(), layer.keys[:, :, :L, 8:].double())
-        assert torch.allclose(turned, expected, atol=1e-4)
-
-
-def test_a_cache_whose_end_is_dropped_is_turned_back():
-    model, cache, text = clex_model(num_hidden_layers=1), DynamicCache(), tokens(2 * L)
-    with torch.inference_mode():
-        model(text, past_key_values=cache)
-        cache.crop(-L - 4)
-        last = model(text[:, L - 4 : L], past_key_values=cache).logits[:, -1]
-    assert torch.allclose(last, full_logits(model, text[:, :L])[:, -1], atol=2e-3)
-
-
-def test_transformers_generate_crosses_the_boundary_also_with_a_copy_of_the_model():
-    model = clex_model(num_hidden_layers=1)
-    twin, ids, new = copy.deepcopy(model), tokens(L - 4), {}
-    rotary(twin).down.data.mul_(-1)
-    options = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 12, "do_sample": False, "pad_token_id": 0}
-    for each in (model, twin):
-        new[each] = each.generate(ids, **options)
-        expected = ids
-        while expected.shape[1] < new[each].shape[1]:
-            expected = torch.cat([expected, full_logits(each, expected)[:, -1:].argmax(-1)], 1)
-        assert torch.equal(new[each], expected) and expected.shape[1] > L + 4
-    assert not torch.equal(new[model], new[twin])
-    with pytest.raises(InputError, match="DynamicCache"):
-        model.generate(ids, **options, cache_implementation="static", disable_compile=True)
+        with pytest.raises(InputError, match="at_length"):
+            model(ids[:, L:], past_key_values=cache)
+        cache = model(ids[:, : L + 1], use_cache=True).past_key_values
+        assert torch.allclose(model(ids[:, L + 1 :], past_key_values=cache).logits, full[:, L + 1 :], atol=2e-3)

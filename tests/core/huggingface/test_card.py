@@ -9,13 +9,13 @@ from transformers import AutoModelForCausalLM
 from core import rope
 from core.extend import export, extend, extend_checkpoint
 from core.huggingface.card import BASES, FILE
-from tests.models import checkpoint, random_model
+from tests.models import checkpoint
 
 THEIRS = """---
 license: other
 license_name: mine
 license_link: LICENSE
-language: [de]
+language: [de, no]
 model-index:
 - name: measured of the base alone
 ---
@@ -39,8 +39,8 @@ def test_a_card_keeps_the_licence_and_says_what_was_done(source, tmp_path):
     once = extend_checkpoint(source, tmp_path / "once", rope.PROPOSED, 2, n_hat=8)
     card = ModelCard.load(once / FILE)
     assert card.data.to_dict() == {"license": "other", "license_name": "mine", "license_link": "LICENSE",
-                                   "language": ["de"], "base_model": "someone/base", "library_name": "transformers",
-                                   "pipeline_tag": "text-generation"}  # fmt: skip
+                                   "language": ["de", "no"], "base_model": "someone/base",
+                                   "library_name": "transformers", "pipeline_tag": "text-generation"}  # fmt: skip
     assert (once / BASES).read_text() == THEIRS
     shown = rows(card.text)
     assert shown["base model"].startswith("someone/base,") and "L = 128 " in shown["base model"]
@@ -49,6 +49,7 @@ def test_a_card_keeps_the_licence_and_says_what_was_done(source, tmp_path):
     twice = ModelCard.load(extend_checkpoint(once, tmp_path / "twice", rope.TIME_REFERENCE, 4) / FILE)
     assert twice.data.license_name == "mine" and "512 tokens, s = 4" in rows(twice.text)["extended to"]
     assert "`linear`" in twice.text and "longrope" not in twice.text
+    assert (tmp_path / "twice" / BASES).read_text() == THEIRS  # not the first export's card
 
 
 @pytest.mark.parametrize("metadata", ["license: mit", "license: [a", "- a"])
@@ -58,9 +59,3 @@ def test_a_model_in_memory_and_a_card_that_cannot_be_read(source, tmp_path, meta
     card = ModelCard.load(export(model, tmp_path / "export") / FILE)
     assert card.data.base_model == "someone/base" and "in memory" in rows(card.text)["weights"]
     assert card.data.to_dict().get("license") == ("mit" if "mit" in metadata else None)
-
-
-def test_a_model_without_a_name_and_one_that_was_not_extended(tmp_path):
-    nameless = export(extend(random_model(), rope.TIME_REFERENCE, 2), tmp_path / "nameless")
-    assert "base_model" not in ModelCard.load(nameless / FILE).data.to_dict()
-    assert not (export(random_model(), tmp_path / "not extended") / FILE).exists()

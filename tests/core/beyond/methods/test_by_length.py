@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.extend import check_extension, export, extend, extend_checkpoint
 from core.rope import BASELINE, PROPOSED, scale
 from tests.core.geometries import LLAMA2
-from tests.models import checkpoint, random_model
+from tests.models import random_model
 
 L = 32
 SHORT = {"max_position_embeddings": L}
@@ -49,9 +49,9 @@ def test_its_frequencies_are_those_of_the_longest_prompt_and_no_file_states_it(t
     for wrong in ({}, {"of": "clex"}, {"of": "by-length"}, {"of": "nothing"}):
         with pytest.raises(InputError):
             scale(LLAMA2, "by-length", 4, **wrong)
-    source, target = checkpoint(tmp_path / "source"), tmp_path / "target"
+    target = tmp_path / "target"
     for write in (
-        lambda: extend_checkpoint(source, target, "by-length", 2, of=BASELINE),
+        lambda: extend_checkpoint(tmp_path, target, "by-length", 2, of=BASELINE),
         lambda: export(extend(random_model(), "by-length", 2, of=BASELINE), target),
         lambda: extend_gguf(tmp_path / "any.gguf", target, "by-length", 2, of=BASELINE),
     ):

@@ -8,7 +8,6 @@ from core import rope
 from core.angles import angle_distribution
 from core.beyond.methods.dprope_variants import margin_noise
 from core.disturbance import disturbance, strategy_disturbance
-from core.errors import InputError
 from core.rope import scale
 from tests.core.geometries import LLAMA2, SMOLLM2
 
@@ -45,7 +44,7 @@ def test_margin_noise_is_what_drawing_angles_at_random_gives(length, longer):
     rng = np.random.default_rng(0)
     true = rng.uniform(0.5, 1.5, 40)
     true /= true.sum()
-    draws = 6000
+    draws = 2000
     shared = rng.multinomial(length, true, draws)
     interpolated, extrapolated = (shared + rng.multinomial(longer - length, true, draws) for _ in range(2))
     for convention in ("released", "equation"):
@@ -53,7 +52,7 @@ def test_margin_noise_is_what_drawing_angles_at_random_gives(length, longer):
             *(disturbance(x / longer, shared / length, convention) for x in (extrapolated, interpolated))
         )
         assert abs(margin.mean()) < 4 * margin.std() / draws**0.5
-        assert margin.std() == pytest.approx(float(margin_noise(length, longer, 40)), rel=0.06)
+        assert margin.std() == pytest.approx(float(margin_noise(length, longer, 40)), rel=0.08)
 
 
 @ANY
@@ -66,16 +65,3 @@ def test_covered_interpolates_what_has_not_turned_once(geometry):
     assert (
         shorter.interpolated >= scaling.interpolated
     ).all() and shorter.interpolated.sum() > scaling.interpolated.sum()
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "says"),
-    [
-        ("dprope-candidates", {"candidates": ("clex",)}, "more than its name"),
-        ("dprope-significant", {"level": 0}, "probability between 0 and 1"),
-        ("dprope-covered", {"covered_length": 4097}, "covered length"),
-    ],
-)
-def test_bad_options_are_refused(method, options, says):
-    with pytest.raises(InputError, match=says):
-        scale(LLAMA2, method, 2, **options)
