@@ -35,9 +35,9 @@ def test_settings_of_the_same_pairs_have_the_same_disturbance():
     assert average("clex") is average("never-heard-of") is average("dprope", no_option=1) is None
 
 
-def test_a_model_that_no_method_can_extend_has_no_disturbance(made):
-    made.facts["geometry"] = {"context_length": 8192}
-    assert disturbance.averaged(made.results(), Setting(None)) is None
+def test_a_model_that_no_method_can_extend_has_no_disturbance(recorder):
+    recorder.facts["geometry"] = {"context_length": 8192}
+    assert disturbance.averaged(recorder.results(), Setting(None)) is None
 
 
 def test_the_disturbance_of_a_method_registered_here_is_that_of_its_angles(monkeypatch):

@@ -10,9 +10,9 @@ from core.errors import InputError
 from experiments import base_models
 
 
-def test_a_model_is_its_folder(made):
-    made.add("ruler", "pi", {})
-    measured = made.results("my own_model")
+def test_a_model_is_its_folder(recorder):
+    recorder.add("ruler", "pi", {})
+    measured = recorder.results("my own_model")
     assert models(measured.folder) == ["my own_model"] and measured.experiments() == ["ruler"]
     assert measured.model.title == "A Model" and measured.model.context_length == 8192
     with pytest.raises(NotMeasured, match="passkey"):
@@ -26,8 +26,8 @@ def test_a_model_is_its_folder(made):
 
 
 @pytest.mark.parametrize("content", ["{}", '{"title":'])
-def test_a_model_that_does_not_say_what_it_is_is_refused(made, content):
-    measured = made.results()
+def test_a_model_that_does_not_say_what_it_is_is_refused(recorder, content):
+    measured = recorder.results()
     (measured.folder / measured.model.name / "model.json").write_text(content)
     with pytest.raises(InputError, match="model.json"):
         Results.of(measured.model.name, measured.folder)

@@ -11,12 +11,12 @@ ON_TWO = {"environment": {"device": "2 × AMD EPYC"}}
 ON_EIGHT = {"environment": {"device": "NVIDIA A100-SXM4-80GB", "gpus": 8}}
 
 
-def test_time_is_summed_on_cpus_and_on_gpus_apart(made):
-    made.add("passkey", "pi", seconds=60.0, **ON_TWO)
-    made.add("passkey", "yarn", seconds=20.0, **ON_TWO)
-    made.add("passkey", "ntk", seconds=60.0, same_selection_as="pi", **ON_TWO)  # a copy took no time
-    made.add("ruler", "yarn", seconds=7200.0, **ON_EIGHT)
-    measured = made.results()
+def test_time_is_summed_on_cpus_and_on_gpus_apart(recorder):
+    recorder.add("passkey", "pi", seconds=60.0, **ON_TWO)
+    recorder.add("passkey", "yarn", seconds=20.0, **ON_TWO)
+    recorder.add("passkey", "ntk", seconds=60.0, same_selection_as="pi", **ON_TWO)  # a copy took no time
+    recorder.add("ruler", "yarn", seconds=7200.0, **ON_EIGHT)
+    measured = recorder.results()
     assert time_taken.took(measured, "passkey") == "80 s"
     assert time_taken.took(measured, "passkey", "ruler") == "80 s and 2.0 h on GPUs"
     assert time_taken.took(measured, "perplexity") == "–"

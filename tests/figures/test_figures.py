@@ -14,7 +14,7 @@ from experiments.kit.records import ROOT
 from figures import angle_distribution as figure_1
 from figures import disturbance, disturbance_longbench_e, disturbance_strategies, frequency, passkey
 from figures.kit import command
-from tests.analysis.made import Made, score
+from tests.analysis.recorder import Recorder, score
 from tests.figures.test_style import check
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
@@ -47,7 +47,7 @@ def test_a_committed_picture_is_what_the_records_give(tmp_path):
 @pytest.mark.parametrize("name", [name for name in command.names() if name not in COMPUTED])
 def test_a_model_without_records_has_no_figure(name, tmp_path):
     with pytest.raises(NotMeasured):
-        command.build(name, Made(tmp_path).results())
+        command.build(name, Recorder(tmp_path).results())
 
 
 def test_figures_1_and_3_show_the_papers_pairs_under_both_strategies():
@@ -156,19 +156,19 @@ def test_passkey_maps_have_the_recorded_cells(passkeys_of_smollm2):
         assert heat[title].tolist() == [[cells[d, n] for n in original["lengths"]] for d in original["depths"]]
 
 
-def passkeys(made: Made, method, mean, factor=2, **fields):
+def passkeys(recorder: Recorder, method, mean, factor=2, **fields):
     by_length = [{"length": n} | score(mean, 0.0, 4) for n in (8192, 16384)]
     by_depth = [{"length": n, "depth": d} | score(mean, 0.0, 2) for n in (8192, 16384) for d in (0.0, 1.0)]
-    made.add("passkey", method, {"by_length": by_length, "by_depth": by_depth}, factor=factor, **fields)
+    recorder.add("passkey", method, {"by_length": by_length, "by_depth": by_depth}, factor=factor, **fields)
 
 
 def test_passkey_of_a_model_as_it_is_and_of_a_method_that_is_not_registered(tmp_path):
-    made = Made(tmp_path)
-    passkeys(made, None, 0.5, factor=1.0)
-    axes = passkey.build(made.results()).axes[0]
+    recorder = Recorder(tmp_path)
+    passkeys(recorder, None, 0.5, factor=1.0)
+    axes = passkey.build(recorder.results()).axes[0]
     assert [list(bars[0].get_ydata()) for bars in axes.containers] == [[0.5, 0.5]]
     assert sum(line.get_linestyle() == ":" for line in axes.lines) == 1  # L, and no L'
-    passkeys(made, "never-heard-of", 0.75, options={"strength": 3})
-    panels = passkey.build(made.results()).axes
+    passkeys(recorder, "never-heard-of", 0.75, options={"strength": 3})
+    panels = passkey.build(recorder.results()).axes
     drawn = {bars.get_label(): list(bars[0].get_ydata()) for axes in panels for bars in axes.containers}
     assert drawn == {"as it is": [0.5, 0.5], "never-heard-of (strength = 3)": [0.75, 0.75]}

@@ -12,14 +12,14 @@ from core import rope
 from experiments.kit.records import ROOT
 from tables import disturbance, passkey
 from tables.kit import command, latex, markdown
-from tests.analysis.made import score
+from tests.analysis.recorder import score
 from tests.tables.test_kit import compiled, fits, needs_latex
 
 ABLATIONS = ("n_hat_longbench_e", "n_hat_open_llm", "intervals_longbench_e", "intervals_open_llm")
 
 
 @pytest.fixture
-def everything(made, monkeypatch):
+def everything(recorder, monkeypatch):
     """Every experiment of a registered, a stranger's and an unknown method, at a factor that no list has."""
 
     def linear_ramp(geometry, factor, *, slope: float = 1.0):
@@ -29,19 +29,19 @@ def everything(made, monkeypatch):
     monkeypatch.setitem(rope.METHODS, "linear-ramp", rope.Method("linear-ramp", "Linear ramp", linear_ramp))
     settings = [("original", {}), ("yarn", {}), ("linear-ramp", {"slope": 0.5}), ("never-heard-of", {"strength": 3})]
     for method, options in settings:
-        made.everything(method, options, factor=3)
+        recorder.everything(method, options, factor=3)
         if method != "original":
-            made.everything(method, options, factor=3, seed=7, better=0.5)
+            recorder.everything(method, options, factor=3, seed=7, better=0.5)
     cell = {"rounds": 3, "relative_to_pi": 1.0, "low": 0.9, "high": 1.1, "phase": "train"}
     times = [cell | {"method": method, "options": options, "again": False} for method, options in settings]
-    made.add("time_cost", None, times, factor=3, length=512)
-    made.learned("yarn", factor=3, better=0.7)
-    made.facts["factors"] = [2]
+    recorder.add("time_cost", None, times, factor=3, length=512)
+    recorder.learned("yarn", factor=3, better=0.7)
+    recorder.facts["factors"] = [2]
     for experiment in ("open_llm", "longbench_e"):
-        like = next(r for f, r in made.records.items() if f.startswith(experiment) and "training" not in r)
+        like = next(r for f, r in recorder.records.items() if f.startswith(experiment) and "training" not in r)
         for options in ({"n_hat": 10}, {"n_hat": 20}, {"intervals": 10}, {"intervals": 20}):
-            made.records[f"{experiment}/{options}.json"] = like | {"method": "dprope", "options": options}
-    return made
+            recorder.records[f"{experiment}/{options}.json"] = like | {"method": "dprope", "options": options}
+    return recorder
 
 
 @pytest.mark.parametrize("name", command.names())
@@ -60,17 +60,17 @@ def test_any_method_and_any_model_reach_every_table(everything, name):
 
 
 @pytest.mark.parametrize("name", [name for name in command.names() if name != "disturbance"])
-def test_a_model_without_records_says_so(made, name):
+def test_a_model_without_records_says_so(recorder, name):
     with pytest.raises(NotMeasured) as error:
-        command.build(name, made.results())
+        command.build(name, recorder.results())
     for hint in re.findall("`(.*?)`", str(error.value)):
         assert "--model" in hint and "--results" in hint
 
 
-def test_disturbance_marks_the_least_and_counts_dimensions_of_methods_that_choose(made):
+def test_disturbance_marks_the_least_and_counts_dimensions_of_methods_that_choose(recorder):
     """At n̂ = d every pair is interpolated, as PI does."""
-    made.facts |= {"factors": [2, 3], "n_hat": {"3": 64}}
-    (block,) = disturbance.build(made.results()).blocks
+    recorder.facts |= {"factors": [2, 3], "n_hat": {"3": 64}}
+    (block,) = disturbance.build(recorder.results()).blocks
     conventions = ("code, f32", "code, f64", "Eq. (7)")
     assert block.header == ("Method", *(f"{length}, {each}" for length in ("16k", "24k") for each in conventions))
     rows = {row[0].text: row[1:] for row in block.rows}
@@ -81,18 +81,18 @@ def test_disturbance_marks_the_least_and_counts_dimensions_of_methods_that_choos
     for column in range(6):
         least = min(float(row[column].text) for row in rows.values() if row[column].text != "–")
         assert all(float(row[column].text) == least for row in rows.values() if row[column].bold)
-    made.facts |= {"factors": [1]}
+    recorder.facts |= {"factors": [1]}
     with pytest.raises(NotMeasured):
-        disturbance.build(made.results())
+        disturbance.build(recorder.results())
 
 
-def test_passkeys_are_found_of_asked_with_the_shares_interval(made):
+def test_passkeys_are_found_of_asked_with_the_shares_interval(recorder):
     for method, means in (("pi", (0.0, 0.25)), ("yarn", (1.0, 1.0))):
         rows = [{"length": n} | score(mean, 0.1, 4) for n, mean in zip((8192, 16384), means)]
-        made.add("passkey", method, {"by_length": rows})
-    made.add("passkey", "dprope", {"by_length": rows}, options={"n_hat": 28}, same_selection_as="x")
-    made.add("passkey", "dprope", {"by_length": rows}, options={"n_hat": 48})  # of the ablation, not of the comparison
-    (block,) = passkey.build(made.results()).blocks
+        recorder.add("passkey", method, {"by_length": rows})
+    recorder.add("passkey", "dprope", {"by_length": rows}, options={"n_hat": 28}, same_selection_as="x")
+    recorder.add("passkey", "dprope", {"by_length": rows}, options={"n_hat": 48})  # of the ablation, not of the comparison
+    (block,) = passkey.build(recorder.results()).blocks
     assert block.header == ("Method", "8k", "16k", "all")
     assert [cell.text for cell in block.rows[0]] == ["PI (s = 2)", "0/4", "1/4", "1/8"]
     assert block.rows[0][2].small == "[15, 35]" and len(block.rows) == 2
@@ -120,9 +120,9 @@ def test_committed_tables_compile_and_fit_their_page(tmp_path):
     fits(compiled(tmp_path, [file.read_text() for file in sorted((ROOT / "tables").rglob("*.tex"))]))
 
 
-def test_a_table_that_is_named_is_printed_before_its_path(made, monkeypatch, capsys):
-    made.everything("pi")
-    results = made.results()
+def test_a_table_that_is_named_is_printed_before_its_path(recorder, monkeypatch, capsys):
+    recorder.everything("pi")
+    results = recorder.results()
     monkeypatch.setattr(sys, "argv", ["tables", "ruler", "loss_by_position", "--results", str(results.folder)])
     command.main()
     lines = capsys.readouterr().out.splitlines()

@@ -9,7 +9,7 @@ from analysis.claims import CLAIMS
 from analysis.claims.statement import overall
 from experiments.kit import records
 from experiments.kit.records import RESULTS
-from tests.analysis.made import score
+from tests.analysis.recorder import score
 
 PAPERS = {"n_hat": 40}  # DPRoPE's options at s = 2 in the paper's experiments, of 64 dimensions
 

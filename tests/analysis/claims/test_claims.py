@@ -8,7 +8,7 @@ from analysis import published
 from analysis.claims.statement import CERTAIN, EXACT, NONE, overall
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
 from tests.analysis.claims.conftest import PAPERS, outcome, statements
-from tests.analysis.made import on_texts, score
+from tests.analysis.recorder import on_texts, score
 
 HOLDS, FAILS, OPEN = REPRODUCED, CONTRADICTED, UNDECIDED
 
