@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from analysis import disturbance, metrics, published, rendering, row_differences, time_taken
+from analysis import disturbance, metrics, published, rendering, row_differences
 from analysis.comparison import Comparison, Row, compared
 from analysis.numbers import number, spread
 from analysis.results import NotMeasured, Results, root
@@ -133,21 +133,12 @@ class View:
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
-        printed = sorted(published.disturbance().items(), key=lambda each: (each[0][1], Setting(each[0][0]).order))
-        how = disturbance.Convention(precision, convention)
-        rows = []
-        for (method, factor), value in printed:
-            setting = Setting(method, (), factor)
-            rows.append((setting.name, factor, value, disturbance.compute(self.model.geometry, setting, how).average))
-        return rows
+        rows = disturbance.recomputed(disturbance.Convention(precision, convention))
+        return [(setting.name, setting.factor, printed, computed) for setting, printed, computed in rows]
 
     def deviations(self, precision: str, convention: str) -> list[float]:
         """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
-        return disturbance.deviations(published.GEOMETRY, disturbance.Convention(precision, convention))
-
-    def took(self, *experiments: str) -> str:
-        """What the records of some experiments, or of all, took to measure, to be read."""
-        return time_taken.took(self.results, *(experiments or self.results.experiments()))
+        return disturbance.deviations(disturbance.Convention(precision, convention))
 
     def to(self, file: Path) -> str:
         """The link from the page to a file."""

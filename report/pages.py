@@ -19,7 +19,7 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
-from analysis import results, time_taken
+from analysis import results
 from analysis.claims.statement import VERDICTS
 from analysis.results import Results, folder_of
 from core import discovery, files, rope
@@ -97,14 +97,7 @@ def overall_pages(models: Pages) -> Pages:
     """The repository's own pages."""
     checks = audit.checks()
     measured = {each.model.name: each for each in results.every()}
-
-    def took(model: str, *experiments: str) -> str:
-        return View(measured[model], ROOT).took(*experiments)
-
     names = {
-        "cost": took,
-        "all": time_taken.compute(),
-        "minutes": time_taken.commands(),
         "outcomes": outcomes(models[RESULTS / "claims.csv"]),
         "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
         "missed": paper_and_code.missed,

@@ -1,4 +1,4 @@
-"""Hand-recorder records of a model that no list knows."""
+"""Records in memory of a model that no list knows."""
 
 from __future__ import annotations
 
