@@ -1,10 +1,7 @@
 """Which records stand in one block, in which order, and which of them an ablation goes through."""
 
-import pytest
-
 from analysis import metrics
-from analysis.comparison import ablation, compared, comparisons, in_comparison
-from core.errors import InputError
+from analysis.comparison import ablations, compared, comparisons, in_comparison
 from tests.analysis.recorder import score
 
 
@@ -42,9 +39,8 @@ def test_an_ablation_takes_the_family_with_most_values(recorder):
     recorder.add("open_llm", "dprope", {"mmlu": score(90)}, options={"n_hat": 28}, factor=4, seed=0)
     recorder.add("open_llm", "dprope", {"mmlu": score(91)}, seed=0)
     recorder.add("open_llm", "pi", {"mmlu": score(92)}, seed=0)
-    rows = ablation(recorder.results(), "open_llm", "n_hat", trained=True)
-    assert list(rows) == [28, 32, 40] and rows[28].setting.factor == 2
-    assert ablation(recorder.results(), "open_llm", "n_hat", trained=False) == {}
+    ((state, rows),) = ablations(recorder.results(), "open_llm", "n_hat")
+    assert state == "fine-tuned" and list(rows) == [28, 32, 40] and rows[28].setting.factor == 2
 
 
 def test_an_ablation_compares_the_seeds_that_all_values_have(recorder):
@@ -52,12 +48,5 @@ def test_an_ablation_compares_the_seeds_that_all_values_have(recorder):
         recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40, "intervals": b}, seed=0)
     for seed in (0, 1):  # trained twice for another table
         recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
-    rows = ablation(recorder.results(), "longbench_e", "intervals", trained=True, default=360)
+    ((_, rows),) = ablations(recorder.results(), "longbench_e", "intervals", default=360)
     assert list(rows) == [90, 360, 720] and [row.seeds for row in rows.values()] == [(0,)] * 3
-
-
-def test_a_copied_record_is_no_further_seed(recorder):
-    for file in ("pi", "copy"):
-        recorder.add("ruler", "pi", {}, seed=0, file=file)
-    with pytest.raises(InputError, match="record the same run"):
-        compared(recorder.results(), "ruler", True)

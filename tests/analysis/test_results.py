@@ -5,9 +5,8 @@ import json
 import pytest
 
 from analysis import results
-from analysis.results import NotMeasured, Results, _known, models
+from analysis.results import NotMeasured, Results, models
 from core.errors import InputError
-from experiments import base_models
 
 
 def test_a_model_is_its_folder(recorder):
@@ -15,14 +14,10 @@ def test_a_model_is_its_folder(recorder):
     measured = recorder.results("my own_model")
     assert models(measured.folder) == ["my own_model"] and measured.experiments() == ["ruler"]
     assert measured.model.title == "A Model" and measured.model.context_length == 8192
-    with pytest.raises(NotMeasured, match="passkey"):
+    with pytest.raises(NotMeasured, match="python -m experiments.passkey --model"):
         measured.require("passkey")
-    assert measured.command("passkey").endswith(f"--model 'PATH/my own_model' --results {measured.folder}")
-    committed = Results.of("tiny").command("passkey", "--method pi")
-    assert committed == "python -m experiments.passkey --model tiny --method pi"
     with pytest.raises(InputError, match="my own_model"):
         Results.of("another", measured.folder)
-    assert _known() == set(base_models.MODELS)
 
 
 @pytest.mark.parametrize("content", ["{}", '{"title":'])
@@ -34,18 +29,11 @@ def test_a_model_that_does_not_say_what_it_is_is_refused(recorder, content):
 
 
 @pytest.mark.parametrize(
-    ("content", "key"),
-    [
-        ('{"loss": NaN}', "'loss'"),
-        ('{"a": 1, "losses": [1.5, -Infinity], "b": {"c": 1}}', "'losses'"),
-        ('{"seconds": 1e999}', "'seconds'"),
-        ('{"a": 1', ""),
-        ("[1]", ""),
-    ],
+    ("content", "problem"), [('{"losses": [1.5, -Infinity]}', "-Infinity"), ('{"a": 1', ""), ("[1]", "object")]
 )
-def test_a_broken_record_is_refused_with_its_file_and_key(tmp_path, content, key):
+def test_a_broken_record_is_refused_with_its_file(tmp_path, content, problem):
     (tmp_path / "run.json").write_text(content)
-    with pytest.raises(InputError, match=f"run.json.*{key}"):
+    with pytest.raises(InputError, match=f"run.json.*{problem}"):
         results.read(tmp_path / "run.json")
 
 
