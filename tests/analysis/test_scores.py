@@ -51,7 +51,7 @@ def test_few_texts_have_no_interval_but_that_over_seeds(texts):
 def test_seeds_and_texts_together_cover_the_mean_of_all_seeds_and_texts():
     """Drawn anew from normal seeds, texts, and what a seed does to a text."""
     covered = []
-    for _ in range(600):
+    for _ in range(200):
         values = RNG.normal(0, 0.5, (3, 1)) + RNG.normal(0, 1, (1, 8)) + RNG.normal(0, 0.3, (3, 8))
         found = over_texts(values)
         covered.append(found.low < 0 < found.high)

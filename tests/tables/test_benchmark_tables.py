@@ -12,7 +12,6 @@ from tables import (
     ruler,
     time_cost,
 )
-from tables.kit import command
 from tests.analysis.recorder import on_texts, score
 
 
@@ -90,14 +89,6 @@ def test_perplexity_has_an_interval_over_texts_or_each_texts_value(recorder, tex
     printed = {1: "", 3: "(10.00, 11.00, 12.00)"}
     assert pi[1].bold and pi[1].small.startswith(printed.get(texts, "["))
     assert bool(pi[1].small) == (texts > 1) and ("Book 0; Book 1; Book 2" in title) == (texts == 3)
-
-
-def test_a_quick_run_has_no_best(recorder):
-    for method in ("pi", "yarn"):
-        recorder.add("ruler_like", method, {"average": score(10 * len(method))}, seed=0)
-    recorder.folder = recorder.folder / "tiny-quick"  # where QUICK=1 writes
-    title, (_, *lines) = list(rows(command.build("ruler_like", recorder.results())).items())[-1]
-    assert "quick" in title and not any(cell.bold for line in lines for cell in line)
 
 
 def test_times_are_relative_and_pi_is_timed_again(recorder):

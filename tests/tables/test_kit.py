@@ -29,7 +29,7 @@ needs_latex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs
 def hostile(*texts, **fields):
     rows = tuple((Cell(text), Cell(text, f"[{text}]", bold=True), Cell(text)) for text in texts)
     blocks = (Block(texts[0], ("Method", texts[-1], "x"), rows),)
-    return Table("hostile", texts[0], blocks, notes=(texts[0],), **fields)
+    return Table("hostile", texts[0], blocks, **fields)
 
 
 class Cells(HTMLParser):
@@ -117,9 +117,9 @@ def fits(log):
 
 
 @needs_latex
-def test_tables_of_hostile_text_and_of_many_columns_compile_and_fit_a_page(tmp_path):
+def test_tables_of_hostile_text_and_of_many_columns_and_rows_compile_and_fit_a_page(tmp_path):
     numbers = Cell("12.3", "[10.0, 100.0] (12.3, 12.4, 12.5)")
-    rows = tuple((Cell(f"A method, row {row} (n̂ = 28)"), *[numbers] * 14) for row in range(15))
+    rows = tuple((Cell(f"A method, row {row} (n̂ = 28)"), *[numbers] * 14) for row in range(70))
     wide = Table("wide", "Wide. " * 40, (Block("A block", ("Method", *map(str, range(14))), rows),) * 2)
     tables = [*map(hostile, HOSTILE), hostile(*HOSTILE, words=True), wide]
     fits(compiled(tmp_path, map(latex.render, tables)))
