@@ -13,10 +13,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from analysis.scores import Score, Scores
+from analysis.scores import Score
 from analysis.settings import methods, tokens
 from core import roles
-from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.kit.records import RESULTS
 
@@ -31,20 +30,12 @@ _AVERAGES = {"Avg.": 0, "Avg.>L": 1}
 
 @functools.cache
 def table(name: str) -> pd.DataFrame:
-    """The numbers of one table, one per line.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    file = RESULTS / "paper" / f"{name}.csv"
-    try:
-        return pd.read_csv(file)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {file} ({error}); restore it from the repository.") from error
+    """The numbers of one table, one per line."""
+    return pd.read_csv(RESULTS / "paper" / f"{name}.csv")
 
 
 @functools.cache
-def rows(name: str) -> dict[str, dict[str, Scores]]:
+def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
     """The paper's scores by model and the row's name; an ablation's rows are named by the option's value."""
     by_model: dict[str, dict[str, dict[str, Score]]] = {}
     for line in table(name).to_dict("records"):

@@ -76,10 +76,10 @@ class View:
 
     def others(self) -> str:
         """A section for each table and figure of the page's kind that it has not shown."""
-        tables = [
-            name for name in self._own("tables", table_names(self.results)) if ("tables", name) not in self._shown
-        ]
-        drawn = [name for name in self._own("figures", figures.names()) if ("figures", name) not in self._shown]
+        tables, drawn = (
+            [name for name in names if is_beyond(kind, name) == self.beyond and (kind, name) not in self._shown]
+            for kind, names in (("tables", table_names(self.results)), ("figures", rendering.modules("figures")))
+        )
         sections = [self.part(name, [name]) for name in tables]
         sections += [self.part(figures.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn]
         return "\n\n".join(filter(None, sections))
@@ -148,10 +148,6 @@ class View:
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
         return compared(self.results, experiment, trained)
 
-    def _own(self, kind: str, names: list[str]) -> list[str]:
-        """Of figures, or of tables and experiments, those of the page's kind."""
-        return [name for name in names if is_beyond(kind, name) == self.beyond]
-
 
 def environment(view: View) -> dict[str, object]:
     """The names that a model's template has, besides the filters."""
@@ -185,7 +181,7 @@ def is_beyond(kind: str, name: str) -> bool:
 
 def table_names(measured: Results) -> list[str]:
     """The tables that there may be of a model: those of tables/, and of an experiment that has none, its scores."""
-    modules = command.names()
+    modules = list(rendering.modules("tables"))
     plain = (name for name in measured.experiments() if name not in modules)
     return modules + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
 

@@ -7,7 +7,7 @@ from scipy import stats
 from analysis import row_differences
 from analysis.comparison import compared
 from analysis.hypothesis_tests import ABOVE, UNDECIDED
-from analysis.metrics import log_perplexity, open_llm, ruler
+from analysis.metrics import log_perplexity, open_llm
 from core.errors import InputError
 from tests.analysis.recorder import on_texts, score
 
@@ -57,13 +57,6 @@ def test_one_seed_takes_the_spread_of_settings_with_several(recorder):
         recorder.add("open_llm", method, {"average": score(mean, 3)}, seed=0)
     gap = difference(recorder, "open_llm", open_llm, "Avg.", trained=True)
     assert gap.over_seeds == pytest.approx(np.sqrt(2) * 2.0, rel=0.15) and gap.freedom == 3 * 39
-
-
-def test_few_tasks_are_no_sample_of_themselves(recorder):
-    for method, mean in (("pi", 50), ("yarn", 40)):
-        tasks = {"1024": {task: score(mean) for task in "ab"}}
-        recorder.add("ruler", method, {"lengths": {"1024": score(mean, 4)}, "average": score(mean), "tasks": tasks})
-    assert ends(difference(recorder, "ruler", ruler, "1k"))[0] == pytest.approx(10 - 4 * np.sqrt(2))
 
 
 @pytest.mark.parametrize("count", [1, 3, 8])

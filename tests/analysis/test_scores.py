@@ -22,10 +22,6 @@ def test_seeds_become_their_mean_with_an_interval_for_seeds_and_samples():
     assert (found.n, found.seeds) == (5, 3)
 
 
-def test_seeds_that_answer_alike_are_no_more_certain_than_their_samples():
-    assert over_seeds(scores(3, 3, 3, width=5))["a"] == Score(3, 0, 8, 5, seeds=3)  # no score is negative
-
-
 @pytest.mark.parametrize("texts", [5, 8, 20])
 def test_one_seed_has_students_interval_over_texts(texts):
     losses = RNG.normal(3, 0.4, texts)

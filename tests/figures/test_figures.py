@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from analysis import rendering
 from analysis.results import NotMeasured, Results, every
 from analysis.settings import Setting
 from core import rope
@@ -22,7 +23,7 @@ LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 
 def test_every_figure_is_committed():
     """Each figure is there of some model, in both formats, and no other file."""
-    paths = {command.output_path(name) for name in command.names()}
+    paths = {command.output_path(name) for name in rendering.modules("figures")}
     shown = set()
     for results in every():
         folder = ROOT / "figures" / results.model.name
@@ -44,7 +45,7 @@ def test_a_committed_picture_is_what_the_records_give(tmp_path):
 
 def test_a_model_without_records_has_no_figure(tmp_path):
     empty = Recorder(tmp_path).results()
-    for name in set(command.names()) - {"disturbance", "disturbance_strategies"}:
+    for name in set(rendering.modules("figures")) - {"disturbance", "disturbance_strategies"}:
         with pytest.raises(NotMeasured):
             command.build(name, empty)
 

@@ -1,16 +1,11 @@
 """Benchmark tables: published rows as the paper prints them, measured ones from records, never mixed."""
 
-import math
-
-import pytest
-
 from tables import (
     intervals_longbench_e,
     longbench_e,
     open_llm,
     perplexity,
     ruler,
-    time_cost,
 )
 from tests.analysis.recorder import on_texts, score
 
@@ -69,48 +64,6 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(recorder):
     assert dprope[2].bold and dprope[3].bold and not yarn[3].bold
     _, (_, other) = list(rows(table).items())[-1]  # other samples: a block of its own
     assert other[0].text == "PI (s = 2)" and other[1].text == "99.0"
-
-
-def test_seeds_become_one_row(recorder):
-    for seed, value in enumerate((10.0, 12.0, 17.0)):
-        recorder.add("open_llm", "pi", {"average": score(value)}, seed=seed)
-    recorder.add("open_llm", "yarn", {"average": score(13.5)}, seed=0)
-    _, pi, yarn = rows(open_llm.build(recorder.results()))["A Model, measured fine-tuned, 3 seeds"]
-    assert pi[1].text == "13.0" and not pi[1].bold
-    assert (yarn[0].text, yarn[1].small, yarn[1].bold) == ("YaRN (s = 2), one seed", "[12.5, 14.5]", True)
-
-
-@pytest.mark.parametrize("texts", [1, 3, 8])
-def test_perplexity_has_an_interval_over_texts_or_each_texts_value(recorder, texts):
-    losses = {f"Book {text}": math.log(10 + text) for text in range(texts)}
-    recorder.add("perplexity", "pi", **on_texts({8192: losses}))
-    recorder.add("perplexity", "yarn", **on_texts({8192: dict.fromkeys(losses, 4.0)}))
-    title, (_, pi, _) = list(rows(perplexity.build(recorder.results())).items())[-1]
-    printed = {1: "", 3: "(10.00, 11.00, 12.00)"}
-    assert pi[1].bold and pi[1].small.startswith(printed.get(texts, "["))
-    assert bool(pi[1].small) == (texts > 1) and ("Book 0; Book 1; Book 2" in title) == (texts == 3)
-
-
-def test_times_are_relative_and_pi_is_timed_again(recorder):
-    cells = {"seconds": 1.0, "rounds": 3, "low": 0.9, "high": 1.1}
-    times = [
-        {"method": method, "options": options, "again": value < 1, "phase": phase, "relative_to_pi": value} | cells
-        for method, options, value in (
-            ("pi", {}, 1.0),
-            ("dprope", {"n_hat": 28}, 1.01),
-            ("clex", {"weights": "a_b=c"}, 1.2),
-            ("pi", {}, 0.99),
-        )
-        for phase in ("train", "test")
-    ]
-    recorder.add("time_cost", None, times, length=512)
-    blocks = rows(time_cost.build(recorder.results()))
-    assert texts(blocks["LLaMA2-7B, published"][3])[:2] == ["CLEX", "1.62"]
-    title, (_, *lines) = list(blocks.items())[-1]
-    assert "512 tokens" in title and "3 rounds" in title
-    assert [line[0].text for line in lines] == ["PI", "DPRoPE (n̂ = 28)", "CLEX", "PI, again"]
-    assert all(len(line) == 3 for line in lines)
-    assert (lines[1][1].text, lines[1][1].small) == ("1.010", "[0.900, 1.100]")
 
 
 def test_an_original_has_a_line_for_each_factor_only_where_its_samples_depend_on_it(recorder):

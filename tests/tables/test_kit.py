@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
-from analysis.numbers import number, spread
+from analysis.numbers import spread
 from analysis.scores import Score
 from tables.kit import latex, markdown
-from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, probability, score_block
+from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, score_block
 
 HOSTILE = (
     r"\input{/etc/passwd}",
@@ -138,11 +138,6 @@ def test_the_papers_symbols_are_mathematics_where_they_stand_alone():
     assert latex.text("n̂ = 28 at s, L' and k") == r"$\hat n$ = 28 at $s$, $L'$ and $k$"
     assert latex.text("16k tokens, Student's, 2L+") == r"16k tokens, Student's, 2$L$+"
     assert latex.text("commit 000a01d, --max-length") == r"commit 000a01d, -{}-max-length"
-
-
-def test_numbers_of_every_kind():
-    assert number(-0.5, 1) == "−0.5" and number(2, 1, sign=True) == "+2.0"
-    assert [probability(p) for p in (1, 0.125, 0.005, 0.004, 3.05e-5)] == ["1.00", "0.12", "0.01", "4·10⁻³", "3·10⁻⁵"]
 
 
 def test_prose_says_what_an_interval_is_over_and_each_of_few_texts():

@@ -7,9 +7,8 @@ from analysis import rendering
 from analysis.results import NotMeasured, Results
 from core import rope
 from experiments.kit.records import ROOT
-from tables import disturbance, passkey
 from tables.kit import command, latex
-from tests.analysis.recorder import Recorder, score
+from tests.analysis.recorder import Recorder
 from tests.tables.test_kit import compiled, fits, needs_latex
 
 ABLATIONS = ("n_hat_longbench_e", "n_hat_open_llm", "intervals_longbench_e", "intervals_open_llm")
@@ -43,7 +42,7 @@ def everything(recorder, monkeypatch):
 
 def test_any_method_and_any_model_reach_every_table_and_without_records_none(everything, recorder, tmp_path):
     measured, empty = everything.results(), Recorder(tmp_path / "empty").results()
-    for name in command.names():
+    for name in rendering.modules("tables"):
         table = command.build(name, measured)
         names = {row[0].text for block in table.blocks for row in block.rows}
         assert table.name == name and any("A Model" in block.title or not block.title for block in table.blocks)
@@ -54,36 +53,6 @@ def test_any_method_and_any_model_reach_every_table_and_without_records_none(eve
         assert all(any(text.startswith(start) for text in names) for start in starts), names
         with pytest.raises(NotMeasured, match="--model .* --results"):
             command.build(name, empty)
-
-
-def test_disturbance_marks_the_least_and_counts_dimensions_of_methods_that_choose(recorder):
-    """At n̂ = d every pair is interpolated, as PI does."""
-    recorder.facts |= {"factors": [2, 3], "n_hat": {"3": 64}}
-    (block,) = disturbance.build(recorder.results()).blocks
-    conventions = ("code, f32", "code, f64", "Eq. (7)")
-    assert block.header == ("Method", *(f"{length}, {each}" for length in ("16k", "24k") for each in conventions))
-    rows = {row[0].text: row[1:] for row in block.rows}
-    assert [cell.text for cell in rows["DPRoPE (the paper's n̂)"][:3]] == ["–"] * 3
-    assert [(cell.text, cell.small) for cell in rows["DPRoPE (the paper's n̂)"][3:]] == [
-        (cell.text, "(64)") for cell in rows["PI"][3:]
-    ]
-    for column in range(6):
-        least = min(float(row[column].text) for row in rows.values() if row[column].text != "–")
-        assert all(float(row[column].text) == least for row in rows.values() if row[column].bold)
-
-
-def test_passkeys_are_found_of_asked_with_the_shares_interval(recorder):
-    for method, means in (("pi", (0.0, 0.25)), ("yarn", (1.0, 1.0))):
-        rows = [{"length": n} | score(mean, 0.1, 4) for n, mean in zip((8192, 16384), means)]
-        recorder.add("passkey", method, {"by_length": rows})
-    recorder.add("passkey", "dprope", {"by_length": rows}, options={"n_hat": 28}, same_selection_as="x")
-    recorder.add(
-        "passkey", "dprope", {"by_length": rows}, options={"n_hat": 48}
-    )  # of the ablation, not of the comparison
-    (block,) = passkey.build(recorder.results()).blocks
-    assert block.header == ("Method", "8k", "16k", "all")
-    assert [cell.text for cell in block.rows[0]] == ["PI (s = 2)", "0/4", "1/4", "1/8"]
-    assert block.rows[0][2].small == "[15, 35]" and len(block.rows) == 2
 
 
 def test_committed_tables_are_what_the_records_give():

@@ -1,14 +1,10 @@
 """Losses on beginnings of books: which sets of texts there are, and what is paired with what."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 from analysis.beyond import loss_by_position
-from analysis.results import Results
-
-SMOLLM2 = Results.of("smollm2")
 
 
 def book(*losses, title="A Book"):
@@ -60,16 +56,3 @@ def test_excerpts_of_a_text_are_one_sample(recorder, texts):
         assert score.mean == pytest.approx(values.mean()) and score.texts == pytest.approx(values)
         interval = stats.ttest_1samp(values, 0).confidence_interval() if texts > 4 else (None, None)
         assert (score.low, score.high) == (interval if texts < 5 else pytest.approx(tuple(interval)))
-
-
-def test_a_sample_of_committed_texts_has_students_interval():
-    """From the records' blocks alone, of 128 tokens each."""
-    rows = loss_by_position.sampled(SMOLLM2, 2.0)
-    assert rows.first["data"] != loss_by_position.untrained(SMOLLM2, 2.0).first["data"]
-    folder, baseline = SMOLLM2.folder / "smollm2" / "beyond" / "loss_by_position", rows.find("yarn", {})
-    for row in (row for row in rows.rows if row is not baseline):
-        files = [folder / f"{each.first['file']}.json" for each in (row, baseline)]
-        ours, others = (pd.DataFrame(pd.read_json(file, typ="series")["blocks"]).loc[64:].mean() for file in files)
-        expected, gap = stats.ttest_1samp(ours - others, 0).confidence_interval(), loss_by_position.gap(row, baseline)
-        assert len(ours) == 20 and gap.mean == pytest.approx((ours - others).mean(), abs=1e-12)
-        assert (gap.low, gap.high) == pytest.approx((expected.low, expected.high), abs=1e-12)

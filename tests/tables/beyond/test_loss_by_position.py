@@ -1,29 +1,6 @@
 """Loss by position: the records' numbers, the best marked, differences to the rival of the same state."""
 
-import re
-
-import pytest
-
-from core import disturbance as kl
-from core.angles import angle_distribution
 from tables.beyond import loss_by_position
-
-
-def test_it_has_a_block_for_each_factor_and_state_with_differences_to_the_same_states_baseline(recorder):
-    for factor in (2, 16):
-        for method in ("yarn", "pi"):
-            recorder.everything(method, factor=factor)
-        recorder.everything("pi", factor=factor, seed=0, better=1.0)
-        recorder.everything("yarn", factor=factor, seed=0, better=3.0)
-    blocks = loss_by_position.build(recorder.results()).blocks
-    assert [len(block.rows) for block in blocks] == [2] * 4
-    assert [re.search(r"s = (\d+)", block.title)[1] for block in blocks] == ["2", "2", "16", "16"]
-    pi, yarn = blocks[3].rows
-    assert pi[-1].text == "+2.000" and yarn[-1].text == "–"  # paired with the fine-tuned rival
-    assert [cell.bold for cell in yarn[2:5]] == [True] * 3 and not any(cell.bold for cell in pi)
-    inv_freq = recorder.results().model.geometry.inv_freq
-    moved = kl.disturbance(angle_distribution(inv_freq / 16, 16 * 8192), angle_distribution(inv_freq, 8192))
-    assert float(blocks[2].rows[0][1].text) == pytest.approx(1e3 * moved.mean(), abs=0.005)  # at that factor
 
 
 def test_key_tokens_are_averaged_over_texts_that_have_some(recorder):
