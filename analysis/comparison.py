@@ -7,13 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from analysis.results import Model, Results
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
 from core import roles
-from core.errors import InputError
 
 Metrics = Callable[[dict], Scores]
 
@@ -49,31 +46,8 @@ class Row:
         return over_seeds([metrics(run) for run in self.runs])
 
     def by_seed(self, metrics: Metrics, metric: str) -> dict[int | None, Score]:
-        """One metric of each run; InputError if one has no score of that name."""
-        scores = {}
-        for run in self.runs:
-            scores[_seed(run)] = metrics(run).get(metric)
-            if scores[_seed(run)] is None:
-                raise InputError(f"the record {run.get('file')} has no score {metric!r}; measure it again.")
-        return scores
-
-
-def paired(row: Row, other: Row, values: Callable[[Row], np.ndarray]) -> np.ndarray:
-    """What a row measures minus what another does, on the same samples: [seeds, …].
-
-    It is paired by the seeds that both have, if several; each seed is compared with a model that has no seed; otherwise
-    the means over seeds are compared, [1, …].
-
-    Args:
-        values: from a row to numbers [seeds, …].
-    """
-    shared = set(row.seeds) & set(other.seeds)
-    if len(shared) > 1:
-        return values(row.of_seeds(shared)) - values(other.of_seeds(shared))
-    ours, others = values(row), values(other)
-    if 1 in (len(ours), len(others)) and not (row.trained and other.trained):
-        return ours - others
-    return ours.mean(axis=0, keepdims=True) - others.mean(axis=0, keepdims=True)
+        """One metric of each run."""
+        return {_seed(run): metrics(run)[metric] for run in self.runs}
 
 
 def _seed(run: dict) -> int | None:
@@ -129,7 +103,7 @@ def comparisons(
         if same and of(record) and (twins or "same_selection_as" not in record):
             sets.setdefault(_key(record), []).append(record)
     largest_first = sorted(sets.values(), key=_size, reverse=True)
-    return [_comparison(records, experiment) for records in largest_first]
+    return [_comparison(records) for records in largest_first]
 
 
 def compared(
@@ -150,22 +124,11 @@ def _size(records: list[dict]) -> tuple[int, int]:
     return sum(record["method"] is not None for record in records), len(records)
 
 
-def _comparison(records: list[dict], experiment: str) -> Comparison:
+def _comparison(records: list[dict]) -> Comparison:
     grouped: dict[Setting, list[dict]] = {}
     for record in records:
         grouped.setdefault(Setting.of(record), []).append(record)
-    for runs in grouped.values():
-        _check_once(runs, experiment)
     return Comparison(tuple(Row(each, tuple(grouped[each])) for each in sorted(grouped, key=lambda each: each.order)))
-
-
-def _check_once(records: list[dict], experiment: str) -> None:
-    """A copied record would count as one more seed."""
-    files = {}
-    for record in records:
-        first = files.setdefault(_seed(record), record["file"])
-        if first != record["file"]:
-            raise InputError(f"{experiment}/{first}.json and {record['file']}.json record the same run; remove one.")
 
 
 def in_comparison(model: Model) -> Callable[[Row], bool]:
@@ -179,14 +142,23 @@ def in_comparison(model: Model) -> Callable[[Row], bool]:
     return listed
 
 
-def ablation(results: Results, experiment: str, option: str, trained: bool, default: object = None) -> dict[Any, Row]:
-    """DPRoPE's rows by the value of one option, ascending, with all else equal; empty if not of at least two values.
+def ablations(
+    results: Results, experiment: str, option: str, default: object = None
+) -> Iterator[tuple[str, dict[Any, Row]]]:
+    """The ablations that there are, as (state, rows by value): without training, then fine-tuned.
 
-    If several combinations of other options and factor have such rows, it is the one with the most values.
+    They are DPRoPE's rows by the value of one option, ascending, at least two, with all else equal. If several
+    combinations of other options and factor have such rows, it is the one with the most values.
 
     Args:
         default: the option's value if a record does not state it.
     """
+    for trained, state in STATES:
+        if varied := _ablation(results, experiment, option, trained, default):
+            yield state, varied
+
+
+def _ablation(results: Results, experiment: str, option: str, trained: bool, default: object) -> dict[Any, Row]:
     families: dict[tuple, dict] = {}
     for row in compared(results, experiment, trained).rows:
         setting = row.setting
@@ -200,15 +172,6 @@ def ablation(results: Results, experiment: str, option: str, trained: bool, defa
     # Keep the seeds that all values have: for another table, one value may have been trained with more.
     seeds = set.intersection(*(set(row.seeds) for row in family.values()))
     return {value: family[value].of_seeds(seeds) if seeds else family[value] for value in sorted(family)}
-
-
-def ablations(
-    results: Results, experiment: str, option: str, default: object = None
-) -> Iterator[tuple[str, dict[Any, Row]]]:
-    """The ablations that there are, as (state, rows by value): without training, then fine-tuned."""
-    for trained, state in STATES:
-        if varied := ablation(results, experiment, option, trained, default):
-            yield state, varied
 
 
 def factors(results: Results, *experiments: str) -> list[float]:

@@ -33,10 +33,8 @@ class Convention(NamedTuple):
     direction: str
 
 
-FLOAT32 = Convention("float32", "released")
-FLOAT64 = Convention("float64", "released")
-EQUATION = Convention("float64", "equation")
-CONVENTIONS = (FLOAT32, FLOAT64, EQUATION)
+FLOAT32, FLOAT64 = Convention("float32", "released"), Convention("float64", "released")
+CONVENTIONS = (FLOAT32, FLOAT64, Convention("float64", "equation"))
 
 
 @dataclass(frozen=True)
@@ -58,12 +56,12 @@ class Disturbance:
 
 
 @functools.cache
-def compute(geometry: RopeGeometry, setting: Setting, convention: Convention = FLOAT64) -> Disturbance | None:
-    """A setting's disturbance; None for a method that is not registered, or that is learned.
+def compute(geometry: RopeGeometry | None, setting: Setting, convention: Convention = FLOAT64) -> Disturbance | None:
+    """A setting's disturbance; None for a method that is not registered or is learned, and without a geometry.
 
     DPRoPE chooses pairs by disturbances that are counted by the same convention.
     """
-    if setting.method not in rope.METHODS:
+    if geometry is None or setting.method not in rope.METHODS:
         return None
     options = {name: value for name, value in setting.options if name != "attention_factor"}  # which turns no angle
     if setting.method == rope.PROPOSED and options.keys() <= {"threshold", "n_hat"}:
@@ -113,19 +111,18 @@ def factors(results: Results) -> list[float]:
     """The scaling factors s > 1 of the model; NotMeasured if it has none."""
     if extending := [factor for factor in results.model.factors if factor > 1]:
         return extending
-    raise results.lacks("scaling factor above 1", "passkey", "--method pi --factor 2")
+    raise results.lacks("record of a scaling factor above 1", "passkey", "--method pi --factor 2")
 
 
-def deviations(geometry: RopeGeometry, convention: Convention) -> list[float]:
+def recomputed(convention: Convention) -> list[tuple[Setting, float, float]]:
+    """The disturbances that the paper prints, by factor: the setting, the printed one, the computed, in 10⁻³ nat."""
+    rows = []
+    for (method, factor), printed in sorted(published.disturbance().items(), key=lambda entry: entry[0][1]):
+        setting = Setting(method, (), factor)
+        rows.append((setting, printed, compute(published.GEOMETRY, setting, convention).average))
+    return rows
+
+
+def deviations(convention: Convention) -> list[float]:
     """How far the disturbances that the paper prints are from the computed ones, each as a share of its own."""
-    shares = []
-    for (method, factor), printed in published.disturbance().items():
-        computed = compute(geometry, Setting(method, (), factor), convention)
-        shares.append(abs(computed.average / printed - 1))
-    return shares
-
-
-def averaged(results: Results, setting: Setting) -> float | None:
-    """A setting's disturbance averaged over pairs, in nats; None where :func:`compute` or the model has none."""
-    disturbance = compute(results.model.plain, setting) if results.model.plain else None
-    return None if disturbance is None else float(disturbance.per_pair.mean())
+    return [abs(computed / printed - 1) for _, printed, computed in recomputed(convention)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -95,11 +96,6 @@ def passkey(record: dict) -> Scores:
     return {tokens(row["length"]): Score.of(row, 100) for row in record["scores"]["by_length"]}
 
 
-def passkeys_of_all_lengths(record: dict) -> Scores:
-    """The per cent of passkeys found, over all lengths together."""
-    return {ALL: passkeys_within(record)}
-
-
 def passkeys_within(record: dict, longest: float = math.inf) -> Score:
     """The per cent of passkeys found in texts of at most `longest` tokens."""
     correct, total = _keys([line for line in record["scores"]["by_length"] if line["length"] <= longest])
@@ -111,8 +107,7 @@ def _keys(lines: list[dict]) -> tuple[int, int]:
     return round(sum(line["mean"] * line["n"] for line in lines)), sum(line["n"] for line in lines)
 
 
-@dataclass(frozen=True)
-class Passkeys:
+class Passkeys(NamedTuple):
     """The passkeys of one length, over all seeds together.
 
     Attributes:
@@ -128,9 +123,8 @@ class Passkeys:
 def passkeys_by_length(row: Row) -> dict[str, Passkeys]:
     """The passkeys by length in tokens, and over all lengths together."""
     lines = [line for run in row.runs for line in run["scores"]["by_length"]]
-    shares = {**row.scores(passkey), **row.scores(passkeys_of_all_lengths)}
     counts = {}
-    for name, share in shares.items():
+    for name, share in row.scores(lambda run: {**passkey(run), ALL: passkeys_within(run)}).items():
         of_length = [line for line in lines if name in (ALL, tokens(line["length"]))]
         counts[name] = Passkeys(*_keys(of_length), share.at_most(100.0))
     return counts

@@ -6,19 +6,16 @@ averages do not agree with them. An effect on several models is the mean over th
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
-from analysis.scores import Score, Scores
+from analysis.scores import Score
 from analysis.settings import methods, tokens
 from core import roles
-from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.kit.records import RESULTS
 
@@ -31,31 +28,15 @@ _LENGTH = GEOMETRY.context_length
 _AVERAGES = {"Avg.": 0, "Avg.>L": 1}
 
 
-@dataclass(frozen=True)
-class Published:
-    """A block of a table of the paper: its model, and scores by the row's name."""
-
-    model: str
-    rows: Mapping[str, Scores]
-
-
 @functools.cache
 def table(name: str) -> pd.DataFrame:
-    """The numbers of one table, one per line.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    file = RESULTS / "paper" / f"{name}.csv"
-    try:
-        return pd.read_csv(file)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {file} ({error}); restore it from the repository.") from error
+    """The numbers of one table, one per line."""
+    return pd.read_csv(RESULTS / "paper" / f"{name}.csv")
 
 
 @functools.cache
-def blocks(name: str) -> list[Published]:
-    """The paper's rows, in a block per model; an ablation's rows are named by the option's value."""
+def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
+    """The paper's scores by model and the row's name; an ablation's rows are named by the option's value."""
     by_model: dict[str, dict[str, dict[str, Score]]] = {}
     for line in table(name).to_dict("records"):
         if "model" in line:
@@ -68,13 +49,12 @@ def blocks(name: str) -> list[Published]:
         else:
             model, row, value, metric = "LLaMA2-13B", str(next(iter(line.values()))), "score", "metric"
         by_model.setdefault(model, {}).setdefault(row, {})[line[metric]] = Score(float(line[value]))
-    return [Published(model, rows) for model, rows in by_model.items()]
+    return by_model
 
 
 def disturbance() -> dict[tuple[str, float], float]:
     """The paper's averaged disturbances in 10⁻³ nat, by method and factor."""
-    rows = table("disturbance").itertuples()
-    return {(row.method, float(row.factor)): row.disturbance_e3 for row in rows}
+    return {(row.method, float(row.factor)): row.disturbance_e3 for row in table("disturbance").itertuples()}
 
 
 def with_factor(title: str, method: str | None, factor: float | None) -> str:
@@ -104,6 +84,8 @@ def advantage(name: str, rival: str, factor: float, metric: str) -> float | None
 def perplexity_advantage(rival: str, factor: float) -> float | None:
     """DPRoPE's loss at L' minus a rival's in nats per token, from the paper's perplexities; None if it lacks them."""
     length = tokens(round(_LENGTH * factor))
+    if length not in set(table("perplexity")["context_length"]):
+        return None
     return _difference("perplexity", rival, factor, lambda scores: math.log(scores[length]))
 
 
@@ -117,16 +99,17 @@ def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str,
     """The mean over models of DPRoPE's value minus a rival's; None if no model has both.
 
     Args:
-        value: computes it from a model's scores; KeyError if one is not there.
+        value: computes it from a model's scores.
     """
+    frame = table(name)
+    if "factor" in frame:
+        learned = [method for method, registered in methods().items() if registered.start]  # once for all factors
+        frame = frame[frame["factor"].isin([factor, np.nan]) | frame["method"].isin(learned)]
     column = "perplexity" if name == "perplexity" else "score"
-    both: list[dict[str, float]] = [{}, {}]
-    for method, values in zip((roles.PROPOSED, rival), both):
-        for model, rows in _rows(name, method, factor).groupby("model"):
-            with contextlib.suppress(KeyError):
-                values[model] = value(dict(zip(rows[_METRICS[column]], rows[column])))
-    ours, others = both
-    return _mean([ours[model] - others[model] for model in ours if model in others])
+    scores = {key: dict(zip(rows[_METRICS[column]], rows[column])) for key, rows in frame.groupby(["model", "method"])}
+    pairs = [(scores.get((model, roles.PROPOSED)), scores.get((model, rival))) for model in frame["model"].unique()]
+    gaps = [value(ours) - value(others) for ours, others in pairs if ours and others]
+    return float(np.mean(gaps)) if gaps else None
 
 
 def ablated(name: str, metric: str) -> dict[float, float]:
@@ -138,32 +121,12 @@ def ablated(name: str, metric: str) -> dict[float, float]:
     }
 
 
-def time(phase: str) -> float | None:
-    """The paper's time of DPRoPE relative to PI, for a phase."""
-    frame = table("time_cost")
-    return _mean(list(frame[(frame["method"] == roles.PROPOSED) & (frame["phase"] == phase)]["relative_to_pi"]))
-
-
 def time_resolution() -> float:
     """Half a unit of the last digit of the paper's times: a smaller difference would not show in its table."""
     digits = (len(f"{value:.9g}".partition(".")[2]) for value in table("time_cost")["relative_to_pi"])
     return 0.5 * 10.0 ** -max(digits)
 
 
-def _rows(name: str, method: str, factor: float) -> pd.DataFrame:
-    """The rows of a method at a factor; a method that is learned once for all factors has them at every factor."""
-    frame = table(name)
-    frame = frame[frame["method"] == method]
-    registered = methods().get(method)
-    if "factor" not in frame or method == roles.ORIGINAL or (registered and registered.start):
-        return frame
-    return frame[frame["factor"] == factor]
-
-
 def _average(scores: dict[str, float], metric: str) -> float:
     parts = [score for name, score in scores.items() if not name.startswith("Avg")]
     return float(np.mean(parts[_AVERAGES[metric] :]))
-
-
-def _mean(values: list[float]) -> float | None:
-    return float(np.mean(values)) if values else None

@@ -24,6 +24,14 @@ def modules(kind: str) -> dict[str, str]:
     return {name.rpartition(".")[2]: name for name in [*discovery.names(kind), *discovery.names(f"{kind}.beyond")]}
 
 
+def module(kind: str, name: str) -> str:
+    """The dotted name of one of them; InputError if there is none of that name."""
+    listed = modules(kind)
+    if name not in listed:
+        raise InputError(f"unknown name {name!r} in {kind}; choose one of {', '.join(listed)}.")
+    return listed[name]
+
+
 def output_path(module: str) -> str:
     """The path of a module's output in a model's folder, without suffix, as beyond/learned."""
     return module.partition(".")[2].replace(".", "/")

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
-import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -14,7 +11,7 @@ from pathlib import Path
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments.kit import records
-from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS, ROOT
+from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS
 
 _REMEDY = "another version or another hand wrote it; remove it and measure again"
 
@@ -44,29 +41,16 @@ def read(file: Path) -> Entries:
         record.file = file
         return record
 
-    text = ""
+    def not_finite(number: str) -> float:
+        raise ValueError(f"a number in it is {number}")
+
     try:
-        text = file.read_text(encoding="utf-8")
-        record = json.loads(text, object_hook=entries, parse_float=_finite, parse_constant=_finite)
-    except _NotFinite as number:
-        key = re.search(rf'"([^"]*)":[^":]*{re.escape(str(number))}', text)
-        raise InputError(f"{file} says {key and key[1]!r} is {number}; {_REMEDY}.") from number
-    except (OSError, ValueError, RecursionError) as error:
+        record = json.loads(file.read_text(encoding="utf-8"), object_hook=entries, parse_constant=not_finite)
+    except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}; {_REMEDY}.") from error
     if not isinstance(record, Entries):
         raise InputError(f"{file} is no JSON object; {_REMEDY}.")
     return record
-
-
-class _NotFinite(ValueError):
-    """A number in a record that is not finite, as it is written."""
-
-
-def _finite(written: str) -> float:
-    number = float(written)
-    if not math.isfinite(number):
-        raise _NotFinite(written)
-    return number
 
 
 @dataclass(frozen=True)
@@ -138,35 +122,20 @@ class Results:
         )
         return cls(Path(folder), model)
 
-    @property
-    def quick(self) -> bool:
-        """Whether `QUICK=1` wrote the records, by the name of its folder."""
-        return any(name.endswith("-quick") for name in self.folder.absolute().parts)
-
     def records(self, experiment: str) -> list[Entries]:
         """All records of an experiment, sorted by file name; "file" in each is its file's name without the suffix."""
         return _read(records.folder(self.folder, self.model.name, experiment))
 
     def require(self, experiment: str) -> list[Entries]:
         """:meth:`records`, or NotMeasured if there is none."""
-        recorded = self.records(experiment)
-        if not recorded:
-            folder = records.folder(self.folder, self.model.name, experiment)
-            raise NotMeasured(f"no record in {folder}; make one with `{self.command(experiment)}`.")
-        return recorded
+        if recorded := self.records(experiment):
+            return recorded
+        raise self.lacks(f"record of {experiment}", experiment)
 
     def lacks(self, what: str, experiment: str, options: str = "") -> NotMeasured:
         """The error that records hold nothing of `what`; `experiment` with `options` measures it."""
-        command = self.command(experiment, options)
+        command = f"python -m {records.program(experiment)} --model … --results {self.folder} {options}".strip()
         return NotMeasured(f"no {what} under {self.folder / self.model.name}; measure it with `{command}`.")
-
-    def command(self, experiment: str, options: str = "") -> str:
-        """The command that measures this model into this folder."""
-        is_known = self.model.name in _known()
-        model = self.model.name if is_known else f"PATH/{self.model.name}"  # records do not say where a model is
-        words = ["python", "-m", records.program(experiment), "--model", model, *options.split()]
-        default = RESULTS if is_known else OWN
-        return shlex.join(words + ([] if self.folder.resolve() == default else ["--results", str(self.folder)]))
 
     def experiments(self) -> list[str]:
         """The experiments that have records."""
@@ -175,16 +144,8 @@ class Results:
 
 
 def models(folder: Path = RESULTS) -> list[str]:
-    """The models that have records under `folder`; under results/ only known ones, so that no other is claimed."""
-    names = sorted(file.parent.name for file in Path(folder).glob(f"*/{MODEL}"))
-    return [name for name in names if name in _known()] if Path(folder).resolve() == RESULTS else names
-
-
-@functools.cache
-def _known() -> set[str]:
-    """The names of the known models, from their files: what the files say is not needed to read records."""
-    files = (ROOT / "experiments" / "base_models").rglob("*.py")
-    return {file.stem.replace("_", "-") for file in files if "\nMODEL = " in file.read_text(encoding="utf-8")}
+    """The models that have records under `folder`."""
+    return sorted(file.parent.name for file in Path(folder).glob(f"*/{MODEL}"))
 
 
 def folder_of(model: str | None, folder: Path | None = None) -> Path:

@@ -65,11 +65,6 @@ class Score:
         """Whether the interval is over seeds on these texts, which are too few to stand for others."""
         return self.low is not None and 0 < len(self.texts) < LEAST_TEXTS
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """(low, high) as figures draw them: NaN where there is no interval."""
-        return (math.nan, math.nan) if self.low is None else (self.low, self.high)
-
     def to(self, change: Callable[[float], float]) -> Score:
         """In another unit, by an increasing function."""
         low, high = (None if end is None else float(change(end)) for end in (self.low, self.high))

@@ -67,13 +67,12 @@ def build(results: Results) -> Figure:
 
 def published_points() -> dict[Setting, tuple[float, Score]]:
     """The paper's scores on LLaMA2-13B at s = 2: its Table 4 over n̂, and its Table 1 for other methods."""
-    table = next(block for block in published.blocks("longbench_e") if block.model == "LLaMA2-13B")
-    ablated = next(iter(published.blocks("n_hat_longbench_e")))
+    table, ablated = (published.rows(name)["LLaMA2-13B"] for name in ("longbench_e", "n_hat_longbench_e"))
     scores = {
-        Setting(name, (), 2.0): table.rows[published.with_factor(rope.METHODS[name].title, name, 2.0)][AVERAGE]
+        Setting(name, (), 2.0): table[published.with_factor(rope.METHODS[name].title, name, 2.0)][AVERAGE]
         for name in (rope.TIME_REFERENCE, rope.BASELINE)
     }
-    for n_hat, row in ablated.rows.items():
+    for n_hat, row in ablated.items():
         scores[Setting(rope.PROPOSED, (("n_hat", int(n_hat)),), 2.0)] = row[AVERAGE]
     moved = {setting: disturbance.compute(published.GEOMETRY, setting).average for setting in scores}
     return {setting: (moved[setting], score) for setting, score in scores.items()}

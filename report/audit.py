@@ -15,7 +15,6 @@ import pandas as pd
 from analysis import published
 from analysis.numbers import number
 from core import files, rope
-from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import ROOT
 from report.audit_tables import (
@@ -31,7 +30,7 @@ from report.audit_tables import (
     bold_entries,
     repeated_rows,
 )
-from tables.kit import latex
+from tables.kit import latex, markdown
 from tables.kit.table import NONE, Block, Cell, Table, sentence_case
 
 RULE = (
@@ -39,7 +38,7 @@ RULE = (
     "every method of the table that its words cover: “up to” must be the most over all of them, and “best” must hold "
     "against each of them, in each average that the table has."
 )
-OUTPUT = ROOT / "tables" / "paper"
+OUTPUT = ROOT / "tables" / "paper" / "audit.tex"
 _NO_NUMBER = "no number"  # of a sentence that prints none
 _GEOMETRY = "LLaMA2"  # whose disturbance is the same for both models
 _MODELS = _SEVEN, _THIRTEEN = ("LLaMA2-7B", "LLaMA2-13B")
@@ -175,16 +174,9 @@ SENTENCES = (
 
 
 def checks() -> list[Check]:
-    """Every check; InputError where a published number that one needs is gone."""
-    try:
-        compared_methods = (sentence.check() for sentence in SENTENCES)
-        return [*averages(), *bold_entries(), *repeated_rows(), *compared_methods, *other_sentences()]
-    except InputError:
-        raise
-    except (LookupError, ValueError, TypeError) as error:
-        raise InputError(
-            f"results/paper lacks numbers that the paper prints ({error}); take it from the repository again."
-        ) from error
+    """Every check."""
+    compared_methods = (sentence.check() for sentence in SENTENCES)
+    return [*averages(), *bold_entries(), *repeated_rows(), *compared_methods, *other_sentences()]
 
 
 def other_sentences() -> Iterator[Check]:
@@ -290,21 +282,11 @@ def compared() -> Table:
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m report.audit")
-    parser.add_argument("--all", action="store_true", help="list what agrees, too")
-    arguments = parser.parse_args()
-
+    parser.parse_args()
     checked = checks()
-    for check in checked:
-        if arguments.all or not check.holds:
-            why = "" if check.holds else f" {check.why}"
-            print(f"{check.kind or 'ok':9} {check.where}: {check.what}: printed {check.printed}, "
-                  f"derived {check.derived}.{why}")  # fmt: skip
-    counts = kinds(checked)
-    wrong = sum(counts.values())
-    listed = ", ".join(f"{kind} {n}" for kind, n in counts.items())
-    print(f"\n{len(checked)} checks, {len(checked) - wrong} agree, {wrong} do not ({listed or 'none'}).")
-    file = files.write(OUTPUT / "audit.tex", latex.render(build(checked)))
-    print(os.path.relpath(file))
+    table = build(checked)
+    print(markdown.render(table, escape=False))
+    print(os.path.relpath(files.write(OUTPUT, latex.render(table))))
 
 
 if __name__ == "__main__":

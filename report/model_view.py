@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from analysis import disturbance, metrics, published, rendering, row_differences, time_taken
+from analysis import disturbance, metrics, published, rendering, row_differences
 from analysis.comparison import Comparison, Row, compared
 from analysis.numbers import number, spread
 from analysis.results import NotMeasured, Results, root
@@ -76,10 +76,10 @@ class View:
 
     def others(self) -> str:
         """A section for each table and figure of the page's kind that it has not shown."""
-        tables = [
-            name for name in self._own("tables", table_names(self.results)) if ("tables", name) not in self._shown
-        ]
-        drawn = [name for name in self._own("figures", figures.names()) if ("figures", name) not in self._shown]
+        tables, drawn = (
+            [name for name in names if is_beyond(kind, name) == self.beyond and (kind, name) not in self._shown]
+            for kind, names in (("tables", table_names(self.results)), ("figures", rendering.modules("figures")))
+        )
         sections = [self.part(name, [name]) for name in tables]
         sections += [self.part(figures.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn]
         return "\n\n".join(filter(None, sections))
@@ -133,21 +133,12 @@ class View:
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
-        printed = sorted(published.disturbance().items(), key=lambda each: (each[0][1], Setting(each[0][0]).order))
-        how = disturbance.Convention(precision, convention)
-        rows = []
-        for (method, factor), value in printed:
-            setting = Setting(method, (), factor)
-            rows.append((setting.name, factor, value, disturbance.compute(self.model.geometry, setting, how).average))
-        return rows
+        rows = disturbance.recomputed(disturbance.Convention(precision, convention))
+        return [(setting.name, setting.factor, printed, computed) for setting, printed, computed in rows]
 
     def deviations(self, precision: str, convention: str) -> list[float]:
         """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
-        return disturbance.deviations(published.GEOMETRY, disturbance.Convention(precision, convention))
-
-    def took(self, *experiments: str) -> str:
-        """What the records of some experiments, or of all, took to measure, to be read."""
-        return time_taken.took(self.results, *(experiments or self.results.experiments()))
+        return disturbance.deviations(disturbance.Convention(precision, convention))
 
     def to(self, file: Path) -> str:
         """The link from the page to a file."""
@@ -156,10 +147,6 @@ class View:
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
         return compared(self.results, experiment, trained)
-
-    def _own(self, kind: str, names: list[str]) -> list[str]:
-        """Of figures, or of tables and experiments, those of the page's kind."""
-        return [name for name in names if is_beyond(kind, name) == self.beyond]
 
 
 def environment(view: View) -> dict[str, object]:
@@ -194,7 +181,7 @@ def is_beyond(kind: str, name: str) -> bool:
 
 def table_names(measured: Results) -> list[str]:
     """The tables that there may be of a model: those of tables/, and of an experiment that has none, its scores."""
-    modules = command.names()
+    modules = list(rendering.modules("tables"))
     plain = (name for name in measured.experiments() if name not in modules)
     return modules + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
 

@@ -10,16 +10,14 @@ if there is one, and from templates/model.md otherwise. A sentence that the reco
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import unicodedata
 from pathlib import Path
 
 import jinja2
-import pandas as pd
 
-from analysis import results, time_taken
+from analysis import results
 from analysis.claims.statement import VERDICTS
 from analysis.results import Results, folder_of
 from core import discovery, files, rope
@@ -58,11 +56,12 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     written: Pages = {}
     for name in models:
         written |= model_pages(Results.of(name, folder))
-    if not model:
-        tested = claims_page.tested(folder)
-        written[folder / "claims.md"] = claims(tested)
-        written[folder / "claims.csv"] = claims_page.table(tested)
-    return written if model or folder != RESULTS else written | overall_pages(written)
+    if model:
+        return written
+    tested = claims_page.tested(folder)
+    written[folder / "claims.md"] = claims(tested)
+    written[folder / "claims.csv"] = claims_page.table(tested)
+    return written | overall_pages(tested) if folder == RESULTS else written
 
 
 def model_pages(measured: Results) -> Pages:
@@ -93,19 +92,12 @@ def claims(tested: list) -> str:
     return _render("claims.md", names)
 
 
-def overall_pages(models: Pages) -> Pages:
+def overall_pages(tested: list) -> Pages:
     """The repository's own pages."""
     checks = audit.checks()
     measured = {each.model.name: each for each in results.every()}
-
-    def took(model: str, *experiments: str) -> str:
-        return View(measured[model], ROOT).took(*experiments)
-
     names = {
-        "cost": took,
-        "all": time_taken.compute(),
-        "minutes": time_taken.commands(),
-        "outcomes": outcomes(models[RESULTS / "claims.csv"]),
+        "outcomes": outcomes(tested),
         "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
         "missed": paper_and_code.missed,
         "best_epsilon": paper_and_code.best_epsilon(),
@@ -128,15 +120,14 @@ def overall_pages(models: Pages) -> Pages:
     return written
 
 
-def outcomes(table: str) -> dict[str, dict[str, list[str]]]:
-    """By claim and outcome, on which models and in which state it came out, from claims.csv."""
-    titles = {each.model.name: each.model.title.split(" (")[0] for each in results.every()}
+def outcomes(tested: list) -> dict[str, dict[str, list[str]]]:
+    """By claim and outcome, on which models and in which state it came out."""
     states = {"without training": " (untrained)", "fine-tuned": " (fine-tuned)"}
     by_claim: dict[str, dict[str, list[str]]] = {}
-    for row in pd.read_csv(io.StringIO(table), keep_default_na=False).to_dict("records"):
-        models = by_claim.setdefault(row["claim"], {}).setdefault(row["outcome"].removesuffix(" here"), [])
-        if row["model"]:
-            models.append(titles[row["model"]] + states.get(row["measured_on"].split(",")[0], ""))
+    for one in (one for claim in tested for one in claim):
+        models = by_claim.setdefault(one.claim.text, {}).setdefault(one.verdict.removesuffix(" here"), [])
+        if one.model:
+            models.append(one.name + states.get(one.telling.measured_on.split(",")[0], ""))
     return by_claim
 
 

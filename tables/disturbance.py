@@ -16,38 +16,28 @@ def build(results: Results) -> Table:
     """Computed from the model's geometry, beside the paper's numbers if it is the geometry of the paper's models."""
     geometry, factors = results.model.geometry, disturbance.factors(results)
     printed = published.disturbance() if geometry == published.GEOMETRY else {}
-    header: list[str] = ["Method"]
-    rows: dict[str, list[Cell]] = {}
+    columns: dict[str, dict[str, Cell]] = {}  # by header and row
+    names: dict[str, None] = {}
     for factor in factors:
         length = tokens(extended_length(results, factor))
         settings = {_name(setting): setting for setting in disturbance.settings(results, factor)}
-        for name in settings:
-            rows.setdefault(name, [Cell(sentence_case(name)), *[Cell(NONE)] * (len(header) - 1)])
+        names |= dict.fromkeys(settings)
         if printed:
-            header.append(f"{length}, paper")
-            for name, cells in rows.items():
-                cells.append(_published(settings.get(name), printed))
-        for convention in CONVENTIONS:
-            header.append(f"{length}, {_TITLES[convention]}")
+            columns[f"{length}, paper"] = {
+                name: Cell(number(printed[setting.method, factor], 2))
+                for name, setting in settings.items()
+                if not setting.options and (setting.method, factor) in printed
+            }
+        for convention, title in _TITLES.items():
             computed = {name: disturbance.compute(geometry, each, convention) for name, each in settings.items()}
             least = min(each.average for each in computed.values())
-            for name, cells in rows.items():
-                cells.append(_computed(settings.get(name), computed.get(name), least))
-    block = Block("", tuple(header), tuple(map(tuple, rows.values())))
+            column = columns[f"{length}, {title}"] = {}
+            for name, each in computed.items():
+                count = f"({each.interpolated})" if rope.METHODS[settings[name].method].by_disturbance else ""
+                column[name] = Cell(number(each.average, 2), count, each.average == least)
+    rows = [(Cell(sentence_case(n)), *(column.get(n, Cell(NONE)) for column in columns.values())) for n in names]
+    block = Block("", ("Method", *columns), tuple(rows))
     return Table("disturbance", _caption(results, factors, bool(printed)), (block,), "Table 3")
-
-
-def _published(setting: Setting | None, printed: dict[tuple[str, float], float]) -> Cell:
-    value = None if setting is None or setting.options else printed.get((setting.method, setting.factor))
-    return Cell(NONE if value is None else number(value, 2))
-
-
-def _computed(setting: Setting | None, computed: disturbance.Disturbance | None, least: float) -> Cell:
-    if setting is None or computed is None:
-        return Cell(NONE)
-    chooses = rope.METHODS[setting.method].by_disturbance
-    count = f"({computed.interpolated})" if chooses else ""
-    return Cell(number(computed.average, 2), count, computed.average == least)
 
 
 def _name(setting: Setting) -> str:
@@ -67,6 +57,6 @@ def _caption(results: Results, factors: list[float], with_paper: bool) -> str:
     if n_hats:
         caption += f" The paper's n̂: {', '.join(n_hats)}."
     if with_paper:
-        largest = number(100 * max(disturbance.deviations(geometry, FLOAT32)), 2)
+        largest = number(100 * max(disturbance.deviations(FLOAT32)), 2)
         caption += f" Largest deviation of the released convention in float32 from the paper: {largest} %."
     return caption

@@ -1,10 +1,13 @@
 """What README and CONTRIBUTING have a reader do, done once on a copy: a method, a figure, a benchmark, a base model."""
 
+import contextlib
+import functools
+import importlib
 import json
 import os
 import re
+import runpy
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -12,7 +15,9 @@ from markdown_it import MarkdownIt
 
 from experiments.kit.records import ROOT
 from tests.models import checkpoint
+from tests.processes import fork, wait
 
+PROJECT = {"core", "eval", "experiments", "analysis", "tables", "figures", "report"}
 COMMANDS = (
     "experiments.extend --model tiny --method linear-ramp --start 4",
     "tables disturbance --model tiny",
@@ -29,27 +34,45 @@ def python_blocks(page):
     return [token.content for token in MarkdownIt().parse((ROOT / page).read_text()) if token.info == "python"]
 
 
+def outcome(folder, work):
+    """The exit status and output of `work` in a process that has this one's libraries, and only the copy's project."""
+
+    def alone():
+        os.chdir(folder)
+        sys.path.insert(0, str(folder))
+        for name in [name for name in sys.modules if name.partition(".")[0] in PROJECT]:
+            del sys.modules[name]
+        with open("output", "w") as sys.stdout, contextlib.redirect_stderr(sys.stdout):
+            work()
+
+    return wait(fork(alone)), (folder / "output").read_text()
+
+
+def run(module, *arguments):
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     """A copy of the project in which all was done, and the output of each command."""
     folder = tmp_path_factory.mktemp("copy") / "project"
-    besides = shutil.ignore_patterns(".*", "build", "runs", "checkpoints", "__pycache__", "*.egg-info")
+    besides = shutil.ignore_patterns(".*", "build", "runs", "checkpoints", "tests", "__pycache__", "*.egg-info")
     shutil.copytree(ROOT, folder, ignore=besides)
     checkpoint(folder / "mymodel", max_position_embeddings=1024)
     for block in python_blocks("CONTRIBUTING.md"):
         file = re.match(r"# (\S+)\n", block)
         (folder / file[1]).write_text(block[file.end() :])
     (readme,) = python_blocks("README.md")  # the package is built and installed by test_package.py
-    steps = [["python", readme.replace("dprope.extend", "core.extend").replace("Qwen/Qwen2.5-0.5B", "mymodel")]]
-    steps += [["run", *command.split()] for command in COMMANDS]
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "MPLBACKEND": "agg"}
-    run = subprocess.run([sys.executable, "-m", "tests.documented"], cwd=folder, env=environment, check=False,
-                         input=json.dumps(steps), capture_output=True, text=True)  # fmt: skip
-    assert run.returncode == 0, run.stderr
+    readme = readme.replace("dprope.extend", "core.extend").replace("Qwen/Qwen2.5-0.5B", "mymodel")
+    steps = {"README": functools.partial(exec, readme, {})}
+    steps |= {command: functools.partial(run, *command.split()) for command in COMMANDS}
+    for library in ("matplotlib.pyplot", "pandas", "scipy.stats"):  # once for all steps
+        importlib.import_module(library)
     outputs = {}
-    for command, status, output in json.loads(run.stdout):
-        assert status == 0, f"{' '.join(command)}\n{output}"
-        outputs[" ".join(command)] = output
+    for step, work in steps.items():
+        status, outputs[step] = outcome(folder, work)
+        assert status == 0, f"{step}\n{outputs[step]}"
     return folder, outputs
 
 

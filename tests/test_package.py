@@ -1,17 +1,20 @@
 """core/ as the package dprope: built into a wheel, installed apart, and used far from this checkout."""
 
 import ast
+import os
 import shutil
 import subprocess
 import sys
 import zipfile
 from email.parser import Parser
 from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from experiments.kit.records import ROOT
+from tests.processes import fork, wait
 
 # A random Llama is extended, exported and loaded again; prints where dprope lies and which other modules came along.
 PROGRAM = """
@@ -38,8 +41,8 @@ with torch.inference_mode():
         loaded = AutoModelForCausalLM.from_pretrained(directory).eval()
         assert loaded.config.max_position_embeddings == 128
         assert torch.equal(loaded(ids).logits, wanted), directory
-print(dprope.__file__)
-print(*({name.partition(".")[0] for name in sys.modules} & {"core", "eval", "experiments", "analysis"}))
+assert dprope.__file__.startswith(sys.path[0])
+assert not {name.partition(".")[0] for name in sys.modules} & {"core", "eval", "experiments", "analysis"}
 """
 
 
@@ -52,14 +55,10 @@ def wheel(tmp_path_factory):
     for name in ("pyproject.toml", "setup.py", "LICENSE"):
         shutil.copy(ROOT / name, source)
     shutil.copytree(ROOT / "core", source / "core", ignore=shutil.ignore_patterns("__pycache__"))
-    _pip("wheel", "--no-build-isolation", "--no-deps", "--no-index", "--wheel-dir", folder, source)
-    (found,) = folder.glob("dprope-*.whl")
-    return found
-
-
-def _pip(*words):
-    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *map(str, words)]
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    options = ("--no-build-isolation", "--no-deps", "--no-index", "--quiet", "--wheel-dir", folder)
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, source], check=True, capture_output=True)
+    (built,) = folder.glob("dprope-*.whl")
+    return built
 
 
 def test_it_holds_the_files_of_core_as_they_are(wheel):
@@ -70,28 +69,26 @@ def test_it_holds_the_files_of_core_as_they_are(wheel):
 
 
 def test_it_extends_a_model_without_this_checkout(wheel, tmp_path):
-    installed, elsewhere = tmp_path / "installed", tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    _pip("install", "--no-deps", "--no-index", "--target", installed, wheel)
-    run = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=elsewhere,
-        env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    place, others = run.stdout.split("\n")[-3:-1]
-    assert place == str(installed / "dprope" / "__init__.py") and not others
+    """In a process that has the libraries of this one, and the project only as it is installed."""
+    installed = tmp_path / "installed"
+    zipfile.ZipFile(wheel).extractall(installed)  # what an installer does with a wheel of Python alone
+
+    def alone():
+        os.chdir(tmp_path)
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("core", "eval", "experiments")]:
+            del sys.modules[name]
+        sys.path[:] = [str(installed), *(path for path in sys.path if Path(path or ".").resolve() != ROOT)]
+        exec(PROGRAM, {})
+
+    assert wait(fork(alone)) == 0
 
 
 def test_it_names_what_core_imports(wheel):
     """Of the modules that core imports, each is Python's own, its own, or of a package that it requires."""
     with zipfile.ZipFile(wheel) as opened:
         (metadata,) = (name for name in opened.namelist() if name.endswith(".dist-info/METADATA"))
-        stated = Parser().parsestr(opened.read(metadata).decode())
-    listed = map(Requirement, stated.get_all("Requires-Dist"))
+        fields = Parser().parsestr(opened.read(metadata).decode())
+    listed = map(Requirement, fields.get_all("Requires-Dist"))
     required = {each.name for each in listed if "extra" not in str(each.marker)}
     tops = set()
     for file in (ROOT / "core").rglob("*.py"):
@@ -100,6 +97,6 @@ def test_it_names_what_core_imports(wheel):
                 tops |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 tops.add(node.module.partition(".")[0])
-    known = packages_distributions()
-    imported = {known[top][0] for top in tops - sys.stdlib_module_names}
+    packages = packages_distributions()
+    imported = {packages[top][0] for top in tops - sys.stdlib_module_names}
     assert imported == required if (ROOT / "core" / "beyond").is_dir() else imported <= required

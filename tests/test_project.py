@@ -100,12 +100,6 @@ def test_the_papers_part_imports_nothing_beyond_it(folder):
     assert not [(file, name) for file, name in names if "beyond" in name.split(".")]
 
 
-def test_what_is_shared_imports_no_script():
-    scripts = {f"experiments.{file.stem}" for file in (ROOT / "experiments").glob("[a-z]*.py")}
-    for file in [*(ROOT / "experiments" / "kit").rglob("*.py"), *(ROOT / "analysis").glob("*.py")]:
-        assert not scripts.intersection(imported(file)), file
-
-
 def test_rendering_needs_no_torch():
     """Tables, figures and pages come from records alone."""
     modules = [module for kind in ("tables", "figures") for module in rendering.modules(kind).values()]

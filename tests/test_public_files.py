@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import subprocess
 import tomllib
 
 import yaml
@@ -33,15 +32,3 @@ def test_one_version_is_stated():
     first = re.search(r"^## \[(.+?)\] – (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert first[1] == PROJECT["version"] == CITATION["version"]
     assert first[2] == str(CITATION["date-released"])
-
-
-def test_what_runs_before_a_commit_is_what_make_lint_runs():
-    (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
-    made = subprocess.run(
-        ["make", "-n", "lint", "VENV=.venv"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    assert local["repo"] == "local"
-    assert [hook["entry"] for hook in local["hooks"]] == re.findall(
-        r"^\.venv/bin/python -m (?!pip|venv).*$", made, re.MULTILINE
-    )
-    assert "make lint" in (ROOT / ".ci" / "run").read_text().splitlines()

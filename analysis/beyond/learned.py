@@ -48,9 +48,10 @@ class Learned:
         return f"{seeds}, {steps} steps. The held-out loss {'had stopped' if flat else 'was still'} falling."
 
 
-def start_of(setting: Setting) -> tuple[str, int] | None:
-    """The start and the seed of factors that were learned; None of any other setting."""
-    return learned_from(dict(setting.options))
+def methods(results: Results, rows: Comparison) -> list[Row]:
+    """The rows of methods: without ablations, and without factors that were learned."""
+    listed = in_comparison(results.model)
+    return [row for row in rows.rows if listed(row) and not learned_from(dict(row.setting.options))]
 
 
 def groups(results: Results) -> list[Learned]:
@@ -75,13 +76,12 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
     Those are of the start from which gradient descent came to the least loss over all positions. Learned factors have
     one row for each start, with a record per seed. None if none were scored.
     """
-    rows: dict[str, Row] = {}
+    untrained = loss_by_position.untrained(results, factor)
+    rows = {row.setting.name: row for row in methods(results, untrained)}
     runs: dict[str, list[dict]] = {}
-    for row in loss_by_position.untrained(results, factor).rows:
-        if start := start_of(row.setting):
+    for row in untrained.rows:
+        if start := learned_from(dict(row.setting.options)):
             runs.setdefault(start[0], []).extend(row.runs)
-        elif in_comparison(results.model)(row):
-            rows[row.setting.name] = row
     if not runs:
         return None
     together = {
@@ -97,9 +97,3 @@ def inverse(results: Results, setting: Setting) -> np.ndarray | None:
     geometry, method = results.model.geometry, rope.METHODS.get(setting.method)
     scaling = setting.scaling(geometry) if method and method.ready else None
     return None if scaling is None else geometry.inv_freq / scaling.inv_freq
-
-
-def compared(results: Results, factor: float) -> Comparison:
-    """The settings of the comparison at a factor, except learned ones."""
-    rows = loss_by_position.untrained(results, factor).only(in_comparison(results.model))
-    return rows.only(lambda row: start_of(row.setting) is None)

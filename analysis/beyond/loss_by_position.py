@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from analysis.comparison import Comparison, Row, compared, comparisons, factors, paired
+from analysis.comparison import Comparison, Row, compared, comparisons, factors
 from analysis.results import Results
 from analysis.scores import LEAST_TEXTS, Score, Scores, over_texts, stacked
 from analysis.settings import span
@@ -62,16 +62,11 @@ def ranges(run: dict) -> Scores:
     return {span(each["start"], each["end"]): over_texts(_mean_between(run, losses, each)) for each in run["ranges"]}
 
 
-def buckets(run: dict) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The curve: positions [buckets] in tokens, and mean, low and high [buckets] in nats per token.
-
-    low and high are NaN where there is no interval.
-    """
+def curve(run: dict) -> tuple[np.ndarray, np.ndarray]:
+    """Positions [buckets] in tokens, and the mean over texts [buckets] in nats per token."""
     losses = by_text(run)
-    scores = [over_texts(_mean_between(run, losses, bucket)) for bucket in run["buckets"]]
-    position = np.array([(bucket["start"] + bucket["end"]) / 2 for bucket in run["buckets"]])
-    low, high = np.array([score.ends for score in scores]).T
-    return position, {"mean": np.array([score.mean for score in scores]), "low": low, "high": high}
+    means = [float(_mean_between(run, losses, bucket)[0].mean()) for bucket in run["buckets"]]
+    return np.array([(bucket["start"] + bucket["end"]) / 2 for bucket in run["buckets"]]), np.array(means)
 
 
 def _mean_between(run: dict, losses: np.ndarray, positions: dict) -> np.ndarray:
@@ -104,10 +99,13 @@ def level(row: Row, beyond: bool = True) -> Score:
 
 
 def gap(row: Row, reference: Row, beyond: bool = True) -> Score:
-    """:func:`level` minus the reference's, paired by text and seed."""
-    names = row.first  # both in its order
-    losses = paired(row, reference, lambda each: by_text(names, *each.runs)[1:])
-    return over_texts(_side(row.first, losses, beyond))
+    """:func:`level` minus the reference's, paired by text and by the seeds that both have."""
+    shared, names = set(row.seeds) & set(reference.seeds), row.first
+    pair = [each.of_seeds(shared) if shared else each for each in (row, reference)]
+    ours, others = (by_text(names, *each.runs)[1:] for each in pair)  # both in the order of the row's texts
+    if not shared and len(ours) > 1 < len(others):  # seeds that have nothing in common
+        ours, others = (losses.mean(axis=0, keepdims=True) for losses in (ours, others))
+    return over_texts(_side(names, ours - others, beyond))
 
 
 def _side(run: dict, losses: np.ndarray, beyond: bool = True) -> np.ndarray:

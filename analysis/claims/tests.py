@@ -16,7 +16,7 @@ from analysis.claims.statement import CERTAIN, EXACT, Statement, Test, at_papers
 from analysis.comparison import Comparison, Row, ablations, agree, compared, factors
 from analysis.hypothesis_tests import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Estimate, Region
 from analysis.results import Results
-from analysis.scores import Score, Scores, over_seeds
+from analysis.scores import Score, Scores
 from analysis.settings import SYMBOLS, Setting, extended_length, tokens
 from core import rope
 
@@ -53,12 +53,13 @@ def published_numbers(results: Results) -> Iterator[Statement]:
     """The paper's disturbances against those recomputed in float32, for a model of the paper's geometry."""
     if results.model.plain != published.GEOMETRY:
         return
-    for factor, method, paper in _published():
-        average = disturbance.compute(published.GEOMETRY, Setting(method, (), factor), disturbance.FLOAT32).average
+    for setting, paper, average in disturbance.recomputed(disturbance.FLOAT32):
         deviation = abs(average / paper - 1)
         verdict = EXACT if deviation < 0.005 else CONTRADICTED  # the paper prints three to four digits
-        beside, title = [("deviation", f"{100 * deviation:.2f} %")], rope.METHODS[method].title
-        yield Statement(title, Estimate(average), "computed", factor, "", None, paper, beside, _NAT, verdict=verdict)
+        beside, title = [("deviation", f"{100 * deviation:.2f} %")], rope.METHODS[setting.method].title
+        yield Statement(
+            title, Estimate(average), "computed", setting.factor, "", None, paper, beside, _NAT, verdict=verdict
+        )
 
 
 def least(results: Results) -> Iterator[Statement]:
@@ -67,9 +68,8 @@ def least(results: Results) -> Iterator[Statement]:
     At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be above PI's.
     """
     geometry = results.model.plain
-    for factor, rival, _ in _published() if geometry else ():
-        if rival == rope.PROPOSED:
-            continue
+    pairs = [(factor, rival) for rival, factor in published.disturbance() if geometry and rival != rope.PROPOSED]
+    for factor, rival in sorted(pairs, key=lambda pair: pair[0]):
         ours, other = (Setting(method, (), factor) for method in (rope.PROPOSED, rival))
         average, others = (disturbance.compute(geometry, setting).average for setting in (ours, other))
         # The disturbance depends only on the geometry, so a model of the paper's must give the paper's numbers.
@@ -78,12 +78,6 @@ def least(results: Results) -> Iterator[Statement]:
         verdict = verdict if average < others else CONTRADICTED
         beside = [(other.name, f"{others:.2f} {_NAT}")]
         yield Statement(ours.name, Estimate(average), "computed", factor, beside=beside, unit=_NAT, verdict=verdict)
-
-
-def _published() -> list[tuple[float, str, float]]:
-    """The paper's disturbances as (factor, method, 10⁻³ nat), by factor."""
-    values = [(factor, method, value) for (method, factor), value in published.disturbance().items()]
-    return sorted(values, key=lambda each: each[0])
 
 
 def order_loss(results: Results) -> list[Statement]:
@@ -100,7 +94,7 @@ def order_loss(results: Results) -> list[Statement]:
         wanted.append((rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}))
         candidates = [rows.find(*each, factor) for each in wanted]
         scored = [row for row in candidates if row and length in row.scores(metrics.perplexity)]
-        averages = [1e3 * disturbance.averaged(results, row.setting) for row in scored]
+        averages = [disturbance.compute(results.model.geometry, row.setting).average for row in scored]
         by_disturbance = sorted(zip(averages, scored), key=lambda each: each[0])
         for (less, row), (more, other) in itertools.combinations(by_disturbance, 2):
             if less < more:
@@ -301,4 +295,4 @@ def finds_all_passkeys(results: Results, rows: Comparison, ours: Row) -> Iterato
 def _passkey_share(results: Results, row: Row, factor: float) -> Score:
     """The per cent of passkeys found within `factor` times L; n counts the prompts of one run."""
     longest = extended_length(results, factor)
-    return over_seeds([{"": metrics.passkeys_within(run, longest)} for run in row.runs])[""]
+    return row.scores(lambda run: {"": metrics.passkeys_within(run, longest)})[""]

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import learned
 from analysis.beyond.learned import Learned
+from analysis.beyond.loss_by_position import untrained
 from analysis.results import Results
 from analysis.settings import Setting
 from core import rope
@@ -27,17 +28,18 @@ def build(results: Results) -> Figure:
     """A column for each scaling factor: above, factors that vary smoothly; below, the pairs that a selection slows."""
     groups = learned.groups(results)
     factors = list(dict.fromkeys(group.factor for group in groups))
-    settings = {factor: [row.setting for row in learned.compared(results, factor).rows] for factor in factors}
+    rows = {factor: learned.methods(results, untrained(results, factor)) for factor in factors}
+    settings = {factor: [row.setting for row in own] for factor, own in rows.items()}
     drawn = style.styles(setting for own in settings.values() for setting in own)
     selections = {factor: _selections(results, settings[factor]) for factor in factors}
-    rows = max(len(own) for own in selections.values())
+    lines = max(len(own) for own in selections.values())
     figure, panels = plt.subplots(
         2,
         len(factors),
-        figsize=(style.PAGE, 3.6 + 0.17 * rows),
+        figsize=(style.PAGE, 3.6 + 0.17 * lines),
         squeeze=False,
         sharex=True,
-        height_ratios=(2.6, 0.17 * rows + 0.1),
+        height_ratios=(2.6, 0.17 * lines + 0.1),
     )
     for factor, axes, strip in zip(factors, *panels):
         for setting in settings[factor]:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.beyond import learned, loss_by_position
-from analysis.comparison import Comparison, Row, in_comparison
+from analysis.comparison import Comparison, Row
 from analysis.results import Results
 from core import rope
 from figures.kit import style
@@ -52,9 +52,7 @@ def build(results: Results) -> Figure:
 
 def best_rows(results: Results, rows: Comparison) -> list[Row]:
     """The five settings of the least loss beyond L, the least first; without ablations and what was learned."""
-    listed = in_comparison(results.model)
-    methods = [row for row in rows.rows if listed(row) and not learned.start_of(row.setting)]
-    return sorted(methods, key=lambda row: loss_by_position.level(row).mean)[:BEST]
+    return sorted(learned.methods(results, rows), key=lambda row: loss_by_position.level(row).mean)[:BEST]
 
 
 def _baseline(rows: Comparison) -> Row | None:
@@ -68,11 +66,11 @@ def _title(rows: Comparison, factor: float) -> str:
 
 
 def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_length: int) -> None:
-    _, reference = loss_by_position.buckets(baseline.first)
+    _, reference = loss_by_position.curve(baseline.first)
     ends, colours = {}, {}
     for row in rows:
-        position, loss = loss_by_position.buckets(row.first)
-        values, name = loss["mean"] - reference["mean"], row.setting.name
+        position, loss = loss_by_position.curve(row.first)
+        values, name = loss - reference, row.setting.name
         axes.plot(position / 1024, values, label=name, **style.line(drawn[row.setting]))
         ends[name], colours[name] = (position[-1] / 1024, values[-1]), drawn[row.setting][0]
     axes.axhline(0, color="black", linewidth=0.4)

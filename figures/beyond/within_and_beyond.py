@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from analysis.beyond import learned, loss_by_position
-from analysis.comparison import Row, in_comparison
+from analysis.comparison import Row
 from analysis.results import Model, Results
 from core import rope
 
@@ -26,8 +26,7 @@ def build(results: Results) -> Figure:
     factor = min(loss_by_position.measured_factors(results))
     rows = loss_by_position.sampled(results, factor) or loss_by_position.untrained(results, factor)
     baseline = rows.find(rope.BASELINE, {})
-    listed = in_comparison(results.model)
-    methods = [row for row in rows.rows if listed(row) and not learned.start_of(row.setting)]
+    methods = learned.methods(results, rows)
     if baseline is None or len(methods) < 2:
         raise results.lacks(f"loss beside {rope.METHODS[rope.BASELINE].title}'s", "loss_by_position")
     methods.sort(key=lambda row: -loss_by_position.gap(row, baseline).mean)

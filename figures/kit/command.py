@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from analysis import rendering
 from analysis.results import Results
 from core import files
-from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import ROOT
 
@@ -31,11 +30,6 @@ if TYPE_CHECKING:  # a caption needs no matplotlib
 _METADATA = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 
 
-def names() -> list[str]:
-    """The figures there are, the paper's first."""
-    return list(rendering.modules("figures"))
-
-
 def build(name: str, results: Results) -> Figure:
     """A figure of a model.
 
@@ -43,7 +37,7 @@ def build(name: str, results: Results) -> Figure:
         NotMeasured: no record of what it shows.
         InputError: no figure of that name.
     """
-    module = _module(name)
+    module = rendering.module("figures", name)
     from figures.kit import style
 
     style.use()
@@ -51,24 +45,15 @@ def build(name: str, results: Results) -> Figure:
 
 
 def caption(name: str) -> tuple[str, str]:
-    """A figure's title and how to read it, from its module's docstring; the second may be empty.
-
-    Raises:
-        InputError: no figure of that name.
-    """
-    file = ROOT / f"{_module(name).replace('.', '/')}.py"
-    docstring = ast.get_docstring(ast.parse(file.read_text())) or name.replace("_", " ")
-    title, _, reading = docstring.partition("\n\n")
+    """A figure's title and how to read it, from its module's docstring; the second may be empty."""
+    file = ROOT / f"{rendering.module('figures', name).replace('.', '/')}.py"
+    title, _, reading = (ast.get_docstring(ast.parse(file.read_text())) or name).partition("\n\n")
     return title, " ".join(reading.split())
 
 
 def output_path(name: str) -> str:
-    """The path of a figure in a model's folder, without suffix.
-
-    Raises:
-        InputError: no figure of that name.
-    """
-    return rendering.output_path(_module(name))
+    """The path of a figure in a model's folder, without suffix."""
+    return rendering.output_path(rendering.module("figures", name))
 
 
 def write(name: str, results: Results, folder: Path) -> tuple[list[Path], str]:
@@ -93,12 +78,6 @@ def write(name: str, results: Results, folder: Path) -> tuple[list[Path], str]:
 def main() -> None:
     """Draw the figures that the command line asks for."""
     rendering.run(__doc__, "figures", write)
-
-
-def _module(name: str) -> str:
-    if name not in names():
-        raise InputError(f"unknown figure {name!r}; choose one of {', '.join(names())}.")
-    return rendering.modules("figures")[name]
 
 
 if __name__ == "__main__":

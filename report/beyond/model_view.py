@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis import disturbance
 from analysis.beyond import learned, loss_by_position
-from analysis.comparison import Comparison, in_comparison
+from analysis.comparison import Comparison
 from analysis.scores import Score
 from analysis.settings import Setting
 from core.errors import InputError
@@ -58,8 +58,8 @@ class View(model_view.View):
 
     def ranked(self, trained: bool = False, factor: float | None = None) -> list[tuple[str, Score]]:
         """The comparison's methods with their loss beyond L minus YaRN's, least first; learned factors apart."""
-        rows = self._rows("loss_by_position", trained, factor).only(in_comparison(self.model)).rows
-        names = [row.setting.name for row in rows if not learned.start_of(row.setting)]
+        rows = learned.methods(self.results, self._rows("loss_by_position", trained, factor))
+        names = [row.setting.name for row in rows]
         losses = [(name, self.loss(name, trained=trained, factor=factor)) for name in names]
         return sorted(losses, key=lambda entry: entry[1].mean)
 

@@ -11,7 +11,7 @@ from analysis.results import Results
 from analysis.scores import Scores
 from analysis.settings import extended_length, tokens
 from tables.kit.benchmark_table import OVER_TEXTS
-from tables.kit.table import Block, Table, score_block, titles
+from tables.kit.table import Block, Table, score_block, sentence_case, titles
 
 _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
 CAPTION = (
@@ -26,10 +26,10 @@ def build(results: Results) -> Table:
     groups = learned.groups(results)
     scored = {factor: learned.scored(results, factor) for factor in dict.fromkeys(group.factor for group in groups)}
     blocks = [_block(results, *of_factor, factor) for factor, of_factor in scored.items() if of_factor]
-    notes = [f"{group.name}, s = {group.factor:g}: {group.end}" for group in groups]
     if not blocks:
         raise results.lacks("loss of learned factors", "loss_by_position", "--method factors --file RECORD")
-    return Table("learned", CAPTION, tuple(blocks), notes=tuple(notes))
+    learning = (f"{sentence_case(group.name)}, s = {group.factor:g}: {group.end}" for group in groups)
+    return Table("learned", " ".join([CAPTION, *learning]), tuple(blocks))
 
 
 def _block(results: Results, rows: dict[str, Row], least: Row, factor: float) -> Block:

@@ -13,7 +13,7 @@ from analysis.scores import Score, Scores
 from analysis.settings import extended_length, tokens
 from core import rope
 from tables.beyond.long_perplexity import KEY_TOKENS
-from tables.kit.benchmark_table import OVER_TEXTS, QUICK, seeds
+from tables.kit.benchmark_table import OVER_TEXTS, seeds
 from tables.kit.table import Block, Table, score_block, titles
 
 BASELINE = rope.METHODS[rope.BASELINE].title
@@ -38,17 +38,16 @@ def build(results: Results) -> Table:
 
 def _block(results: Results, compared: Comparison, factor: float) -> Block:
     baseline = compared.find(rope.BASELINE, {})
-    rows, key = [], {row.setting: long_perplexity.key_loss(results, row) for row in compared.rows}
-    for row in compared.rows:
-        average = disturbance.averaged(results, row.setting)
-        scores: Scores = {DISTURBANCE: None if average is None else Score(1e3 * average)}
+    rows, key = [], [long_perplexity.key_loss(results, row) for row in compared.rows]
+    for row, key_loss in zip(compared.rows, key):
+        computed = disturbance.compute(results.model.plain, row.setting)
+        scores: Scores = {DISTURBANCE: computed and Score(computed.average)}
         scores |= row.scores(loss_by_position.ranges)
         scores[DIFFERENCE] = None if baseline in (None, row) else loss_by_position.gap(row, baseline)
-        scores |= {KEY: key[row.setting]} if any(key.values()) else {}
+        scores |= {KEY: key_loss} if any(key) else {}
         rows.append((row.setting.name, scores))
-    title = _title(results, compared, factor) + QUICK * results.quick
-    best = None if results.quick else min
-    return score_block(title, rows, digits=3, best=best, unranked=(DISTURBANCE, DIFFERENCE), signed=(DIFFERENCE,))
+    title, unranked = _title(results, compared, factor), (DISTURBANCE, DIFFERENCE)
+    return score_block(title, rows, digits=3, best=min, unranked=unranked, signed=(DIFFERENCE,))
 
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:

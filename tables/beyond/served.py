@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from analysis.beyond import serving
-from analysis.beyond.serving import EXACT, QUANTISED, Served
+from analysis.beyond.serving import EXACT, QUANTISED, verdict
 from analysis.results import Results
-from analysis.settings import STATES
+from analysis.settings import STATES, Setting
 from tables.kit.table import Block, Cell, Table, number, probability, sentence_case
 
 CAPTION = (
@@ -18,21 +17,29 @@ HEADER = ("Method", "Engine", "Weights", "Engine's", "transformers", "Without", 
 
 
 def build(results: Results) -> Table:
-    """From the records of experiments.beyond.served."""
-    rows, blocks = serving.served(results), []
-    if not rows:
+    """From the records of served: a block for each state and length."""
+    records, blocks = [run for run in results.records("served") if "engine" in run], []
+    if not records:
         raise results.lacks("record of served", "served")
+    records.sort(key=lambda run: (run["engine"]["name"], weights(run), Setting.of(run).order))
     for trained, state in STATES:
-        for length, scored in dict.fromkeys((row.length, row.scored) for row in rows if row.trained == trained):
-            own = [row for row in rows if (row.trained, row.length, row.scored) == (trained, length, scored)]
+        own = [run for run in records if ("training" in run) == trained]
+        for length, scored in dict.fromkeys((run["tokens"], run["scored"]) for run in own):
+            rows = tuple(line(run) for run in own if (run["tokens"], run["scored"]) == (length, scored))
             title = f"{results.model.title}, measured {state}, the last {scored} of {length} tokens"
-            blocks.append(Block(title, HEADER, tuple(map(line, own))))
+            blocks.append(Block(title, HEADER, rows))
     return Table("served", CAPTION, tuple(blocks))
 
 
-def line(row: Served) -> tuple[Cell, ...]:
+def weights(record: dict) -> str:
+    """What the engine loaded: a checkpoint, or a GGUF file's type or name."""
+    return record["engine"].get("gguf") or record["answer"]["served"]
+
+
+def line(record: dict) -> tuple[Cell, ...]:
     """A record's."""
-    losses = [Cell(number(row.losses[name].mean, 4)) for name in ("engine", "transformers", "unextended")]
-    apart = [Cell(probability(value) if value else "0") for value in (row.mean, row.largest)]
-    name = sentence_case(row.setting.name)
-    return Cell(name), Cell(row.engine), Cell(row.weights), *losses, *apart, Cell(row.verdict)
+    scores, apart = record["scores"]["losses"], record["scores"]["apart_from"]["transformers"]
+    losses = [Cell(number(scores[name]["mean"], 4)) for name in ("engine", "transformers", "unextended")]
+    gaps = [Cell(probability(apart[name]) if apart[name] else "0") for name in ("mean", "largest")]
+    name = Cell(sentence_case(Setting.of(record).name))
+    return name, Cell(record["engine"]["name"]), Cell(weights(record)), *losses, *gaps, Cell(verdict(record))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
@@ -16,7 +16,6 @@ OVER_TEXTS = (
     "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer than five texts are "
     "no sample: parentheses hold each text's value, and an interval is over seeds on these texts alone."
 )
-QUICK = ", a quick run"  # which shows that everything runs, and not which method is best
 APART = ", not comparable with the rows above"
 _COUNTED = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}
 _BENCHMARKS = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}
@@ -49,11 +48,9 @@ def benchmark(
     blocks = published_blocks(name) if paper else []
     for trained, state in STATES:
         for index, rows in enumerate(main_comparisons(results, name, trained)):
-            title = f"{results.model.title}, {benchmark_prefix(rows.first)}measured {state}{seeds(rows.rows)}"
-            title += title_suffix(rows.first) + APART * (index > 0)
+            title = _title(results, state, rows.rows) + title_suffix(rows.first) + APART * (index > 0)
             scored = [(label, row.scores(of)) for label, row in labelled_rows(rows, of)]
-            title += QUICK * results.quick
-            blocks.append(score_block(title, scored, digits=digits, best=None if results.quick else best))
+            blocks.append(score_block(title, scored, digits=digits, best=best))
     return Table(name, caption, tuple(blocks), paper)
 
 
@@ -76,18 +73,16 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
     name, default = f"{option}_{experiment}", default_of(option)
     measured = []
     for state, varied in ablations(results, experiment, option, default):
-        first = next(iter(varied.values()))
-        title = f"{results.model.title}, {benchmark_prefix(first.first)}measured {state}{seeds(varied.values())}"
-        title += f", s = {first.setting.factor:g}"
+        own = list(varied.values())
+        title = f"{_title(results, state, own)}, s = {own[0].setting.factor:g}"
         rows = [(str(value), row.scores(getattr(metrics, experiment))) for value, row in varied.items()]
-        title += QUICK * results.quick
-        measured.append(score_block(title, rows, first=SYMBOLS[option], best=None if results.quick else max))
+        measured.append(score_block(title, rows, first=SYMBOLS[option]))
     if not measured:
         options = f"--method {roles.PROPOSED} --{option.replace('_', '-')} N"
         raise results.lacks(f"ablation over {SYMBOLS[option]} by {experiment}", experiment, options)
     above = [
-        score_block(f"{block.model}, published, s = 2", block.rows.items(), first=SYMBOLS[option])
-        for block in published.blocks(name)
+        score_block(f"{model}, published, s = 2", rows.items(), first=SYMBOLS[option])
+        for model, rows in published.rows(name).items()
     ]
     caption = (
         f"Influence of the number of {_COUNTED[option]} on {_BENCHMARKS[experiment]}. Measured rows have 95 % "
@@ -100,7 +95,14 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
 def published_blocks(name: str) -> list[Block]:
     """The paper's rows; its best in bold as everywhere."""
     best = min if name == "perplexity" else None if name == "time_cost" else max
-    return [score_block(f"{block.model}, published", block.rows.items(), best=best) for block in published.blocks(name)]
+    by_model = published.rows(name).items()
+    return [score_block(f"{model}, published", rows.items(), best=best) for model, rows in by_model]
+
+
+def _title(results: Results, state: str, rows: Sequence[Row]) -> str:
+    """Of a block: the model, the samples where they were generated in the place of a benchmark's, the training."""
+    benchmark = f"{rows[0].first['benchmark']}, " if "benchmark" in rows[0].first else ""
+    return f"{results.model.title}, {benchmark}measured {state}{seeds(rows)}"
 
 
 def seeds(rows: Iterable[Row]) -> str:
@@ -127,8 +129,3 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
             name += f", {seed_count(len(row.seeds))}"
         labelled.append((name, row))
     return labelled
-
-
-def benchmark_prefix(record: dict) -> str:
-    """The name of generated samples, where the benchmark's own were not used."""
-    return f"{record['benchmark']}, " if "benchmark" in record else ""

@@ -15,16 +15,10 @@ from pathlib import Path
 from analysis import metrics, rendering
 from analysis.results import Results
 from core import files
-from core.errors import InputError
 from experiments.kit import command_line, records
 from tables.kit import latex, markdown
 from tables.kit.benchmark_table import benchmark
 from tables.kit.table import Table
-
-
-def names() -> list[str]:
-    """The tables there are, the paper's first."""
-    return list(rendering.modules("tables"))
 
 
 def build(name: str, measured: Results) -> Table:
@@ -34,12 +28,9 @@ def build(name: str, measured: Results) -> Table:
         NotMeasured: no record of what it shows.
         InputError: neither a table nor an experiment that has records.
     """
-    module = rendering.modules("tables").get(name)
-    if module:
-        return importlib.import_module(module).build(measured)
-    if name in measured.experiments():
+    if name in measured.experiments() and name not in rendering.modules("tables"):
         return benchmark(measured, name, f"{name}, 95 % intervals in brackets.", metrics.generic)
-    raise InputError(f"unknown table {name!r}; choose one of {', '.join(names())}, or an experiment with records.")
+    return importlib.import_module(rendering.module("tables", name)).build(measured)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ defines \withinterval itself.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from tables.kit.table import Block, Cell, Table
 
@@ -14,6 +15,7 @@ _PREAMBLE = (
     r"% \usepackage{booktabs,graphicx}",
     r"\providecommand{\withinterval}[2]{\begin{tabular}[t]{@{}r@{}}#1\\[-2pt]\scriptsize #2\end{tabular}}",
 )
+_ROWS = 34  # of a float
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_\allowbreak{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
@@ -32,20 +34,23 @@ _MARKED = re.compile(
 
 
 def render(table: Table) -> str:
-    """A float for each block; the first has the caption, the last the notes."""
+    """A float for each block, or for each piece of one that is higher than a page; the first has the caption."""
     lines = list(_PREAMBLE)
-    for index, block in enumerate(table.blocks):
+    pieces = [
+        replace(block, rows=block.rows[start : start + _ROWS])
+        for block in table.blocks
+        for start in range(0, len(block.rows) or 1, _ROWS)
+    ]
+    for index, block in enumerate(pieces):
         if index == 0:
             start = [rf"\caption{{{text(f'{table.heading} {block.title}')}}}\label{{tab:{table.name}}}"]
         else:  # under the number of the first
             title = text(f"{table.name.replace('_', ' ')}: {block.title}")
             start = [r"\addtocounter{table}{-1}", rf"\caption{{{title}}}"]
-        notes = table.notes if index == len(table.blocks) - 1 else ()
         lines += [
             r"\begin{table*}\centering\small\setlength{\tabcolsep}{3pt}",
             *start,
             *_tabular(block, table.words),
-            *(rf"\par\smallskip\parbox{{0.95\textwidth}}{{\scriptsize\raggedright {text(note)}}}" for note in notes),
             r"\end{table*}",
             "",
         ]

@@ -13,7 +13,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|])")
 
 
 def render(table: Table, caption: bool = True, escape: bool = True) -> str:
-    """Caption, blocks and notes.
+    """Caption and blocks.
 
     Args:
         escape: whether marks of Markdown are escaped; a terminal shows them as they are.
@@ -23,7 +23,7 @@ def render(table: Table, caption: bool = True, escape: bool = True) -> str:
     for block in table.blocks:
         paragraphs += [f"*{paragraph(block.title)}*"] if block.title else []
         paragraphs += [_rows(block, table.words, text if escape else str)] if block.rows else []
-    return "\n\n".join([*paragraphs, *map(paragraph, table.notes)])
+    return "\n\n".join(paragraphs)
 
 
 def _rows(block: Block, words: bool, mark: Callable[[str], str]) -> str:

@@ -6,7 +6,7 @@ Text is Unicode as it is read: n̂, s·k, L', 10⁻³. A back end escapes it and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from analysis.numbers import by_text, interval, number
 from analysis.scores import LEAST_TEXTS, Score
@@ -54,7 +54,6 @@ class Table:
         caption: what it shows, and how to read it.
         blocks: from top to bottom.
         paper: which of the paper's it is, as "Table 1"; empty for one beyond the paper.
-        notes: sentences below it.
         words: columns of text rather than of numbers.
     """
 
@@ -62,7 +61,6 @@ class Table:
     caption: str
     blocks: tuple[Block, ...]
     paper: str = ""
-    notes: tuple[str, ...] = field(default=())
     words: bool = False
 
     @property

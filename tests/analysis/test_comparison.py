@@ -1,63 +1,52 @@
 """Which records stand in one block, in which order, and which of them an ablation goes through."""
 
-import pytest
-
 from analysis import metrics
-from analysis.comparison import ablation, compared, comparisons, in_comparison
-from core.errors import InputError
-from tests.analysis.made import score
+from analysis.comparison import ablations, compared, comparisons, in_comparison
+from tests.analysis.recorder import score
 
 
-def test_records_whose_comparable_fields_agree_are_a_set_and_the_largest_is_first(made):
+def test_records_whose_comparable_fields_agree_are_a_set_and_the_largest_is_first(recorder):
     for method, samples in (("ntk", 1), ("yarn", 5), ("pi", 5)):
-        made.add("ruler", method, {}, samples=samples, comparable=["samples"], a_field_that_not_all_name=method)
-    sets = comparisons(made.results(), "ruler", trained=False)
+        recorder.add("ruler", method, {}, samples=samples, comparable=["samples"], a_field_that_not_all_name=method)
+    sets = comparisons(recorder.results(), "ruler", trained=False)
     assert [[row.setting.method for row in rows.rows] for rows in sets] == [["pi", "yarn"], ["ntk"]]
-    assert compared(made.results(), "ruler", trained=False).rows == sets[0].rows
-    assert not compared(made.results(), "ruler", trained=True)
+    assert compared(recorder.results(), "ruler", trained=False).rows == sets[0].rows
+    assert not compared(recorder.results(), "ruler", trained=True)
 
 
-def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(made):
+def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(recorder):
     for seed in (0, 1):
-        made.add("open_llm", "pi", {"mmlu": score(20 + seed)}, seed=seed)
-    made.add("open_llm", "pi", {"mmlu": score(10)})
-    results = made.results()
+        recorder.add("open_llm", "pi", {"mmlu": score(20 + seed)}, seed=seed)
+    recorder.add("open_llm", "pi", {"mmlu": score(10)})
+    results = recorder.results()
     (tuned,), (plain,) = (compared(results, "open_llm", trained).rows for trained in (True, False))
     assert tuned.seeds == (0, 1) and tuned.scores(metrics.open_llm)["MMLU"].mean == 20.5
     assert plain.seeds == () and plain.scores(metrics.open_llm)["MMLU"].mean == 10
 
 
-def test_the_comparison_has_the_models_n_hat_and_no_other(made):
-    listed = in_comparison(made.results().model)
+def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
+    listed = in_comparison(recorder.results().model)
     combined = {"n_hat": 28, "intervals": 90}
     for options in ({}, {"n_hat": 28}, {"n_hat": 40}, combined, {"attention_factor": 1.0}, {"other": 1}):
-        made.add("ruler", "dprope", {}, options=options)
-    shown = [dict(row.setting.options) for row in compared(made.results(), "ruler", False).rows if listed(row)]
+        recorder.add("ruler", "dprope", {}, options=options)
+    shown = [dict(row.setting.options) for row in compared(recorder.results(), "ruler", False).rows if listed(row)]
     assert shown == [{}, {"other": 1}, {"n_hat": 28}]
 
 
-def test_an_ablation_takes_the_family_with_most_values(made):
+def test_an_ablation_takes_the_family_with_most_values(recorder):
     for n_hat in (28, 40, 32):
-        made.add("open_llm", "dprope", {"mmlu": score(n_hat)}, options={"n_hat": n_hat}, seed=0)
-    made.add("open_llm", "dprope", {"mmlu": score(90)}, options={"n_hat": 28}, factor=4, seed=0)
-    made.add("open_llm", "dprope", {"mmlu": score(91)}, seed=0)
-    made.add("open_llm", "pi", {"mmlu": score(92)}, seed=0)
-    rows = ablation(made.results(), "open_llm", "n_hat", trained=True)
-    assert list(rows) == [28, 32, 40] and rows[28].setting.factor == 2
-    assert ablation(made.results(), "open_llm", "n_hat", trained=False) == {}
+        recorder.add("open_llm", "dprope", {"mmlu": score(n_hat)}, options={"n_hat": n_hat}, seed=0)
+    recorder.add("open_llm", "dprope", {"mmlu": score(90)}, options={"n_hat": 28}, factor=4, seed=0)
+    recorder.add("open_llm", "dprope", {"mmlu": score(91)}, seed=0)
+    recorder.add("open_llm", "pi", {"mmlu": score(92)}, seed=0)
+    ((state, rows),) = ablations(recorder.results(), "open_llm", "n_hat")
+    assert state == "fine-tuned" and list(rows) == [28, 32, 40] and rows[28].setting.factor == 2
 
 
-def test_an_ablation_compares_the_seeds_that_all_values_have(made):
+def test_an_ablation_compares_the_seeds_that_all_values_have(recorder):
     for b in (90, 720):
-        made.add("longbench_e", "dprope", {}, options={"n_hat": 40, "intervals": b}, seed=0)
+        recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40, "intervals": b}, seed=0)
     for seed in (0, 1):  # trained twice for another table
-        made.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
-    rows = ablation(made.results(), "longbench_e", "intervals", trained=True, default=360)
+        recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
+    ((_, rows),) = ablations(recorder.results(), "longbench_e", "intervals", default=360)
     assert list(rows) == [90, 360, 720] and [row.seeds for row in rows.values()] == [(0,)] * 3
-
-
-def test_a_copied_record_is_no_further_seed(made):
-    for file in ("pi", "copy"):
-        made.add("ruler", "pi", {}, seed=0, file=file)
-    with pytest.raises(InputError, match="record the same run"):
-        compared(made.results(), "ruler", True)

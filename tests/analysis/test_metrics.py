@@ -10,19 +10,19 @@ from scipy import stats
 from analysis import metrics
 from analysis.comparison import compared
 from analysis.metrics import passkeys_by_length
-from tests.analysis.made import score
+from tests.analysis.recorder import score
 
 
 @pytest.mark.parametrize("count", [1, 3, 8])
-def test_perplexity_is_that_of_the_mean_loss_over_texts(made, count):
+def test_perplexity_is_that_of_the_mean_loss_over_texts(recorder, count):
     """Each text's mean loss from the record alone, by pandas, which sorts by title, too."""
     rng, windows = np.random.default_rng(count), {}
     for text in range(1, count + 1):
         for begin, tokens in ((0, 2047), (256, 256), (512, 256 + text)):
             windows[f"War and Peace, part {text}/2048/{begin}"] = [float(rng.normal(3, 0.5)) * tokens, tokens]
     windows |= {key.replace("/2048/", "/1024/"): [9.0, 1] for key in windows}
-    made.add("perplexity", "pi", [{"length": 2048}, {"length": 1024}], by_window=windows, data={})
-    results = made.results()
+    recorder.add("perplexity", "pi", [{"length": 2048}, {"length": 1024}], by_window=windows, data={})
+    results = recorder.results()
     perplexity = metrics.perplexity(results.records("perplexity")[0])
     record = json.loads(next((results.folder / "mine" / "perplexity").iterdir()).read_text())
     rows = [(*key.rsplit("/", 2), *window) for key, window in record["by_window"].items()]
@@ -48,11 +48,11 @@ def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval():
     assert {name: each.low is None for name, each in shown.items()} == {"MMLU": False, "HellaSwag": True, "Avg.": True}
 
 
-def test_passkeys_of_all_seeds_are_counted_together(made):
+def test_passkeys_of_all_seeds_are_counted_together(recorder):
     for seed, means in enumerate(((1.0, 0.5), (1.0, 0.0))):
         rows = [{"length": n, "n": 4} | {"mean": m, "low": 0, "high": 1} for n, m in zip((4096, 16384), means)]
-        made.add("passkey", "pi", {"by_length": rows}, seed=seed)
-    (row,) = compared(made.results(), "passkey", True).rows
+        recorder.add("passkey", "pi", {"by_length": rows}, seed=seed)
+    (row,) = compared(recorder.results(), "passkey", True).rows
     counts = passkeys_by_length(row)
     by_length = {name: (keys.found, keys.asked) for name, keys in counts.items()}
     assert by_length == {"4k": (8, 8), "16k": (2, 8), "all": (10, 16)}

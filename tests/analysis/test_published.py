@@ -7,10 +7,6 @@ import pytest
 from analysis import published
 
 
-def test_rivals_are_those_of_the_papers_table():
-    assert published.rivals("open_llm") == ["pi", "yarn"] and published.rivals("ruler") == ["pi", "yarn", "clex"]
-
-
 def test_an_advantage_is_the_mean_over_both_models():
     # LongBench-E, s = 4, lengths above 4k: 30.195 - 28.56 and 31.72 - 31.095
     assert published.advantage("longbench_e", "pi", 4, "Avg.>L") == pytest.approx((1.635 + 0.625) / 2)
@@ -28,19 +24,12 @@ def test_a_misprinted_average_is_taken_of_its_parts():
     assert published.advantage("open_llm", "pi", 2, "Avg.") == pytest.approx((seven + thirteen) / 2)
 
 
-def test_perplexities_differ_by_their_logarithms():
+def test_what_other_units_say_and_the_margins():
     both_models = math.log(7.12 / 7.39), math.log(5.91 / 6.06)
     assert published.perplexity_advantage("yarn", 2) == pytest.approx(sum(both_models) / 2)
-    assert published.perplexity_advantage("ntk", 2) is None
-
-
-def test_what_is_kept_is_of_ruler_at_the_one_factor_it_has():
+    assert published.perplexity_advantage("ntk", 2) is published.perplexity_advantage("yarn", 8) is None
     assert published.kept_advantage(2) is None
     assert published.kept_advantage(4) == pytest.approx(100 * (71.78 / 78.74 + 71.65 / 79.40) / 2)
-
-
-def test_margins_are_the_spread_of_the_papers_numbers():
     values = published.ablated("intervals_open_llm", "Avg.")
-    assert set(values) == {90, 180, 360, 720}
     assert max(values.values()) - min(values.values()) == pytest.approx(60.9375 - 60.745)
-    assert published.time_resolution() == pytest.approx(0.005) and published.time("train") == 1
+    assert published.time_resolution() == pytest.approx(0.005)

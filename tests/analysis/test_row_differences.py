@@ -7,15 +7,15 @@ from scipy import stats
 from analysis import row_differences
 from analysis.comparison import compared
 from analysis.hypothesis_tests import ABOVE, UNDECIDED
-from analysis.metrics import log_perplexity, open_llm, ruler
+from analysis.metrics import log_perplexity, open_llm
 from core.errors import InputError
-from tests.analysis.made import on_texts, score
+from tests.analysis.recorder import on_texts, score
 
 RNG = np.random.default_rng(3)
 
 
-def difference(made, experiment, metrics, metric, trained=False):
-    rows = compared(made.results(), experiment, trained)
+def difference(recorder, experiment, metrics, metric, trained=False):
+    rows = compared(recorder.results(), experiment, trained)
     return row_differences.between(rows.find("pi"), rows.find("yarn"), experiment, metrics, metric, rows)
 
 
@@ -24,55 +24,48 @@ def ends(estimate):
     return interval.low, interval.high
 
 
-def test_records_of_different_numbers_of_documents_are_refused(made):
+def test_records_of_different_numbers_of_documents_are_refused(recorder):
     for method, count in (("pi", 20), ("yarn", 19)):
-        made.add("open_llm", method, {"truthfulqa": score(50)}, by_document={"truthfulqa": [1.0] * count})
+        recorder.add("open_llm", method, {"truthfulqa": score(50)}, by_document={"truthfulqa": [1.0] * count})
     with pytest.raises(InputError, match="different numbers of samples"):
-        difference(made, "open_llm", open_llm, "TruthfulQA")
+        difference(recorder, "open_llm", open_llm, "TruthfulQA")
 
 
-def test_without_samples_the_seeds_that_both_have_are_the_error(made):
+def test_without_samples_the_seeds_that_both_have_are_the_error(recorder):
     for method, means in (("pi", (10, 12, 17, 99)), ("yarn", (9, 10, 14))):
         for seed, mean in enumerate(means):
-            made.add("open_llm", method, {"average": score(mean)}, seed=seed)
-    gap = difference(made, "open_llm", open_llm, "Avg.", trained=True)
+            recorder.add("open_llm", method, {"average": score(mean)}, seed=seed)
+    gap = difference(recorder, "open_llm", open_llm, "Avg.", trained=True)
     assert (gap.mean, gap.below, gap.samples, gap.seeds) == (2, 0, None, 3)
     assert ends(gap) == pytest.approx(stats.t.interval(0.95, 2, loc=2, scale=stats.sem([1, 2, 3])))
 
 
-def test_without_samples_and_seeds_two_intervals_combine(made):
+def test_without_samples_and_seeds_two_intervals_combine(recorder):
     for method, mean, low, high in (("pi", 10, 7, 12), ("yarn", 4, 3, 8)):
-        made.add("open_llm", method, {"average": {"mean": mean, "low": low, "high": high, "n": 9}})
-    gap = difference(made, "open_llm", open_llm, "Avg.")
+        recorder.add("open_llm", method, {"average": {"mean": mean, "low": low, "high": high, "n": 9}})
+    gap = difference(recorder, "open_llm", open_llm, "Avg.")
     assert ends(gap) == pytest.approx((6 - 5, 6 + 5**0.5)) and gap.mean == 6  # √(3² + 4²), √(2² + 1²)
-    made.records["open_llm/001_yarn.json"]["scores"]["average"] |= {"low": 4, "high": 4}  # one sample
-    assert ends(difference(made, "open_llm", open_llm, "Avg.")) == (None, None)
+    recorder.records["open_llm/001_yarn.json"]["scores"]["average"] |= {"low": 4, "high": 4}  # one sample
+    assert ends(difference(recorder, "open_llm", open_llm, "Avg.")) == (None, None)
 
 
-def test_one_seed_takes_the_spread_of_settings_with_several(made):
+def test_one_seed_takes_the_spread_of_settings_with_several(recorder):
     for method in ("clex", "dprope", "ntk", "original"):
         for seed in range(40):
-            made.add("open_llm", method, {"average": score(50 + 3 * seed + RNG.normal(0, 2.0))}, seed=seed)
+            recorder.add("open_llm", method, {"average": score(50 + 3 * seed + RNG.normal(0, 2.0))}, seed=seed)
     for method, mean in (("pi", 50), ("yarn", 40)):
-        made.add("open_llm", method, {"average": score(mean, 3)}, seed=0)
-    gap = difference(made, "open_llm", open_llm, "Avg.", trained=True)
+        recorder.add("open_llm", method, {"average": score(mean, 3)}, seed=0)
+    gap = difference(recorder, "open_llm", open_llm, "Avg.", trained=True)
     assert gap.over_seeds == pytest.approx(np.sqrt(2) * 2.0, rel=0.15) and gap.freedom == 3 * 39
 
 
-def test_few_tasks_are_no_sample_of_themselves(made):
-    for method, mean in (("pi", 50), ("yarn", 40)):
-        tasks = {"1024": {task: score(mean) for task in "ab"}}
-        made.add("ruler", method, {"lengths": {"1024": score(mean, 4)}, "average": score(mean), "tasks": tasks})
-    assert ends(difference(made, "ruler", ruler, "1k"))[0] == pytest.approx(10 - 4 * np.sqrt(2))
-
-
 @pytest.mark.parametrize("count", [1, 3, 8])
-def test_losses_are_paired_by_text(made, count):
+def test_losses_are_paired_by_text(recorder, count):
     gaps = RNG.normal(0.1, 0.05, count)
     for method, more in (("yarn", np.zeros(count)), ("pi", gaps)):
         losses = {f"Book {text}": float(3 + text + gap) for text, gap in enumerate(more)}
-        made.add("perplexity", method, **on_texts({4096: losses}))
-    gap = difference(made, "perplexity", log_perplexity, "4k")
+        recorder.add("perplexity", method, **on_texts({4096: losses}))
+    gap = difference(recorder, "perplexity", log_perplexity, "4k")
     assert gap.mean == pytest.approx(gaps.mean()) and gap.samples == count
     if count < 5:
         assert ABOVE.verdict(gap) == UNDECIDED and gap.interval().texts == pytest.approx(gaps)

@@ -22,10 +22,6 @@ def test_seeds_become_their_mean_with_an_interval_for_seeds_and_samples():
     assert (found.n, found.seeds) == (5, 3)
 
 
-def test_seeds_that_answer_alike_are_no_more_certain_than_their_samples():
-    assert over_seeds(scores(3, 3, 3, width=5))["a"] == Score(3, 0, 8, 5, seeds=3)  # no score is negative
-
-
 @pytest.mark.parametrize("texts", [5, 8, 20])
 def test_one_seed_has_students_interval_over_texts(texts):
     losses = RNG.normal(3, 0.4, texts)
@@ -51,7 +47,7 @@ def test_few_texts_have_no_interval_but_that_over_seeds(texts):
 def test_seeds_and_texts_together_cover_the_mean_of_all_seeds_and_texts():
     """Drawn anew from normal seeds, texts, and what a seed does to a text."""
     covered = []
-    for _ in range(600):
+    for _ in range(200):
         values = RNG.normal(0, 0.5, (3, 1)) + RNG.normal(0, 1, (1, 8)) + RNG.normal(0, 0.3, (3, 8))
         found = over_texts(values)
         covered.append(found.low < 0 < found.high)

@@ -5,7 +5,7 @@ from analysis.settings import Setting
 from core import rope
 
 
-def test_rows_of_any_method_have_a_name_and_a_place(made):
+def test_rows_of_any_method_have_a_name_and_a_place(recorder):
     for method, options in (
         ("never-heard-of", {"strength": 0.5}),
         ("dprope", {"n_hat": 28}),
@@ -14,8 +14,8 @@ def test_rows_of_any_method_have_a_name_and_a_place(made):
         ("original", {}),
         (None, {}),
     ):
-        made.add("ruler", method, {}, options=options)
-    names = [row.setting.name for row in compared(made.results(), "ruler", False).rows]
+        recorder.add("ruler", method, {}, options=options)
+    names = [row.setting.name for row in compared(recorder.results(), "ruler", False).rows]
     assert names == [
         *("as it is", "original", "DPRoPE (t = 0)", "DPRoPE (n̂ = 40)", "DPRoPE (n̂ = 28)"),
         "never-heard-of (strength = 0.5)",

@@ -1,7 +1,6 @@
 """How settings are drawn: unlike each other to every eye."""
 
 import itertools
-from dataclasses import replace
 
 import matplotlib.colors
 import matplotlib.pyplot as plt
@@ -11,18 +10,6 @@ import numpy as np
 from analysis.settings import Setting
 from core import rope
 from figures.kit import style
-
-
-def test_eight_further_methods_and_their_variants_are_told_apart(monkeypatch):
-    for index in range(8):
-        new = replace(rope.METHODS["pi"], name=f"new-{index}", styles=())
-        monkeypatch.setitem(rope.METHODS, new.name, new)
-    settings = [Setting(name) for name in rope.METHODS] + [Setting("dprope", (("n_hat", 20),))]
-    settings += [Setting("new-0", (("strength", value),)) for value in range(8)]
-    drawn = style.styles(settings)
-    assert len(set(drawn.values())) == len(settings)
-    for (one, dash), (other, other_dash) in itertools.combinations(drawn.values(), 2):
-        assert unlike(dash, other_dash) or distance(one, other) > 20, (one, dash, other, other_dash)
 
 
 def test_panels_have_five_curves_at_most_each_with_the_rival_and_leave_none_out():
@@ -67,14 +54,6 @@ def check(panels):
         assert len(colours) <= 5
         for one, other in itertools.combinations(colours, 2):
             assert distance(one, other) > 12, (one, other)
-
-
-def unlike(one, other) -> bool:
-    """Whether two line styles differ in their number of dashes, or by a quarter in their period or share of ink."""
-    by_name = {"-": (1, 0, 0), "--": (3.7, 1.6), "-.": (6.4, 1.6, 1, 1.6)}  # matplotlib's, in line widths
-    first, second = (np.array(by_name[dash] if isinstance(dash, str) else dash[1]) for dash in (one, other))
-    measures = [(pattern.sum(), pattern[::2].sum() / pattern.sum()) for pattern in (first, second)]
-    return len(first) != len(second) or any(max(pair) > 1.25 * min(pair) for pair in zip(*measures))
 
 
 # What remains of linear RGB to all, to the green-blind and to the red-blind (Machado et al. 2009).

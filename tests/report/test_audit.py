@@ -1,10 +1,7 @@
 """The audit finds what is known to be wrong in the paper and of which kind it is; one rule holds for all sentences."""
 
-import pandas as pd
 import pytest
 
-from analysis import published
-from core.errors import InputError
 from report import audit, audit_tables
 
 
@@ -14,27 +11,6 @@ def by_name():
     named = {(check.where, check.what): check for check in checks}
     assert len(named) == len(checks)
     return named
-
-
-@pytest.fixture
-def replaced(monkeypatch):
-    """Puts other numbers in the place of a table of the paper."""
-    real = published.table
-
-    def replace(name, frame):
-        monkeypatch.setattr(published, "table", lambda asked: frame if asked == name else real(asked))
-
-    return replace
-
-
-def ruler(**scores):
-    """A table of one model where each run, METHOD_FACTOR, has one score at every length, and so as its average."""
-    runs = [(*run.split("_"), score) for run, score in scores.items()]
-    return pd.DataFrame(
-        [("LLaMA2-7B", method, float(factor) if factor else None, metric, score, 0)
-         for method, factor, score in runs for metric in ("4k", "8k", "16k", "Avg.")],
-        columns=["model", "method", "factor", "metric", "score", "bold"],
-    )  # fmt: skip
 
 
 def test_what_does_not_agree_is_of_these_kinds(by_name):
@@ -88,57 +64,3 @@ def test_every_average_is_checked():
 def test_sentences_against_each_method_by_hand(what, metric, values):
     sentence = next(each for each in audit.SENTENCES if (each.what, each.metric) == (what, metric))
     assert sentence.values()["value"].to_dict() == pytest.approx(values, abs=0.006)
-
-
-def test_up_to_is_the_most_over_all_that_the_sentence_covers(replaced):
-    replaced("ruler", ruler(original_=10, pi_2=40, yarn_2=32, clex_16=50, dprope_2=48))
-
-    def kind(printed, *against):
-        return audit.Sentence("", "", "ruler", against=against, printed=printed, unit="% more").check().kind
-
-    # 48 is 20 % more than 40 and 50 % more than 32.
-    assert kind(50.0, "pi", "yarn") == kind(20.0, "pi") == kind(50.0, "pi", "yarn", "clex") == ""
-    assert kind(20.0, "pi", "yarn") == "omission"
-    assert kind(33.0, "pi", "yarn") == "slip"
-
-
-def test_best_holds_against_every_rival_in_its_least_favourable_run(replaced):
-    runs = {"original_": 10, "pi_2": 40, "pi_4": 40, "yarn_2": 32, "yarn_4": 32, "dprope_2": 45, "dprope_4": 60}
-    sentence = audit.Sentence("", "", "ruler")
-    for clex, kind in ((44, ""), (46, "omission"), (61, "omission")):
-        replaced("ruler", ruler(**runs, clex_16=clex))
-        assert sentence.check().kind == kind
-        assert sentence.values().loc["clex", ["factor", "value"]].tolist() == [2, 45 - clex]
-    # PI at s = 4 is no rival at s = 2.
-    replaced("ruler", ruler(**runs | {"pi_4": 50}, clex_16=44))
-    assert sentence.check().holds
-    assert audit.Sentence("", "", "ruler", against=("original",)).check().holds
-
-
-@pytest.mark.parametrize(
-    ("scores", "bold", "kind"),
-    [((1, 3, 3), (0, 1, 1), ""), ((1, 3, 3), (0, 1, 0), "tie"), ((1, 3, 3), (0, 0, 0), "slip"),
-     ((1, 3, 2), (0, 0, 1), "slip"), ((1, 3, 3), (1, 1, 0), "slip")],
-)  # fmt: skip
-def test_bold_is_right_or_a_tie_or_a_slip(replaced, monkeypatch, scores, bold, kind):
-    rows = {"intervals": [90, 180, 360], "metric": "MMLU", "score": scores, "bold": bold}
-    replaced("intervals_open_llm", pd.DataFrame(rows))
-    monkeypatch.setattr(audit_tables, "TITLES", {"intervals_open_llm": "Open LLM over b"})
-    assert [check.kind for check in audit_tables.bold_entries()] == [kind]
-
-
-def test_a_changed_number_is_noticed(replaced):
-    frame = published.table("ruler").copy()
-    frame.loc[frame["metric"] == "16k", "score"] += 0.1
-    replaced("ruler", frame)
-    wrong = [f for f in audit_tables.averages() if f.kind == "slip"]
-    assert sum(f.where == "RULER table" for f in wrong) == 10
-
-
-@pytest.mark.parametrize("metric", ["4k", "Avg."])
-def test_a_number_that_is_gone_is_named(replaced, metric):
-    frame = published.table("ruler")
-    gone = frame[(frame["metric"] == metric) & (frame["method"] == "dprope")].index[0]
-    replaced("ruler", frame.drop(index=gone))
-    with pytest.raises(InputError, match="ruler lacks"):
-        audit.checks()

@@ -96,17 +96,6 @@ def test_losses_of_tiny(claims, key, trained):
     assert row["measured_on"].endswith("8 texts")
 
 
-def test_three_books_of_smollm2_decide_nothing(claims):
-    runs = by_setting("smollm2", "perplexity", False)
-    for key, ours, other in (
-        ("perplexity", ("dprope", N_HAT[2]), ("yarn", {})),
-        ("less_is_better", ("dprope", {}), ("dprope", N_HAT[2])),
-    ):
-        row, values = claims.loc[key, "smollm2"], gaps("smollm2", runs, ours, other, 2)
-        assert [float(text) for text in row["texts"].split()] == pytest.approx(values[0], rel=1e-4)
-        assert row["outcome"] == "not decided here" and np.isnan(row["low"])
-
-
 def by_group(run, experiment):
     """What is drawn anew, in per cent: of Open LLM documents, of LongBench-E beyond L a task's means at two lengths."""
     if experiment == "open_llm":

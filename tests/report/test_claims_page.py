@@ -1,45 +1,29 @@
-"""The page of the claims has every statement on each model."""
+"""The page of the claims has the verdict on each model, and says where there is no record."""
 
 import re
 from collections import Counter
 
-import pytest
+import pandas as pd
 
 from analysis.claims import CLAIMS
-from analysis.claims.statement import NONE
 from experiments.kit.records import RESULTS
 from report import claims_page, pages
-from tests.analysis.claims.conftest import folder  # noqa: F401
+from tests.analysis.recorder import Recorder
 
 
-@pytest.fixture(scope="module")
-def tested():
-    return claims_page.tested(RESULTS)
-
-
-@pytest.fixture(scope="module")
-def page(tested):
-    return pages.claims(tested)
-
-
-def test_each_claim_has_a_row_with_its_verdict_on_each_model(page, tested):
+def test_each_claim_has_a_row_with_its_verdict_on_each_model():
+    """On the committed page, which is what is rendered, as in the table beside it."""
+    page, table = (RESULTS / "claims.md").read_text(), pd.read_csv(RESULTS / "claims.csv")
     rows = re.findall(r"^\| \[\d+\. .*", page, re.MULTILINE)
-    shown = Counter(verdict for row in rows for verdict in re.findall(r"\*\*(.*?)\*\*", row))
+    assert [re.findall(r"\*\*(.*?)\*\*", row) for row in rows] == [
+        list(of_claim["outcome"]) for _, of_claim in table.groupby("key", sort=False)
+    ]
     counted = dict(re.findall(r"^\| \*\*(.*?)\*\* \| .* \| (\d+) \|$", page, re.MULTILINE))
-    assert shown == {verdict: int(count) for verdict, count in counted.items()} and len(rows) == len(CLAIMS)
-    assert shown.total() == sum(map(len, tested)) and NONE not in shown
-    assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
+    assert Counter(table["outcome"]) == {verdict: int(count) for verdict, count in counted.items()}
+    assert list(table["key"].unique()) == [claim.key for claim in CLAIMS]
 
 
-def test_every_number_is_on_the_page_once(page, tested):
-    statements = [each for claim in tested for one in claim for each in one.statements]
-    lines = [line for line in page.splitlines() if "| s = " in line]
-    assert len(lines) == len(statements)
-    assert all(f"| {each.value} |" in line and each.verdict in line for each, line in zip(statements, lines))
-
-
-def test_without_records_no_claim_is_tested(folder):
-    folder.scale("mine")
-    tested = claims_page.tested(folder.path)
+def test_without_records_no_claim_is_tested(tmp_path):
+    tested = claims_page.tested(Recorder(tmp_path).results().folder)
     assert [one.claim.key for claim in tested for one in claim if one.model] == ["least_disturbance"]
     assert pages.claims(tested).count("No record") == len(CLAIMS) - 1

@@ -12,34 +12,23 @@ import pytest
 from core.errors import InputError
 from experiments.kit.records import RESULTS, ROOT
 from report import html
-from tests.report.conftest import score
+from tests.analysis.recorder import Recorder, score
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+# Sorts a column of signed numbers up and down and back, and says what it has seen in the page's title.
 PROBE = """<script>
-const problems = [], wide = () => document.scrollingElement.scrollWidth - innerWidth;
+const problems = [];
 addEventListener("error", (event) => problems.push(event.message));
-console.error = (...words) => problems.push(words.join(" "));
 addEventListener("load", () => {
-  document.querySelectorAll("details").forEach((closed) => { closed.open = true; });
   const column = (button) => [...button.closest("table").tBodies[0].rows].map(
     (row) => row.cells[button.parentElement.cellIndex].firstChild?.textContent.trim() ?? "");
   const signed = [...document.querySelectorAll("th button")].find(
     (button) => /^[+]/.test(column(button)) && column(button).filter((text) => text[0] === "−").length > 1);
   const columns = [column(signed), ...[1, 2, 3].map(() => (signed.click(), column(signed)))];
   const drawn = document.querySelectorAll("td:has(svg circle)").length;
-  const broken = [...document.images].filter((image) => !image.complete || !image.naturalWidth).length;
-  parent.postMessage({ width: innerWidth, problems, wide: wide(), broken, columns, drawn }, "*");
+  const wide = document.scrollingElement.scrollWidth - innerWidth;
+  document.title = JSON.stringify({ problems, wide, columns, drawn });
 });</script>"""
-# A window cannot be as narrow as a phone; a frame can.
-FRAMES = """<!doctype html><meta charset=utf-8><pre id=seen></pre><script>
-const seen = [];
-addEventListener("message", (event) => {
-  seen.push(event.data);
-  document.getElementById("seen").textContent = JSON.stringify(seen);
-});
-</script>""" + "".join(
-    f"<iframe src=page.html style='width:{width}px;height:900px;border:0'></iframe>" for width in (1280, 390)
-)
 
 
 class Reader(HTMLParser):
@@ -114,32 +103,26 @@ def test_links_between_pages_and_to_headings_of_one_name(tmp_path, monkeypatch):
         html.build(tmp_path)
 
 
-def test_what_records_say_is_no_markup(folder):
+def test_what_records_say_is_no_markup(tmp_path):
     title = "<script>alert('1')</script> & <b>"
-    folder.model(title=title)
-    folder.save("perplexity_of_code", method="my-<img src=x>", scores={"bits per byte": score(1)})
-    reader = Reader(html.build(folder.path))
+    recorder = Recorder(tmp_path, title=title)
+    recorder.add("perplexity_of_code", "my-<img src=x>", {"bits per byte": score(1)})
+    reader = Reader(html.build(recorder.results().folder))
     assert [tag for tag, _ in reader.tags if tag in ("script", "b", "img")] == ["script"] and title in reader.text
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome here")
 def test_in_a_browser_tables_sort_and_intervals_are_drawn(report, tmp_path):
-    (tmp_path / "page.html").write_text(report.replace("<head>", f"<head>{PROBE}", 1))
-    (tmp_path / "frames.html").write_text(FRAMES)
-    options = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
-    options += ("--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}")
-    options += ("--window-size=1400,1000", "--virtual-time-budget=20000", "--dump-dom")
-    page = (tmp_path / "frames.html").as_uri()
-    done = subprocess.run([BROWSER, *options, page], capture_output=True, text=True, timeout=120, check=True)
-    (text,) = re.findall(r"<pre id=\"seen\">(.*?)</pre>", done.stdout, re.DOTALL)
-    seen = json.loads(entities.unescape(text))
-    assert sorted(one["width"] for one in seen) == [390, 1280]
-    for one in seen:
-        assert one["problems"] == [] and one["wide"] <= 0 == one["broken"]
-        original, up, down, again = one["columns"]
-        assert again == original and sorted(up) == sorted(original) == sorted(down)
-        assert numbers(up) == sorted(numbers(original)) and numbers(down) == numbers(up)[::-1]
-        assert one["drawn"] > 100
+    page = tmp_path / "page.html"
+    page.write_text(report.replace("<head>", f"<head>{PROBE}", 1))
+    options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom")
+    command = [BROWSER, *options, "--window-size=800,1000", page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    seen = json.loads(entities.unescape(re.search(r"<title>(.*?)</title>", done.stdout)[1]))
+    assert seen["problems"] == [] and seen["wide"] <= 0 and seen["drawn"] > 100
+    original, up, down, again = seen["columns"]
+    assert again == original and sorted(up) == sorted(original) == sorted(down)
+    assert numbers(up) == sorted(numbers(original)) and numbers(down) == numbers(up)[::-1]
 
 
 def numbers(texts):

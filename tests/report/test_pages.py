@@ -8,7 +8,7 @@ from analysis import results
 from core.errors import InputError
 from experiments.kit.records import RESULTS, ROOT
 from report import model_view, pages
-from tests.report.conftest import score
+from tests.analysis.recorder import Recorder, score
 
 
 def test_the_committed_pages_are_what_is_rendered():
@@ -18,21 +18,17 @@ def test_the_committed_pages_are_what_is_rendered():
         assert file.read_text() == text, f"{file} is not what `make pages` writes"
 
 
-@pytest.fixture
-def stranger(folder):
-    folder.model(title="my | *model* <b>", n_hat={})
+def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkeypatch):
+    recorder = Recorder(tmp_path / "records", title="my | *model* <b>", n_hat={})
     for method, share in (("original", 0.0), ("linear-ramp", 1.0)):
         rows = [{"length": length, "mean": share, "low": 0, "high": 1, "n": 10} for length in (8192, 16384)]
         depths = [row | {"depth": 0.5} for row in rows]
-        folder.save("passkey", method=method, scores={"by_length": rows, "by_depth": depths})
-        folder.save("perplexity_of_code", method=method, scores={"bits per byte": score(0.8 + share, 0.1)})
-    figure = folder.path.parent / "figures" / "mine" / "passkey.png"
+        recorder.add("passkey", method, {"by_length": rows, "by_depth": depths})
+        recorder.add("perplexity_of_code", method, {"bits per byte": score(0.8 + share, 0.1)})
+    stranger = recorder.results().folder
+    figure = stranger.parent / "figures" / "mine" / "passkey.png"
     figure.parent.mkdir(parents=True)
     figure.write_bytes(b"")
-    return folder.path
-
-
-def test_a_strangers_model_has_a_page_beside_that_of_the_claims(stranger, monkeypatch):
     written = pages.pages(stranger)
     (file, text), *claims = written.items()
     assert file == stranger / "mine" / "README.md"
@@ -41,13 +37,7 @@ def test_a_strangers_model_has_a_page_beside_that_of_the_claims(stranger, monkey
     assert "0.8 [0.7, 0.9]" in text  # a benchmark that has no table of its own
     assert "](../../figures/mine/passkey.png)" in text and "disturbance.png" not in text  # which was not rendered
     monkeypatch.chdir(stranger.parent)
-    assert pages.pages(Path("results")) == written
-
-
-def test_records_of_another_folder_have_a_page_without_the_prose_about_ours(folder):
-    folder.copy("tiny", "passkey", "*_s=2*")
-    ((_, text),) = pages.pages(folder.path, "tiny").items()
-    assert "28 of 30" in text.replace("/", " of ") and "trained in this repository" not in text
+    assert pages.pages(Path(stranger.name)) == written
 
 
 def test_no_page_with_an_empty_link_or_a_false_sentence(tmp_path, monkeypatch):

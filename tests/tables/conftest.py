@@ -1,3 +1,3 @@
-from tests.analysis.made import made
+from tests.analysis.recorder import recorder
 
-__all__ = ["made"]
+__all__ = ["recorder"]

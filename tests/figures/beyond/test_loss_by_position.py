@@ -6,7 +6,7 @@ import pytest
 from analysis.beyond import loss_by_position as losses
 from analysis.results import NotMeasured, Results
 from figures.beyond import loss_by_position
-from tests.analysis.made import Made
+from tests.analysis.recorder import Recorder
 
 
 def test_panels_hold_the_recorded_differences_of_the_best_five():
@@ -30,7 +30,7 @@ def test_panels_hold_the_recorded_differences_of_the_best_five():
 
 
 def test_without_the_baseline_there_is_no_figure(tmp_path):
-    made = Made(tmp_path)
-    made.everything("pi")
+    recorder = Recorder(tmp_path)
+    recorder.everything("pi")
     with pytest.raises(NotMeasured, match="YaRN"):
-        loss_by_position.build(made.results())
+        loss_by_position.build(recorder.results())

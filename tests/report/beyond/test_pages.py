@@ -9,7 +9,7 @@ from experiments.kit import records
 from experiments.kit.records import RESULTS
 from report import pages
 from report.beyond.model_view import View
-from tests.report.conftest import folder, score  # noqa: F401  (a fixture)
+from tests.analysis.recorder import Recorder, score
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +38,12 @@ def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length(view):
     assert "DPRoPE (n̂ = 40)" in ranked and "DPRoPE (n̂ = 28)" not in ranked  # the paper's; an ablation's
 
 
-def test_a_model_has_the_page_if_it_has_records_beyond_the_paper(folder):
-    folder.model()
-    folder.save("perplexity_of_code", method="pi", scores={"bits per byte": score(1)})
-    assert list(pages.pages(folder.path, "mine")) == [folder.path / "mine" / "README.md"]
-    folder.save("selections", scores=[{"interpolated_pairs": [1], "beyond": score(1)}])
-    first, second = pages.pages(folder.path, "mine").items()
-    assert second[0] == folder.path / "mine" / "beyond" / "README.md" and "](beyond/README.md" in first[1]
+def test_a_model_has_the_page_if_it_has_records_beyond_the_paper(tmp_path):
+    recorder = Recorder(tmp_path)
+    recorder.add("perplexity_of_code", "pi", {"bits per byte": score(1)})
+    folder = recorder.results().folder
+    assert list(pages.pages(folder, "mine")) == [folder / "mine" / "README.md"]
+    recorder.add("selections", None, [{"interpolated_pairs": [1], "beyond": score(1)}])
+    folder = recorder.results().folder
+    first, second = pages.pages(folder, "mine").items()
+    assert second[0] == folder / "mine" / "beyond" / "README.md" and "](beyond/README.md" in first[1]

@@ -1,4 +1,4 @@
-"""Hand-made records of a model that no list knows."""
+"""Records in memory of a model that no list knows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def on_texts(losses: dict[int, dict[str, float]], **more) -> dict:
     } | more
 
 
-class Made:
+class Recorder:
     """Records in memory; :meth:`results` writes all that there are into a folder of its own."""
 
     def __init__(self, folder: Path, **facts):
@@ -139,8 +139,8 @@ class Made:
 
 
 @pytest.fixture
-def made(tmp_path) -> Made:
-    return Made(tmp_path)
+def recorder(tmp_path) -> Recorder:
+    return Recorder(tmp_path)
 
 
 def paired_bootstrap(gaps: np.ndarray, statistic=np.mean, resamples: int = 20000) -> tuple[float, float]:
