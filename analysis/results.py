@@ -134,7 +134,7 @@ class Results:
 
     def lacks(self, what: str, experiment: str, options: str = "") -> NotMeasured:
         """The error that records hold nothing of `what`; `experiment` with `options` measures it."""
-        command = f"python -m {records.program(experiment)} --model … --results {self.folder} {options}".strip()
+        command = f"python -m {records.program(experiment)} --model {self.model.name} --results {self.folder} {options}".strip()
         return NotMeasured(f"no {what} under {self.folder / self.model.name}; measure it with `{command}`.")
 
     def experiments(self) -> list[str]:
