@@ -65,8 +65,10 @@ def compute(geometry: RopeGeometry | None, setting: Setting, convention: Convent
         return None
     options = {name: value for name, value in setting.options if name != "attention_factor"}  # which turns no angle
     if setting.method == rope.PROPOSED and options.keys() <= {"threshold", "n_hat"}:
-        interpolation = _of_frequencies(geometry, geometry.inv_freq / setting.factor, setting.factor, convention)
-        extrapolation = _of_frequencies(geometry, geometry.inv_freq, setting.factor, convention)
+        interpolation, extrapolation = (
+            compute(geometry, Setting(method, (), setting.factor), convention).per_pair
+            for method in (rope.TIME_REFERENCE, rope.ORIGINAL)
+        )
         chosen = kl.select_interpolated(interpolation, extrapolation, **options)
         return Disturbance(np.where(chosen, interpolation, extrapolation), 2 * int(chosen.sum()))
     if "convention" in rope.method_options(setting.method):

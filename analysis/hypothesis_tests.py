@@ -57,6 +57,15 @@ class Estimate:
         below, above = (float(abs(end - score.mean) / times) for end in (score.low, score.high))
         return replace(alone, below=below, above=above, of_samples=score.freedom)
 
+    def minus(self, other: Estimate) -> Estimate:
+        """The difference of two independent numbers; without errors if one of them has none."""
+        gap = Estimate(self.mean - other.mean, samples=self.samples, seeds=self.seeds)
+        if not (any(self.errors) and any(other.errors)):
+            return gap
+        (below, above), (less, more) = self.errors, other.errors
+        freedom = min(self.of_samples, other.of_samples)
+        return replace(gap, below=math.hypot(below, more), above=math.hypot(above, less), of_samples=freedom)
+
     @property
     def errors(self) -> tuple[float, float]:
         """The error of samples and seeds together, toward smaller and toward larger values."""

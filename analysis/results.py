@@ -134,7 +134,8 @@ class Results:
 
     def lacks(self, what: str, experiment: str, options: str = "") -> NotMeasured:
         """The error that records hold nothing of `what`; `experiment` with `options` measures it."""
-        command = f"python -m {records.program(experiment)} --model … --results {self.folder} {options}".strip()
+        where = f"--model {self.model.name} --results {self.folder}"
+        command = f"python -m {records.program(experiment)} {where} {options}".strip()
         return NotMeasured(f"no {what} under {self.folder / self.model.name}; measure it with `{command}`.")
 
     def experiments(self) -> list[str]:

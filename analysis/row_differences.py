@@ -49,19 +49,10 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
         estimate = Estimate.of(of_samples) if of_samples else Estimate(mean)
         over_seeds = float(gaps.std(ddof=1)) / math.sqrt(k)
         return replace(estimate, mean=mean, over_seeds=over_seeds, seeds=k, freedom=k - 1)
+    ours_alone, other_alone = map(Estimate.of, pairs[0])
     spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
-    estimate = Estimate.of(of_samples or _independent(*pairs[0]))
+    estimate = Estimate.of(of_samples) if of_samples else ours_alone.minus(other_alone)
     return replace(estimate, mean=mean, over_seeds=spread, freedom=freedom)
-
-
-def _independent(ours: Score, other: Score) -> Score:
-    """The difference of two scores as if independent, wider than a paired one; no interval if one of them has none."""
-    mean = ours.mean - other.mean
-    if ours.low is None or other.low is None:
-        return Score(mean, n=ours.n)
-    low = mean - float(np.hypot(ours.mean - ours.low, other.high - other.mean))
-    high = mean + float(np.hypot(ours.high - ours.mean, other.mean - other.low))
-    return Score(mean, low, high)
 
 
 def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str) -> tuple[float, int]:

@@ -5,6 +5,7 @@ Reads nothing but the published numbers in results/paper/. Sentences that compar
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -91,6 +92,7 @@ class Sentence:
     def _value(self, value: float, digits: int) -> str:
         return f"{number(value, digits, sign=self.unit == 'points')} {self.unit}"
 
+    @functools.cache  # noqa: B019 (there are as many as there are SENTENCES)
     def values(self) -> pd.DataFrame:
         """By other method of the table, the run that decides: its model, factor, both scores and their `value`.
 

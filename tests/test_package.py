@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 
 from experiments.kit.records import ROOT
 from tests.processes import fork, wait
+from tests.test_documented import PROJECT
 
 # A random Llama is extended, exported and loaded again; prints where dprope lies and which other modules came along.
 PROGRAM = """
@@ -75,7 +76,7 @@ def test_it_extends_a_model_without_this_checkout(wheel, tmp_path):
 
     def alone():
         os.chdir(tmp_path)
-        for name in [name for name in sys.modules if name.partition(".")[0] in ("core", "eval", "experiments")]:
+        for name in [name for name in sys.modules if name.partition(".")[0] in PROJECT]:
             del sys.modules[name]
         sys.path[:] = [str(installed), *(path for path in sys.path if Path(path or ".").resolve() != ROOT)]
         exec(PROGRAM, {})

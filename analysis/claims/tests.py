@@ -237,7 +237,7 @@ def collapses(experiment: str, sample: str) -> Test:
         effect = published.kept_advantage(factor) if experiment == "ruler" else None
         for row, each, what, number, paper in (
             (original, by_length[0], "lost beyond L", lost, None),
-            (ours, by_length[1], "kept beyond what the original keeps", minus(mine, theirs), effect),
+            (ours, by_length[1], "kept beyond what the original keeps", mine.minus(theirs), effect),
         ):
             unit = "" if less_is_better else "%"
             beside = [(f"{row.setting.name} at {end}", printed(each[end], 1, unit)) for end in (near, far)]
@@ -264,15 +264,6 @@ def share(scores: Scores, whole: str, rest: str) -> Estimate:
     if None in (of.low, kept.low):
         return kept_share
     return replace(kept_share, below=times * below, above=times * above, of_samples=min(of.freedom, kept.freedom))
-
-
-def minus(ours: Estimate, other: Estimate) -> Estimate:
-    """The difference of two independent numbers; without errors if one of them has none."""
-    gap = Estimate(ours.mean - other.mean, samples=ours.samples, seeds=ours.seeds)
-    if not (any(ours.errors) and any(other.errors)):
-        return gap
-    below, above = math.hypot(ours.below, other.above), math.hypot(ours.above, other.below)
-    return replace(gap, below=below, above=above, of_samples=min(ours.of_samples, other.of_samples))
 
 
 @at_papers_n_hat("passkey")

@@ -54,12 +54,6 @@ def test_students_interval_over_texts_gives_back_itself_at_every_level():
     same(estimate.interval(0.01), *stats.t.interval(0.99, 7, gaps.mean(), stats.sem(gaps)))
 
 
-def test_a_bootstrap_interval_gives_back_itself():
-    estimate = Estimate.of(Score(2.0, 1.0, 4.0, 30))
-    same(estimate.interval(), 1.0, 4.0)
-    assert ABOVE.p(estimate) == pytest.approx(2 * stats.norm.sf(2 * 1.959964))
-
-
 @pytest.mark.parametrize("estimate", [Estimate(1.0), Estimate.of(Score(-1.0, n=3, texts=(-2.0, -1.0, 0.0)))])
 def test_a_number_without_an_interval_decides_nothing(estimate):
     assert ABOVE.verdict(estimate) == UNDECIDED and ABOVE.p(estimate) == 1 and estimate.interval().low is None

@@ -8,7 +8,6 @@ from analysis import row_differences
 from analysis.comparison import compared
 from analysis.hypothesis_tests import ABOVE, UNDECIDED
 from analysis.metrics import log_perplexity, open_llm
-from core.errors import InputError
 from tests.analysis.recorder import on_texts, score
 
 RNG = np.random.default_rng(3)
@@ -22,13 +21,6 @@ def difference(recorder, experiment, metrics, metric, trained=False):
 def ends(estimate):
     interval = estimate.interval()
     return interval.low, interval.high
-
-
-def test_records_of_different_numbers_of_documents_are_refused(recorder):
-    for method, count in (("pi", 20), ("yarn", 19)):
-        recorder.add("open_llm", method, {"truthfulqa": score(50)}, by_document={"truthfulqa": [1.0] * count})
-    with pytest.raises(InputError, match="different numbers of samples"):
-        difference(recorder, "open_llm", open_llm, "TruthfulQA")
 
 
 def test_without_samples_the_seeds_that_both_have_are_the_error(recorder):

@@ -26,15 +26,6 @@ def test_panels_have_five_curves_at_most_each_with_the_rival_and_leave_none_out(
     check([[drawn[setting][0] for setting in panel] for panel in panels])
 
 
-def test_two_n_hat_never_share_a_colour():
-    """Not in one panel, and not at two factors."""
-    panels = [[Setting("dprope", (("n_hat", n),), s) for n in own] for s, own in ((2.0, (40, 20)), (4.0, (32, 18)))]
-    drawn = style.styles(*panels)
-    assert len({colour for colour, _ in drawn.values()}) == 4
-    same = style.styles([Setting("dprope", (), 2.0)], [Setting("dprope", (), 4.0)])
-    assert len(set(same.values())) == 1
-
-
 def test_names_at_the_ends_of_curves_do_not_hide_each_other():
     figure, axes = plt.subplots(layout="none")
     axes.set_ylim(0, 1)

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from tests.report.test_claims_numbers import losses
+
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 LENGTHS = {2: 2048, 4: 4096}  # L' of tiny
@@ -81,13 +83,8 @@ def test_answers_on_smollm2(readme):
 # Perplexity of tiny's fine-tunes
 
 
-def by_part(file, length):
-    """Mean losses at a length, by part of the book."""
-    run = json.loads((RESULTS / f"tiny/perplexity/{file}.json").read_text())
-    windows = pd.DataFrame(run["by_window"]).T.set_axis(["loss", "tokens"], axis=1)
-    keys = windows.index.str.rsplit("/", n=2)
-    sums = windows[keys.str[1] == str(length)].groupby(keys.str[0][keys.str[1] == str(length)]).sum()
-    return sums["loss"] / sums["tokens"]
+def record(name):
+    return json.loads((RESULTS / f"tiny/perplexity/{name}.json").read_text())
 
 
 def test_the_two_settings_after_fine_tuning(readme):
@@ -95,7 +92,7 @@ def test_the_two_settings_after_fine_tuning(readme):
     expected = []
     for factor, n_hat in ((2, 40), (4, 32)):
         ours, others = (
-            np.array([by_part(f"{name}_s={factor}_seed={seed}", LENGTHS[factor]) for seed in range(3)])
+            np.array([losses(record(f"{name}_s={factor}_seed={seed}"), LENGTHS[factor]) for seed in range(3)])
             for name in ("dprope", f"dprope_n-hat={n_hat}")
         )
         gaps = ours - others

@@ -3,11 +3,9 @@
 from tables import (
     intervals_longbench_e,
     longbench_e,
-    open_llm,
-    perplexity,
     ruler,
 )
-from tests.analysis.recorder import on_texts, score
+from tests.analysis.recorder import score
 
 
 def rows(table):
@@ -64,14 +62,3 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(recorder):
     assert dprope[2].bold and dprope[3].bold and not yarn[3].bold
     _, (_, other) = list(rows(table).items())[-1]  # other samples: a block of its own
     assert other[0].text == "PI (s = 2)" and other[1].text == "99.0"
-
-
-def test_an_original_has_a_line_for_each_factor_only_where_its_samples_depend_on_it(recorder):
-    for factor in (2, 4):
-        recorder.add("perplexity", "original", factor=factor, **on_texts({8192: {"A": 3.0}}))
-    _, *lines = list(rows(perplexity.build(recorder.results())).values())[-1]
-    assert [line[0].text for line in lines] == ["Original"]
-    for method, factor, mean in (("original", 2, 30), ("pi", 2, 30), ("original", 4, 31)):
-        recorder.add("open_llm", method, {"average": score(mean)}, factor=factor)
-    _, *lines = rows(open_llm.build(recorder.results()))["A Model, measured without training"]
-    assert [line[0].text for line in lines] == ["Original (s = 2)", "Original (s = 4)", "PI (s = 2)"]

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.beyond import loss_by_position as losses
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from figures.beyond import loss_by_position
-from tests.analysis.recorder import Recorder
 
 
 def test_panels_hold_the_recorded_differences_of_the_best_five():
@@ -27,10 +26,3 @@ def test_panels_hold_the_recorded_differences_of_the_best_five():
         drawn = [losses.level(row).mean for row in rows.rows if row.setting.name in curves]
         others = [losses.level(row).mean for row in loss_by_position.best_rows(results, rows)]
         assert sorted(drawn) == others and len(drawn) <= 5
-
-
-def test_without_the_baseline_there_is_no_figure(tmp_path):
-    recorder = Recorder(tmp_path)
-    recorder.everything("pi")
-    with pytest.raises(NotMeasured, match="YaRN"):
-        loss_by_position.build(recorder.results())
