@@ -192,9 +192,9 @@ def _check_weights(model: PreTrainedModel) -> None:
         wrong = [name for name in wrong if ".base_layer." in name]
     if wrong:
         raise InputError(
-            f"{type(model).__name__} as its configuration describes it differs in {len(wrong)} weights, such as "
-            f"{wrong[0]}, which a load would lose; merge an adapter first (merge_and_unload), untie or resize in the "
-            "configuration too."
+            f"{type(model).__name__} is not what its configuration describes in {wrong[0]} (weights in all: "
+            f"{len(wrong)}), which a load would lose; merge an adapter first (merge_and_unload), and tie or resize "
+            "weights in the configuration too."
         )
 
 
@@ -216,7 +216,7 @@ def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | N
 def _unlike(model: PreTrainedModel, directory: Path) -> str | None:
     """What the configuration in `directory` makes differently, to fail now rather than at the next load; or None."""
     try:
-        rebuilt = skeleton(AutoConfig.from_pretrained(directory, trust_remote_code=False), type(model))
+        rebuilt = skeleton(AutoConfig.from_pretrained(directory, trust_remote_code=False), model)
         return ", ".join(differences(model, rebuilt)) or None
     except Exception as error:  # a class that does not know the keys may raise anything
         return in_one_line(error)

@@ -95,8 +95,6 @@ def new(target: Path) -> Iterator[Path]:
         InputError: `target` exists, or another process is making it.
     """
     target = Path(target)
-    check_new(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
     with lock(target):
         check_new(target)
         partial = target.with_name(f".{target.name}.partial")

@@ -52,7 +52,7 @@ def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: st
     reader = _read(Path(source))
     geometry = _geometry(reader, source)
     scaling = rope.scale(geometry, method, factor, **options)
-    name = _architecture(reader)
+    name = _value(reader, "general.architecture")
     if _value(reader, f"{name}.attention.sliding_window"):
         if name == "exaone4":
             raise InputError(f"{source} has RoPE in its windowed layers alone, and they see no longer context.")
@@ -94,17 +94,13 @@ def _value(reader: gguf.GGUFReader, key: str, default: Any = None) -> Any:
     return default if field is None else field.contents()
 
 
-def _architecture(reader: gguf.GGUFReader) -> str:
-    return str(_value(reader, "general.architecture"))
-
-
 def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometry:
     """The geometry of a file whose RoPE is not scaled; L is its context length.
 
     Raises:
         InputError: the file states none, or is scaled; the message says by which key or tensor.
     """
-    name = _architecture(reader)
+    name = _value(reader, "general.architecture")
     length = _value(reader, f"{name}.context_length")
     rotated = _value(reader, f"{name}.rope.dimension_count") or _value(reader, f"{name}.attention.key_length")
     if not rotated:
@@ -180,7 +176,7 @@ def _write(
     }
     fields |= {key: (value, kinds[type(value)], kinds[type(value)]) for key, value in keys.items()}
     del fields["general.architecture"]  # which the writer states
-    writer = gguf.GGUFWriter(target, _architecture(reader))
+    writer = gguf.GGUFWriter(target, _value(reader, "general.architecture"))
     writer.data_alignment = reader.alignment
     for key, field in fields.items():
         writer.add_key_value(key, *field)

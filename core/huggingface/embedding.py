@@ -15,7 +15,7 @@ from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from ..errors import InputError, in_one_line
+from ..errors import InputError, check_number
 from ..geometry import RopeGeometry, RopeScaling
 from .configuration import EXTENSION, forms, layer_type, rope_parameters, scale_config, text_config
 from .rotation import layers, skeleton
@@ -51,14 +51,8 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     if not pretrained["context_length"]:
         raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
     buffers = [rotary.get_buffer(_buffer_name(layer_type(config))) for _, _, rotary in rotary_modules(model)]
-    try:
-        geometry = RopeGeometry(2 * buffers[0].numel(), float(pretrained["rope_theta"]), pretrained["context_length"])
-    except InputError:
-        raise
-    except (TypeError, ValueError, KeyError) as error:
-        raise InputError(
-            f"the configuration does not describe a RoPE model ({in_one_line(error)}); correct its config.json."
-        ) from error
+    base = check_number(pretrained.get("rope_theta"), "rope_theta in the configuration", above=1)
+    geometry = RopeGeometry(2 * buffers[0].numel(), base, pretrained["context_length"])
     if extension:
         return geometry
     bases = {getattr(getattr(config, name, None), "rope_theta", geometry.base) for name in config.sub_configs}
@@ -77,8 +71,8 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
 def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
     """Raise InputError unless what a configuration keeps of an extension is whole and agrees with its length."""
     try:
-        length, factor, base = (float(extension[key]) for key in ("context_length", "factor", "rope_theta"))
-        agrees = round(length * factor) == config.max_position_embeddings and base > 1
+        longer = float(extension["context_length"]) * float(extension["factor"])
+        agrees = round(longer) == config.max_position_embeddings
     except (KeyError, TypeError, ValueError, OverflowError):
         agrees = False
     if not agrees:

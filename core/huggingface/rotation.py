@@ -42,20 +42,23 @@ class Layer:
     failed: bool = False
 
 
-def skeleton(config: PreTrainedConfig, cls: type[PreTrainedModel] | None = None) -> PreTrainedModel:
+def skeleton(config: PreTrainedConfig, like: PreTrainedModel | None = None) -> PreTrainedModel:
     """A model built from a configuration, with weights that take no memory.
 
     Args:
-        cls: the model's class; by default the one that the configuration names, else its causal language model's.
+        like: a model with the same class and layers; by default the class is the one that the configuration names, else
+            its causal language model's.
 
     Raises:
         InputError: no language model can be built from the configuration.
     """
     architecture = getattr(transformers, next(iter(config.architectures or ()), ""), None)
     is_model = isinstance(architecture, type) and issubclass(architecture, PreTrainedModel)
-    cls = cls or (architecture if is_model else None)
+    cls = type(like) if like is not None else architecture if is_model else None
     try:
         model = weightless(cls or AutoModelForCausalLM._model_mapping[type(config)], config)
+        if like is not None:
+            _LAYERS[model] = layers(like)
         for name in {name for layer in layers(model) for name, _ in layer.rotations}:
             rotary = model.get_submodule(name)
             model.set_submodule(name, type(rotary)(rotary.config))  # with real frequencies

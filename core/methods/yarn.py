@@ -30,11 +30,9 @@ def yarn(
             "rotations" blends linearly in r_i, the number of rotations, as the reproduced paper prints it (equation 4).
         attention_factor: √(1/t), which multiplies both queries and keys; without it YaRN takes 0.1·ln s + 1.
     """
-    if not 0 < beta_slow < beta_fast:
-        raise InputError(f"YaRN needs 0 < beta_slow < beta_fast, but they are {beta_slow} and {beta_fast}.")
     check_choice(ramp, "YaRN ramp", ("index", "rotations"))
+    low, high = yarn_limits(geometry, beta_fast, beta_slow)
     if ramp == "index":
-        low, high = yarn_limits(geometry, beta_fast, beta_slow)
         # The official code widens an empty ramp by 0.001 to divide by it.
         weight = (np.arange(geometry.pairs) - low) / (high - low if high != low else 1e-3)
     else:
@@ -63,7 +61,13 @@ def yarn_temperature(factor: float) -> float:
 
 
 def yarn_limits(geometry: RopeGeometry, beta_fast: float = 32.0, beta_slow: float = 1.0) -> tuple[int, int]:
-    """The pairs between which YaRN's official code blends: whole-number limits around r_i = β and r_i = α rotations."""
+    """The pairs between which YaRN's official code blends: whole-number limits around r_i = β and r_i = α rotations.
+
+    Raises:
+        InputError: not 0 < α < β.
+    """
+    if not 0 < beta_slow < beta_fast:
+        raise InputError(f"beta_slow and beta_fast are {beta_slow} and {beta_fast}; give 0 < beta_slow < beta_fast.")
 
     def index_of(rotations: float) -> float:
         """The (real) pair index at which r_i = rotations."""

@@ -10,7 +10,6 @@ from core.clex import ode
 from core.disturbance import disturbance, select_interpolated, strategy_disturbance
 from core.errors import InputError
 from core.geometry import RopeGeometry
-from core.released_code import angle_distribution_float32
 
 GEOMETRY = RopeGeometry(8, 10000.0, 64)
 THETA = GEOMETRY.inv_freq
@@ -24,7 +23,6 @@ CALLS = {
     "inverse frequencies": (lambda x: angle_distribution(x, 64), (*NO_ARRAYS, 0.5, [-1.0], [1e300], [[0.5]])),
     "length": (lambda x: angle_distribution(THETA, x), (*NO_NUMBERS, 0, -1, 1.5, 1e300, 10**400, MAX_LENGTH + 1)),
     "intervals": (lambda x: angle_distribution(THETA, 64, x), (*NO_NUMBERS, 0, 1, -360, 2.5)),
-    "positions of the released code": (lambda x: angle_distribution_float32(THETA, x), (*NO_NUMBERS, 2**40)),
     "an extended distribution": (lambda x: disturbance(x, P), (*NO_ARRAYS, 0.5, P[0], P[:, :90], -P, P * NAN)),
     "a pre-trained distribution": (lambda x: disturbance(P, x), (*NO_ARRAYS, P[:3], -P)),
     "convention": (lambda x: disturbance(P, P, x), (None, "", 1, ["released"])),

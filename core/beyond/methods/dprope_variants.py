@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ...angles import angle_distribution
 from ...disturbance import disturbance, strategy_disturbance
-from ...errors import InputError
+from ...errors import InputError, check_whole
 from ...geometry import RopeGeometry, RopeScaling
 from ...methods.per_pair import interpolate
 from ...methods.registry import BASELINE, METHODS, ORIGINAL, TIME_REFERENCE, get, register
@@ -117,11 +117,8 @@ def dprope_covered(
         covered_length: the length that pre-training really covered; by default L.
         attention_factor: by default YaRN's 0.1·ln s + 1.
     """
-    length = geometry.context_length if covered_length is None else covered_length
-    if not 1 <= length <= geometry.context_length:
-        raise InputError(
-            f"the covered length is {length}; give a whole number from 1 to L = {geometry.context_length}."
-        )
+    longest = geometry.context_length
+    length = longest if covered_length is None else check_whole(covered_length, "the covered length", 1, longest)
     if attention_factor is None:
         attention_factor = yarn_temperature(factor)
     return interpolate(geometry, factor, geometry.wavelength > length, attention_factor)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, check_whole
 from ...geometry import RopeGeometry, RopeScaling
 from ...methods.per_pair import divide
 from ...methods.registry import register
@@ -112,8 +112,6 @@ def mrrope_pro(
 
 def _radix(geometry: RopeGeometry, beta_fast: float, beta_slow: float) -> tuple[np.ndarray, int]:
     """t [pairs] and n."""
-    if not 0 < beta_slow < beta_fast:
-        raise InputError(f"MrRoPE needs 0 < beta_slow < beta_fast, but they are {beta_slow} and {beta_fast}.")
     low, high = yarn_limits(geometry, beta_fast, beta_slow)
     count = max(high - low, 1)
     return np.clip(np.arange(geometry.pairs) - low, 0, count), count
@@ -133,8 +131,7 @@ def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | Non
     if critical_pair is None:
         turns = np.log(max(geometry.context_length / (2 * np.pi), 1)) / np.log(geometry.base)
         critical_pair = int(np.ceil(geometry.pairs * turns))
-    if critical_pair < 1:
-        raise InputError(f"the critical pair is {critical_pair}; give a whole number from 1 to {geometry.pairs}.")
+    check_whole(critical_pair, "the critical pair", 1)
     by = factor ** np.minimum(np.arange(geometry.pairs) / critical_pair, 1)
     return divide(geometry, factor, by, longrope_temperature(geometry, factor))
 
@@ -164,9 +161,7 @@ def hardclip(geometry: RopeGeometry, factor: float, *, clipped: int | None = Non
 
 def _clipped(geometry: RopeGeometry, count: int | None) -> int:
     count = max(geometry.pairs * 5 // 16, 1) if count is None else count
-    if not 1 <= count <= geometry.pairs:
-        raise InputError(f"{count} pairs cannot be clipped; give a whole number from 1 to {geometry.pairs}.")
-    return count
+    return check_whole(count, "the number of clipped pairs", 1, geometry.pairs)
 
 
 def _slowed(geometry: RopeGeometry, shares: np.ndarray) -> RopeScaling:

@@ -35,9 +35,7 @@ FAMILIES = {
     "Olmo3Config": MIXED,
     "Phi3Config": {"partial_rotary_factor": 0.5, "sliding_window": None},
     "PhimoeConfig": {"num_local_experts": 4, "sliding_window": None},  # computes its frequencies in each pass
-    "Qwen2Config": {},
     "Qwen3Config": {"head_dim": 32},
-    "Qwen3MoeConfig": {**EXPERTS, "head_dim": 16},
     "Qwen3NextConfig": {  # rotates only where it has full attention
         **EXPERTS, "head_dim": 16, "shared_expert_intermediate_size": 32, "linear_num_value_heads": 2,
         "linear_num_key_heads": 2, "linear_key_head_dim": 16, "linear_value_head_dim": 16,

@@ -34,10 +34,8 @@ def test_factors_from_a_file_are_taken_as_they_are(tmp_path, form):
         (None, "there is no file"),
         ("[1, 2]", "no list of 64 factors"),
         (json.dumps([0.0] * 64), "from 0.001"),
-        (json.dumps([1.0] * 63 + [1e7]), "from 0.001"),
         (json.dumps([1.0] * 63 + ["a"]), "finite numbers"),
         (json.dumps({"factors": [1.0] * 64, "attention_factor": -1}), "attention factor"),
-        ("[1,", "cannot read"),
     ],
 )
 def test_bad_files_of_factors_are_refused(tmp_path, content, says):
