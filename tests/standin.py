@@ -1,6 +1,5 @@
 """A stand-in for the Hugging Face hub on this machine: what huggingface_hub and datasets ask of it, and no more."""
 
-import base64
 import fnmatch
 import hashlib
 import http.server
@@ -12,8 +11,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 FILE = re.compile(r"/(?:(datasets)/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
 API = re.compile(r"/api/(models|datasets)/([^/]+/[^/]+)(?:/(revision|tree|paths-info)/([^/]+)(?:/(.*))?)?")
-PUSH = re.compile(r"/(api/repos/create|api/validate-yaml|api/models(?=/)|(?=[^/]+/[^/]+\.git/))/?(.*(?:main|batch))?")
-LARGE = ".safetensors"
 
 
 class Hub:
@@ -24,16 +21,10 @@ class Hub:
         asked: (method, path) of every request.
         broken: patterns of paths whose next transfer ends after half of its bytes.
         silent: whether no request is answered.
-        writer: the token that may push, if one may.
-        pushes: the folder that pushed repositories are made in.
     """
-
-    writer: str | None = None
-    pushes: Path
 
     def __init__(self, commits: dict[str, str]) -> None:
         self.commits, self.folders, self.tokens, self.asked, self.broken = commits, {}, {}, [], []
-        self.large = {}  # what was uploaded to large-file storage, by its SHA-256
         self.silent, self.ended = False, threading.Event()
         handler = type("Handler", (_Handler,), {"hub": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -63,57 +54,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._answer()
 
     def do_POST(self):
-        body = self._body()
-        path = urlsplit(self.path).path
-        if match := PUSH.fullmatch(path):
-            if self.headers.get("Authorization") != f"Bearer {self.hub.writer}":
-                return self._refuse(403, message="this token may not write")
-            return self._push(*match.groups(), body)
-        return self._answer(body)
-
-    def do_PUT(self):
-        self.hub.large[self.path.rpartition("/")[2]] = self._body()
-        self._send(200, b"", {})
-
-    def _body(self):
-        if self.headers.get("Transfer-Encoding") != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        body = b""
-        while size := int(self.rfile.readline(), 16):
-            body += self.rfile.read(size)
-            self.rfile.readline()
-        self.rfile.readline()
-        return body
-
-    def _push(self, what, of, body):
-        """A step of huggingface_hub's upload; `of` is the repository's name, or the name and what is asked of it."""
-        self.hub.asked.append(("POST", self.path))
-        asked = [json.loads(line) for line in body.splitlines()]
-        if what == "api/repos/create":
-            (repository,) = asked
-            name = f"{repository['organization']}/{repository['name']}"
-            token = self.hub.writer if repository["visibility"] == "private" else None
-            self.hub.add("models", name, self.hub.pushes / name, token)
-            self.hub.commits[name] = "3" * 40
-            return self._json({"url": f"{self.hub.url}/{name}"})
-        if what == "api/validate-yaml":
-            return self._json({"errors": [], "warnings": []})
-        if of.endswith("preupload/main"):
-            modes = {True: "lfs", False: "regular"}
-            return self._json({"files": [{"path": file["path"], "shouldIgnore": False, "oid": None,
-                                          "uploadMode": modes[file["path"].endswith(LARGE)]}
-                                         for file in asked[0]["files"]]})  # fmt: skip
-        if of.endswith("batch"):
-            objects = [{**each, "actions": {"upload": {"href": f"{self.hub.url}/large/{each['oid']}"}}}
-                       for each in asked[0]["objects"]]  # fmt: skip
-            return self._json({"transfer": "basic", "objects": objects})
-        name = of.removesuffix("/commit/main")
-        folder = self.hub.folders["models", name]
-        for value in (line["value"] for line in asked if line["key"] in ("file", "lfsFile")):
-            file = folder / value["path"]
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(self.hub.large[value["oid"]] if "oid" in value else base64.b64decode(value["content"]))
-        return self._json({"commitUrl": f"{self.hub.url}/{name}/commit/main", "commitOid": "3" * 40, "success": True})
+        self._answer(self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
     def _answer(self, body=b""):
         if self.hub.silent:
@@ -122,8 +63,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         self.hub.asked.append((self.command, path))
         if path == "/api/whoami-v2":
-            known = self.headers.get("Authorization") in (f"Bearer {token}" for token in (self.hub.writer, "reads"))
-            return self._json({"name": "me"}) if known else self._refuse(401, message="Invalid credentials")
+            return self._refuse(401, message="Invalid credentials")
         if match := API.fullmatch(path):
             kind, name, what, revision, under = match.groups()
         elif match := FILE.fullmatch(path):

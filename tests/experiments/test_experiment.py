@@ -111,25 +111,6 @@ def test_the_hash_of_the_code_covers_all_that_measures(tmp_path, monkeypatch):
     assert records.code_hash("experiments.passkey") != now
 
 
-def test_windows_that_were_read_together_are_so_again_after_a_kill(model, tmp_path, call):
-    (tmp_path / "book.txt").write_text("All happy families are alike, each unhappy family unhappy in its way. " * 9)
-    line = ["--model", model, "--method", "yarn", "--dtype", "bfloat16", "--texts", tmp_path / "book.txt"]
-    line += ["--lengths", "64", "128", "--stride", "32", "--tokens", "200"]
-
-    def scored(results):
-        assert call("perplexity", *line, "--results", results / "results")[0] == 0
-        (file,) = (results / "results" / "toy" / "perplexity").glob("*.json")
-        record = json.loads(file.read_text())
-        return record["by_window"]
-
-    expected = scored(tmp_path / "whole")
-    (file,) = (tmp_path / "whole" / "runs" / "toy" / "perplexity").glob("*.jsonl")
-    killed = tmp_path / "killed" / "runs" / "toy" / "perplexity"
-    killed.mkdir(parents=True)
-    (killed / file.name).write_text("".join(file.read_text().splitlines(keepends=True)[:2]))
-    assert scored(tmp_path / "killed") == expected
-
-
 def test_two_processes_score_as_one(model, whole, tmp_path):
     results = tmp_path / "results"
     with socket.socket() as free:
