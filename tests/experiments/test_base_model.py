@@ -1,7 +1,9 @@
 """A model by its name: which it is, in what it is computed, and the real weights and books that packages carry."""
 
+import functools
 import json
 
+import gguf
 import torch
 
 from experiments import base_models
@@ -41,8 +43,9 @@ def test_a_fine_tune_takes_n_hat_where_its_model_trains_that():
     assert llama.defaults("pi", 2) == small.defaults("dprope", 2) == {}
 
 
-def test_the_real_model_knows_english():
+def test_the_real_model_knows_english(monkeypatch):
     """Its weights are the dequantised blocks of a GGUF file, whose rows of q and k stand in another order."""
+    monkeypatch.setattr(gguf, "GGUFReader", functools.cache(gguf.GGUFReader))  # else the file is parsed three times
     base = BaseModel("smollm2")
     tokens = base.tokenizer("The capital of France is", return_tensors="pt")
     with torch.inference_mode():

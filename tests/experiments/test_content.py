@@ -38,40 +38,44 @@ def other_normaliser(folder):
     edit(folder / "toy" / "tokenizer.json", lambda stated: stated.update(normalizer={"type": "Lowercase"}))
 
 
-@pytest.mark.parametrize("change", [other_question, other_normaliser])
-def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, change):
+@pytest.mark.parametrize(
+    ("change", "part", "line"),
+    [
+        (other_question, "data", "open_llm --benchmarks {root}/data --tasks hellaswag --limit 2"),
+        (other_normaliser, "base", "passkey --lengths 400 --depths 2 --keys 1"),
+    ],
+)
+def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, change, part, line):
     write_benchmarks(tmp_path / "data" / "open_llm")
-    command = ["open_llm", "--model", model, "--benchmarks", tmp_path / "data", "--tasks", "hellaswag", "--limit", "2"]
-    command += ["--results", tmp_path / "results"]
+    command = [*line.format(root=tmp_path).split(), "--model", model, "--results", tmp_path / "results"]
     assert call(*command)[0] == 0
-    (file,) = (tmp_path / "results" / "toy" / "open_llm").glob("*.json")
+    (file,) = (tmp_path / "results" / "toy" / command[0]).glob("*.json")
     first = file.read_text()
-    (journal,) = (tmp_path / "runs" / "toy" / "open_llm").glob("*.jsonl")
+    (journal,) = (tmp_path / "runs" / "toy" / command[0]).glob("*.jsonl")
     change(tmp_path)
     status, _, err = call(*command)
     assert status == 2 and "--replace" in err.splitlines()[-1] and file.read_text() == first
     assert call(*command, "--replace")[0] == 0
     second = json.loads(file.read_text())
     assert second["identity"] != json.loads(first)["identity"]
-    (other,) = set((tmp_path / "runs" / "toy" / "open_llm").glob("*.jsonl")) - {journal}  # measured anew, every sample
+    (other,) = set(journal.parent.glob("*.jsonl")) - {journal}  # measured anew, every sample
     assert len(other.read_text().splitlines()) == len(journal.read_text().splitlines()) == 2
-    parts = [key for key in ("data", "base") if second[key] != json.loads(first)[key]]
-    assert parts == ["data" if change is other_question else "base"]  # of what two records of one table must share
+    assert second[part] != json.loads(first)[part]  # of what two records of one table must share
 
 
 def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, tmp_path, monkeypatch):
     line = ["ruler", "--model", model, "--results", tmp_path / "results", "--lengths", "1900", "--samples", "1"]
-    line += ["--tasks", "qa_1", "niah_single_1", "vt"]
+    line += ["--tasks", "qa_1", "fwe", "vt"]
     with monkeypatch.context() as patched:
         patched.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
         status, _, err = call(*line)
-        assert status == 2 and "qa_1, vt do not fit, which leaves --tasks niah_single_1" in err, err
+        assert status == 2 and "qa_1, vt do not fit, which leaves --tasks fwe" in err, err
     status, out, err = call(*line, "--fitting")
     skipped = [words.split(":")[0] for words in out.splitlines()[:2]]
     assert status == 0 and skipped == ["skipped ruler qa_1", "skipped ruler vt"], err
     record = json.loads((tmp_path / "results" / "toy" / "ruler" / "as-it-is.json").read_text())
-    assert record["tasks"] == ["niah_single_1"]
-    assert "done already" in call(*line[:-3], "niah_single_1")[1]
+    assert record["tasks"] == ["fwe"]
+    assert "done already" in call(*line[:-3], "fwe")[1]
 
 
 def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(call, model, tmp_path, monkeypatch):

@@ -189,19 +189,6 @@ def test_places_to_write_to(refused, command, line):
     refused(f"{command} {line}")
 
 
-def test_results_that_cannot_be_written_to_are_found_before_any_work(refused, tmp_path, monkeypatch):
-    results = tmp_path / "results"
-    results.mkdir()
-    if os.geteuid():
-        results.chmod(0o500)
-    else:  # root writes anywhere but on a read-only file system
-        monkeypatch.setattr(
-            "tempfile.TemporaryFile", lambda **_: (_ for _ in ()).throw(OSError(30, "Read-only file system"))
-        )
-    monkeypatch.setattr("experiments.kit.base_model.BaseModel.load", lambda *_: pytest.fail("worked before looking"))
-    refused(PASSKEY + " --model {model}")
-
-
 TRAINING = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "seed": 0, "steps": 1, "length": 256,
             "identity": "a", "model": {"sha256": {}}, "data_facts": {"books": []}}  # fmt: skip
 

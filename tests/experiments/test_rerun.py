@@ -71,7 +71,6 @@ def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(
     monkeypatch.setattr(measure, "measure", lambda chain, *_, **__: measured.append(chain.name))
     Path(last.needs).mkdir(parents=True)
     assert call(*command, len(others))[0] == 0 and measured == [last.name]
-    assert call(*command, len(others) + 1)[0] == 2
 
 
 def test_the_time_is_that_of_the_committed_records_which_are_still_to_be_measured(tmp_path):
@@ -86,7 +85,7 @@ def test_the_time_is_that_of_the_committed_records_which_are_still_to_be_measure
     assert measure.time_left(suite, [chain], 1).startswith("0 commands")
 
 
-@pytest.mark.parametrize("name", [*KNOWN, "own"])
+@pytest.mark.parametrize("name", ["tiny", "smollm2", "llama2-13b", "own"])
 def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, monkeypatch):
     """Each distinct set of options is parsed by the script itself, which stops before it measures."""
     parsed = []
@@ -112,9 +111,8 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
     assert parsed and not any(parsed)
 
 
-@pytest.mark.parametrize(("experiment", "factor"), [("passkey", 2), ("perplexity", 4)])
-def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call, experiment, factor):
-    status, out, err = call(experiment, "--model", "tiny", "--method", rope.BASELINE, "--factor", factor)
+def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call):
+    status, out, err = call("perplexity", "--model", "tiny", "--method", rope.BASELINE, "--factor", 4)
     assert (status, out.count("done already"), out.count("\n")) == (0, 1, 1), err
 
 
@@ -126,7 +124,6 @@ def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call
         ("perplexity --lengths 512", "smollm2", {"lengths": [512], "stride": None}),
         ("perplexity --packaged 1", "smollm2", {"packaged": 1, "parts": None}),
         ("open_llm --limit all", "smollm2", {"limit": None, "shots": 5, "benchmarks": None}),
-        ("time_cost", "tiny", {"length": 512, "method": None, "weights": None}),
         ("passkey --keys 5 --factor 2", "mine", {"lengths": [64, 128, 192, 256, 320], "keys": 5, "depths": 3}),
         ("perplexity --factor 3", "mine", {"lengths": [128, 384], "stride": 64, "tokens": 512, "packaged": 1}),
     ],
