@@ -112,16 +112,16 @@ def write_longbench(folder, task, rows):
 def test_longbench_e(measure, tmp_path):
     """Every other sample's reference is what the model will say, so that scores are neither all 0 nor all 1."""
     reference, expected, rows = random_model(max_position_embeddings=LENGTH), {}, []
-    for number, length in enumerate((10, 4000, 5000, 9000)):
+    for number, length in enumerate((10, 4000)):
         row = {"input": "x = 1" * number, "context": "def f(): " * (number + 1), "answers": ["?"], "length": length}
-        answer = continuation(reference, longbench.prompt("qasper", row), 8)
+        answer = continuation(reference, longbench.prompt("qasper", row), longbench.TASKS["qasper"].max_new_tokens)
         row["answers"] = [answer if number % 2 else "?"]
         rows.append(row)
         expected[f"qasper/{number}"] = longbench.score("qasper", answer, row["answers"], None)
     data = write_longbench(tmp_path, "qasper", rows)
-    record = measure("longbench_e", "--benchmarks", data, "--tasks", "qasper", "--new-tokens", "8")
+    record = measure("longbench_e", "--benchmarks", data, "--tasks", "qasper")
     scores = {key: value["score"] for key, value in journal(tmp_path, "longbench_e").items()}
-    assert scores == expected and scores["qasper/1"] == scores["qasper/3"] == 1 > scores["qasper/0"]
+    assert scores == expected and scores["qasper/1"] == 1 > scores["qasper/0"]
     assert json.dumps(record["scores"]).count('"mean"') >= 3
 
 

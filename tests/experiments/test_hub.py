@@ -83,7 +83,7 @@ def served(tmp_path_factory):
 @pytest.fixture(scope="module")
 def reader(served, tmp_path_factory):
     """reader(function, *arguments): what it returns in the process that takes the stand-in for the hub."""
-    context, cache = multiprocessing.get_context("fork"), tmp_path_factory.mktemp("cache")
+    context, cache = multiprocessing.get_context("spawn"), tmp_path_factory.mktemp("cache")
     pool = concurrent.futures.ProcessPoolExecutor(1, context, _take_for_hub, (served.url, cache))
     yield lambda function, *arguments: pool.submit(function, *arguments).result(timeout=100)
     pool.submit(os._exit, 0)  # without waiting for what the libraries do at the end
