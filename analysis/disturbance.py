@@ -14,11 +14,9 @@ import numpy as np
 from analysis import published
 from analysis.results import Results
 from analysis.settings import Setting
-from core import disturbance as kl
 from core import rope
-from core.angles import angle_distribution
 from core.geometry import RopeGeometry
-from core.released_code import angle_distribution_float32, inv_freq_float32
+from experiments.kit.setting_disturbance import per_pair
 
 
 class Convention(NamedTuple):
@@ -57,48 +55,13 @@ class Disturbance:
 
 @functools.cache
 def compute(geometry: RopeGeometry | None, setting: Setting, convention: Convention = FLOAT64) -> Disturbance | None:
-    """A setting's disturbance; None for a method that is not registered or is learned, and without a geometry.
-
-    DPRoPE chooses pairs by disturbances that are counted by the same convention.
-    """
+    """A setting's disturbance; None for a method that is not registered or is learned, and without a geometry."""
     if geometry is None or setting.method not in rope.METHODS:
         return None
     options = {name: value for name, value in setting.options if name != "attention_factor"}  # which turns no angle
-    if setting.method == rope.PROPOSED and options.keys() <= {"threshold", "n_hat"}:
-        interpolation, extrapolation = (
-            compute(geometry, Setting(method, (), setting.factor), convention).per_pair
-            for method in (rope.TIME_REFERENCE, rope.ORIGINAL)
-        )
-        chosen = kl.select_interpolated(interpolation, extrapolation, **options)
-        return Disturbance(np.where(chosen, interpolation, extrapolation), 2 * int(chosen.sum()))
-    if "convention" in rope.method_options(setting.method):
-        options["convention"] = convention.direction
-    scaling = replace(setting, options=tuple(options.items())).scaling(geometry)
-    if scaling is None:
+    if replace(setting, options=tuple(options.items())).scaling(geometry) is None:
         return None
-    per_pair = _of_frequencies(geometry, scaling.inv_freq, setting.factor, convention)
-    return Disturbance(per_pair, 2 * int(np.sum(scaling.interpolated)))
-
-
-def _of_frequencies(geometry: RopeGeometry, inv_freq: np.ndarray, factor: float, convention: Convention) -> np.ndarray:
-    """The disturbance at L' by these inverse frequencies, in nats [pairs]."""
-    longer = round(geometry.context_length * factor)
-    pretrained = _pretrained(geometry, convention.precision)
-    if convention.precision == "float64":
-        return kl.disturbance(angle_distribution(inv_freq, longer), pretrained, convention.direction)
-    # The released code rounds θ first, and then divides it.
-    with np.errstate(divide="ignore"):  # a frequency of 0 is θ divided by infinity
-        divisors = (geometry.inv_freq / inv_freq).astype(np.float32)
-    extended = angle_distribution_float32(inv_freq_float32(geometry) / divisors, longer)
-    return kl.disturbance(extended, pretrained, convention.direction, epsilon=0.0)
-
-
-@functools.cache
-def _pretrained(geometry: RopeGeometry, precision: str) -> np.ndarray:
-    """P_L [pairs, intervals]."""
-    if precision == "float32":
-        return angle_distribution_float32(inv_freq_float32(geometry), geometry.context_length)
-    return angle_distribution(geometry.inv_freq, geometry.context_length)
+    return Disturbance(*per_pair(geometry, setting.method, setting.factor, options, *convention))
 
 
 def settings(results: Results, factor: float) -> list[Setting]:

@@ -11,19 +11,13 @@ methods whose frequencies follow from the geometry are compared; without --facto
 from __future__ import annotations
 
 import csv
-import functools
 
-import numpy as np
-
-from core import rope
-from core.angles import angle_distribution
-from core.disturbance import EPSILON, disturbance, select_interpolated
-from core.geometry import RopeGeometry
-from core.released_code import angle_distribution_float32, inv_freq_float32
+from core.disturbance import EPSILON
 from experiments import base_models
 from experiments.base_models import llama2
 from experiments.base_models.model import Model
 from experiments.kit import command_line, records
+from experiments.kit.setting_disturbance import per_pair
 
 LEGEND = f"""
 n̂: dimensions whose inverse frequency is divided by s.
@@ -75,50 +69,6 @@ def published() -> dict[tuple[str, float], float]:
     """The averaged disturbances of the paper's Table 3 in 10⁻³ nat, by method and factor."""
     with open(records.RESULTS / "paper" / "disturbance.csv", encoding="utf-8") as file:
         return {(row["method"], float(row["factor"])): float(row["disturbance_e3"]) for row in csv.DictReader(file)}
-
-
-def per_pair(
-    geometry: RopeGeometry,
-    method: str,
-    factor: float,
-    options: dict,
-    precision: str = "float64",
-    convention: str = "released",
-) -> tuple[np.ndarray, int]:
-    """The disturbance of each pair in nats [pairs], and how many dimensions are divided by s.
-
-    A method that chooses by disturbances chooses by those that are counted in the same way.
-
-    Args:
-        options: the method's.
-        precision: "float64" counts exactly, "float32" as the released code does, without ε.
-        convention: "released" or "equation", as for :func:`core.disturbance.disturbance`.
-    """
-    released, longer = precision == "float32", round(geometry.context_length * factor)
-    trained = inv_freq_float32(geometry) if released else geometry.inv_freq
-    pretrained = _histogram(precision, tuple(trained), geometry.context_length)
-
-    def of(inv_freq: np.ndarray) -> np.ndarray:
-        if released:  # rounded as the released code rounds
-            inv_freq = trained / (geometry.inv_freq / inv_freq).astype(np.float32)
-        extended = _histogram(precision, tuple(inv_freq), longer)
-        return disturbance(extended, pretrained, convention, 0.0 if released else EPSILON)
-
-    if method == rope.PROPOSED and not options.keys() - {"threshold", "n_hat"}:
-        rope.scale(geometry, method, factor, **options)  # refuses a bad option
-        interpolation, extrapolation = of(geometry.inv_freq / factor), of(geometry.inv_freq)
-        chosen = select_interpolated(interpolation, extrapolation, **options)
-        return np.where(chosen, interpolation, extrapolation), 2 * int(chosen.sum())
-    if "convention" in rope.method_options(method):
-        options = {"convention": convention} | options
-    inv_freq = rope.scale(geometry, method, factor, **options).inv_freq
-    return of(inv_freq), 2 * int(np.isclose(geometry.inv_freq / inv_freq, factor).sum())
-
-
-@functools.cache  # several methods and both conventions share histograms
-def _histogram(precision: str, inv_freq: tuple[float, ...], length: int) -> np.ndarray:
-    count = angle_distribution_float32 if precision == "float32" else angle_distribution
-    return count(np.array(inv_freq), length)
 
 
 if __name__ == "__main__":

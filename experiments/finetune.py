@@ -7,10 +7,10 @@ The first command trains as the model's suite does, else on sequences of L' = s�
 The llama2 models have the paper's settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead), and so has a
 model of your own but for n̂. The second command only prints what a run needs.
 
-Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a record under results/ and a stock checkpoint
-to checkpoints/MODEL/RUN, which every evaluation takes as --model. Where a committed record of other settings or data
-has its name, its record goes to build/own/results/, and so do those of its evaluations. Beside the weights are
-training.json and TensorBoard's logs. If a run is stopped or killed, the same command resumes it and ends in the same.
+Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a stock checkpoint to checkpoints/MODEL/RUN,
+which every evaluation takes as --model. Its record goes to build/own/results/, and so do those of its evaluations.
+Beside the weights are training.json and TensorBoard's logs. If a run is stopped or killed, the same command resumes it
+and ends in the same.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class FineTune(Experiment):
         settings = json.loads(json.dumps(settings, default=str))  # as it is when read from a file
         settings["identity"] = records.identity(**settings)
         output = Output(self.arguments.output or CHECKPOINTS / self.base.folder / name, settings)
-        self.results = self.base.results(self.arguments, settings)
+        self.results = self.arguments.results or records.OWN
         record = records.path(self.results, self.base.folder, self.name, name)
         is_recorded = records.is_done(record, settings, self.arguments.replace)
         records.check_model(self.results, self.base.folder, self.facts())

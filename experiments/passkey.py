@@ -33,8 +33,8 @@ class Passkey(Generation):
         Passkey.add_prompt_options(parser, "lengths")
 
     def settings(self) -> dict:
-        longest = self.context_length * self.factor
-        lengths = self.arguments.lengths or self.default_lengths(*(longest * share / 4 for share in range(1, 6)))
+        quarter = self.context_length * self.factor / 4
+        lengths = self.arguments.lengths or [round(quarter * count) for count in range(1, 6)]
         fitting = {"lengths": self.that_fit("--lengths", lengths), "depths": self._depths, "keys": self.arguments.keys}
         return fitting | self.chat
 

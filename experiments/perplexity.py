@@ -8,14 +8,9 @@ the summed loss and the number of scored tokens of every window, keyed TEXT/LENG
 
 from __future__ import annotations
 
-import argparse
 import functools
-from collections import defaultdict
 from collections.abc import Iterator
 
-import numpy as np
-
-from core.clex import factor_for
 from core.errors import InputError
 from eval import perplexity
 from experiments.kit import command_line, texts
@@ -23,7 +18,6 @@ from experiments.kit.command_line import count, count_or_all, option
 from experiments.kit.experiment import Experiment
 
 STRIDE = 256
-BUCKET = 1024  # positions whose mean loss --by-position records
 
 
 class Perplexity(Experiment):
@@ -34,32 +28,25 @@ class Perplexity(Experiment):
     @staticmethod
     def add_options(parser) -> None:
         option(parser, "--lengths", count, "TOKENS", "window lengths (default: L and L')", several=True)
-        step = f"tokens from one window to the next: one, or one per length (default {STRIDE}, at most half a window)"
-        parser.add_argument("--stride", type=count, nargs="+", metavar="S", help=step)
+        step = f"tokens from one window to the next (default {STRIDE}, at most half a window)"
+        option(parser, "--stride", count, "S", step)
         texts.add_arguments(parser)
         option(parser, "--tokens", count_or_all, "N|all", "score the first N tokens of each text (default: all)")
-        by_position = f"also record each window's mean loss for every {BUCKET} positions"
-        parser.add_argument("--by-position", action=argparse.BooleanOptionalAction, default=False, help=by_position)
 
     @functools.cached_property
     def strides(self) -> dict[int, int]:
         """The stride of each window length."""
-        lengths = self.arguments.lengths or self.default_lengths(self.context_length, self.extended_length)
-        strides = self.arguments.stride or [max(min(STRIDE, length // 2), 1) for length in lengths]
-        strides = strides * len(lengths) if len(strides) == 1 else strides
-        if len(strides) != len(lengths):
-            raise InputError(
-                f"there are {len(strides)} strides for {len(lengths)} windows; give one for all or one for each."
-            )
-        for length, step in zip(lengths, strides):
+        lengths = self.arguments.lengths or [self.context_length, self.extended_length]
+        strides = {length: self.arguments.stride or max(min(STRIDE, length // 2), 1) for length in lengths}
+        for length, step in strides.items():
             perplexity.windows(length + 1, length, step, len(self.bos))  # refuses an impossible stride before any work
-        return dict(zip(lengths, strides))
+        return strides
 
     def settings(self) -> dict:
         lengths, strides = list(self.strides), list(self.strides.values())
         settings = {"lengths": lengths, "stride": strides if len(set(strides)) > 1 else strides[0]}
         settings["tokens"] = self.arguments.tokens
-        return settings | ({"bucket": BUCKET} if self.arguments.by_position else {}) | texts.bos_for_record(self.bos)
+        return settings | texts.bos_for_record(self.bos)
 
     def suffix(self) -> str:
         return "" if self.arguments.tokens else "_whole"  # a record of whole texts stands beside that of an excerpt
@@ -83,36 +70,16 @@ class Perplexity(Experiment):
                     spans[f"{title}/{length}/{span[0]}"] = (title, span)
         return spans
 
-    def together(self, key: str) -> tuple[str, int]:
-        title, (begin, _, _) = self.content[key]
-        return title, begin
-
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        """One pass gives the losses of all windows that begin at the same token and have the same RoPE scale."""
-        model, by_position = self.extended(run), self.arguments.by_position
-        passes: dict[tuple, list[str]] = defaultdict(list)
-        before = len(self.bos)
+        model = self.extended(run)
         for key in keys:
-            title, (begin, end, _) = self.content[key]
-            passes[title, begin, factor_for(model, before + end - begin - 1)].append(key)
-        for (title, begin, _), nested in passes.items():
-            longest = max(self.content[key][1][1] for key in nested)
-            first = begin + (not before) if by_position else min(self.content[key][1][2] for key in nested)
-            (losses,) = perplexity.window_losses(model, self.ids[title], [(begin, longest, first)], self.bos)
-            for key in nested:
-                _, (_, end, start) = self.content[key]
-                scored = losses[start - first : end - first]
-                value = {"sum": float(scored.sum()), "tokens": len(scored)}
-                if by_position:
-                    buckets = np.split(losses[: end - first], range(BUCKET, end - first, BUCKET))
-                    value["by_position"] = [round(float(bucket.mean()), 6) for bucket in buckets]
-                yield key, value
+            title, span = self.content[key]
+            (losses,) = perplexity.window_losses(model, self.ids[title], [span], self.bos)
+            yield key, {"sum": float(losses.sum()), "tokens": len(losses)}
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:
         summary = {"scores": perplexity.aggregate(values, run["lengths"])}
         summary["by_window"] = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
-        if self.arguments.by_position:
-            summary["by_position"] = {key: value["by_position"] for key, value in values.items()}
         return summary
 
 

@@ -43,7 +43,7 @@ class Ruler(Generation):
 
     @property
     def _lengths(self) -> list[int]:
-        return self.arguments.lengths or self.default_lengths(*(self.context_length * times for times in (1, 2, 4)))
+        return self.arguments.lengths or [self.context_length * times for times in (1, 2, 4)]
 
     def drawn(self, task: str) -> dict[str, dict]:
         return {f"{length}/{task}/{sample['index']}": sample

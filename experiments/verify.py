@@ -16,13 +16,13 @@ import importlib
 import math
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import InputError
-from experiments import disturbance
 from experiments.base_models import llama2
+from experiments.disturbance import published
 from experiments.kit import command_line, records
+from experiments.kit.setting_disturbance import per_pair
 
 # What is measured anew; what is beyond the paper is left out where it is not there.
 MEASURED = "perplexity --model tiny --method dprope", "loss_by_position --model smollm2 --method dprope --packaged 1"
@@ -33,12 +33,10 @@ _NOT_COMPARED = {"seconds", "environment", "identity", "ran_on"}
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.verify")
     parser.add_argument("measured", type=Path, nargs="?", help="compare the records in this directory; measure none")
-    command_line.option(parser, "--tolerance", float, "N", "largest absolute difference allowed", 2e-3)
+    command_line.option(parser, "--tolerance", command_line.number, "N", "largest absolute difference allowed", 2e-3)
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
 
-    if not arguments.tolerance >= 0:
-        raise InputError(f"the tolerance is {arguments.tolerance}; give a number of 0 or more.")
     differing = 0 if arguments.measured else compare_with_paper()
     differing += compare(
         arguments.measured or measured_anew(), arguments.results or records.RESULTS, arguments.tolerance
@@ -49,13 +47,13 @@ def main() -> None:
 def compare_with_paper() -> int:
     """Print how far the disturbances of the paper's Table 3 are from the computed ones; how many are too far."""
     differing = 0
-    for (method, factor), printed in disturbance.published().items():
-        per_pair, _ = disturbance.per_pair(llama2.GEOMETRY, method, factor, {}, precision="float32")
-        difference = abs(1e3 * per_pair.mean() / printed - 1)
+    for (method, factor), printed in published().items():
+        computed, _ = per_pair(llama2.GEOMETRY, method, factor, {}, precision="float32")
+        difference = abs(1e3 * computed.mean() / printed - 1)
         differing += not difference <= PRINTED
         print(f"{difference:12.1e}  of the paper's disturbance of {method} at s = {factor:g}")
     verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
-    print(f"{len(disturbance.published())} disturbances; {verdict} the paper's (relative tolerance {PRINTED:g}).")
+    print(f"{len(published())} disturbances; {verdict} the paper's (relative tolerance {PRINTED:g}).")
     return differing
 
 
@@ -83,7 +81,7 @@ def compare(measured: Path, results: Path, tolerance: float) -> int:
             new += 1
             continue
         difference = largest_difference(records.read(file), records.read(results / name))
-        differing += not difference <= tolerance  # NaN agrees with nothing
+        differing += difference > tolerance
         print(f"{difference:12.1e}  {name}")
     if new == len(files):
         raise InputError(f"none of these {new} records has a counterpart under {results}; give another --results.")
@@ -93,32 +91,20 @@ def compare(measured: Path, results: Path, tolerance: float) -> int:
     return differing
 
 
-def largest_difference(first: dict, second: dict) -> float:
+def largest_difference(first: object, second: object) -> float:
     """The largest absolute difference of corresponding numbers; infinite if the structure or a text differs."""
-    first, second = dict(_leaves(first)), dict(_leaves(second))
-    if first.keys() != second.keys():
-        return float("inf")
-    differences = [_difference(first[key], second[key]) for key in first]
-    return float("nan") if any(map(math.isnan, differences)) else max(differences, default=0.0)
-
-
-def _difference(a: object, b: object) -> float:
-    numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (a, b))
-    return abs(a - b) if numbers else 0.0 if (type(a), a) == (type(b), b) else float("inf")
-
-
-def _leaves(node: object, key: tuple = ()) -> Iterator[tuple[tuple, object]]:
-    if not node:  # keep empty values as leaves: an empty list, an empty object and a missing value all differ
-        yield key, node
-    elif isinstance(node, dict):
-        for name, value in node.items():
-            if name not in _NOT_COMPARED:
-                yield from _leaves(value, (*key, name))
-    elif isinstance(node, list):
-        for index, value in enumerate(node):
-            yield from _leaves(value, (*key, index))
-    else:
-        yield key, node
+    if isinstance(first, dict) and isinstance(second, dict):
+        names = [name for name in first if name not in _NOT_COMPARED]
+        if set(names) != second.keys() - _NOT_COMPARED:
+            return math.inf
+        return max((largest_difference(first[name], second[name]) for name in names), default=0.0)
+    if isinstance(first, list) and isinstance(second, list):
+        if len(first) != len(second):
+            return math.inf
+        return max(map(largest_difference, first, second), default=0.0)
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in (first, second)):
+        return abs(first - second)
+    return 0.0 if (type(first), first) == (type(second), second) else math.inf
 
 
 if __name__ == "__main__":

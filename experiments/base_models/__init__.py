@@ -6,15 +6,13 @@ import argparse
 import importlib
 import pkgutil
 
-from core import discovery
 from core.errors import InputError
 from experiments.base_models.model import Model
 
 
 def _models() -> dict[str, Model]:
-    """The model of every file here and in beyond/, by name."""
-    here = [importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)]
-    files = [*here, *discovery.modules(__name__)]
+    """The model of every file here, by name."""
+    files = [importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)]
     return {file.__name__.split(".")[-1].replace("_", "-"): file.MODEL for file in files if hasattr(file, "MODEL")}
 
 

@@ -3,9 +3,8 @@
     python -m experiments.beyond.best --model PATH_OR_NAME --factor 2 --texts FILES
 
 The first L' tokens of each text are scored within L and beyond it. The methods are printed by their loss beyond L, and
-then the command that extends the model. Methods that these texts do not tell apart from the best are level with it. Of
-those, the command has the simplest: the one that config.json states in the fewest numbers, which are the parameters of
-a stock RoPE type, or else a factor for each pair. Nothing is recorded.
+then the command that extends the model by the best. Methods that these texts do not tell apart from the best are level
+with it. Nothing is recorded.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from core import rope
 from core.errors import InputError
 from core.extend import extend
 from core.huggingface.rotation import skeleton
-from core.rope import RopeGeometry
 from eval import special_tokens
 from eval.intervals import LEAST_TEXTS, students_half
 from eval.position_loss import position_losses
@@ -61,14 +59,13 @@ def main() -> None:
         [
             {
                 "setting": setting,
-                "numbers": numbers(base.geometry, setting, factor),
                 "within": of_setting[:, :context_length].mean(axis=1),
                 "beyond": of_setting[:, context_length:].mean(axis=1),
             }
             for setting, of_setting in zip(settings, losses)
         ]
     )
-    method, options = simplest(rows)["setting"]
+    method, options = rows[0]["setting"]
     command = flags({"model": name, "method": method, "factor": factor, **options, "output": "DIR"})
     scored = f"{len(books)} text{'s' * (len(books) > 1)} of {length:,} tokens, L = {context_length:,}"
     print(f"{table(rows)}\n\nMean loss in nats per token, over {scored}. {verdict(rows)}\n")
@@ -98,12 +95,6 @@ def expressible(base: BaseModel, factor: float) -> list[Setting]:
     return settings
 
 
-def numbers(geometry: RopeGeometry, setting: Setting, factor: float) -> int:
-    """In how many numbers config.json states a scaling: those of a stock RoPE type, else a factor for each pair."""
-    scaling = rope.scale(geometry, setting[0], factor, **setting[1])
-    return len(scaling.stock) - 1 if scaling.stock else geometry.pairs + (scaling.attention_factor != 1)
-
-
 def ranked(rows: Sequence[dict]) -> list[dict]:
     """Settings by their mean loss beyond L, each with its difference from the least, paired by text.
 
@@ -126,33 +117,24 @@ def ranked(rows: Sequence[dict]) -> list[dict]:
     return rows
 
 
-def simplest(rows: Sequence[dict]) -> dict:
-    """Of a ranking, the setting that is level with the best and stated in the fewest numbers."""
-    return min((row for row in rows if row["level"]), key=lambda row: row["numbers"])
-
-
 def table(rows: Sequence[dict]) -> str:
     """A ranking as lines of text."""
-    lines = [f"{'method':24}  within L  beyond L  minus the least            numbers"]
+    lines = [f"{'method':24}  within L  beyond L  minus the least"]
     for row in rows:
         interval = "" if row["low"] is None else f" [{row['low']:+.4f}, {row['high']:+.4f}]"
         within, beyond = np.mean(row["within"]), np.mean(row["beyond"])
-        gap = f"{row['gap']:+.4f}{interval}"
-        lines.append(f"{label(row):24}  {within:8.4f}  {beyond:8.4f}  {gap:25}  {row['numbers']:7}")
+        lines.append(f"{label(row):24}  {within:8.4f}  {beyond:8.4f}  {row['gap']:+.4f}{interval}")
     return "\n".join(lines)
 
 
 def verdict(rows: Sequence[dict]) -> str:
-    """What a ranking says of its first setting, and which one the command has."""
+    """What a ranking says of its first setting."""
     few = len(rows[0]["beyond"]) < LEAST_TEXTS
     caution = f" Fewer than {LEAST_TEXTS} texts give no interval, so the order may be chance." if few else ""
     others = ", ".join(label(row) for row in rows[1:] if row["level"])
     if not others:
         return f"{label(rows[0])} has the least loss beyond L.{caution}"
-    return (
-        f"A tie: {label(rows[0])} has the least loss beyond L, and level with it are {others}.{caution} "
-        f"The command has {label(simplest(rows))}, which config.json states in the fewest numbers."
-    )
+    return f"A tie: {label(rows[0])} has the least loss beyond L, and level with it are {others}.{caution}"
 
 
 def label(row: dict) -> str:

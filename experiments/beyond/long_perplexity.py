@@ -1,10 +1,11 @@
 """Loss at the tokens that a long context helps to predict (LongPPL's key tokens), within L and beyond it.
 
     python -m experiments.beyond.long_perplexity --model tiny --factor 2
-    python -m experiments.beyond.long_perplexity --model CHECKPOINT --evaluator BASE --text BOOK.txt
+    python -m experiments.beyond.long_perplexity --model CHECKPOINT --texts BOOK.txt
 
-The model that tells which tokens these are is the base model without extension. It reads no more than the L tokens that
-it was trained for, and for comparison an eighth of them. So all methods are compared on the same tokens.
+The model that tells which tokens these are is the base model without extension, also for its fine-tunes. It reads no
+more than the L tokens that it was trained for, and for comparison an eighth of them. So all methods are compared on the
+same tokens.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from eval.position_loss import position_losses
 from experiments.beyond.loss_by_position import LossByPosition
 from experiments.kit import command_line
 from experiments.kit.base_model import BaseModel
-from experiments.kit.command_line import option
 
 SHORT, STEP = 8, 4  # the short context is an eighth of L, and its windows move by a quarter of that
 
@@ -30,25 +30,15 @@ class LongPerplexity(LossByPosition):
     name = "long_perplexity"
     unit = "mean loss in nats per token, within L and beyond it"
 
-    @staticmethod
-    def add_options(parser) -> None:
-        LossByPosition.add_options(parser)
-        option(parser, "--evaluator", str, "NAME", "the model that tells the key tokens (default: the base model)")
-
     @functools.cached_property
     def evaluator(self) -> BaseModel:
-        base = self.base.folder if self.base.origin else None if self.base.extension else self.base.name
-        if (name := self.arguments.evaluator or base) is None:
-            raise InputError(f"{self.base.name} was extended before; give its base model as --evaluator.")
-        evaluator = BaseModel(name, as_it_is=True)
-        if evaluator.extension:
-            raise InputError(f"{name} is an extended model; give the base model as --evaluator.")
-        return evaluator
+        """The base model, without extension."""
+        if self.base.extension and not self.base.origin:
+            raise InputError(f"{self.base.name} was extended before; give its base model, and the method by --method.")
+        return BaseModel(self.base.folder if self.base.origin else self.base.name)
 
     def settings(self) -> dict:
         identity = self.evaluator.provenance
-        if identity["tokenizer"] != self.base.provenance["tokenizer"]:
-            raise InputError(f"{self.evaluator.name} has another tokenizer than {self.base.name}; give its base model.")
         return super().settings() | {"evaluator": {key: identity[key] for key in ("sha256", "config")}}
 
     @functools.cached_property

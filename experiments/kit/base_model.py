@@ -6,7 +6,6 @@ A base model's name wins over a directory of that name: `tiny` is the base model
 
 from __future__ import annotations
 
-import argparse
 import copy
 import functools
 import importlib.util
@@ -150,7 +149,7 @@ class BaseModel:
 
     @property
     def config(self) -> PreTrainedConfig:
-        """A copy of its configuration; InputError if there is none or it states no context length."""
+        """A copy of its configuration; InputError if there is none, or it states no context length or no RoPE."""
         return copy.deepcopy(self._config)
 
     @functools.cached_property
@@ -175,6 +174,10 @@ class BaseModel:
                 f"{self.name}/config.json does not state the context length the model was pre-trained with; "
                 f"add {length_key!r} to it."
             )
+        if not getattr(text_config(config), "rope_parameters", None):
+            raise InputError(
+                f"a {config.model_type!r} model has no RoPE parameters in its configuration; give a model with RoPE."
+            )
         return config
 
     @property
@@ -190,7 +193,7 @@ class BaseModel:
 
     @functools.cached_property
     def extends(self) -> bool:
-        """Whether a method can extend it: others may have scaled its RoPE, or it has none."""
+        """Whether a method can extend it: others may have scaled its RoPE."""
         if not self.model:
             self.config  # noqa: B018 (what is wrong with the configuration itself is refused)
         try:
@@ -207,14 +210,6 @@ class BaseModel:
     def stated_length(self) -> int:
         """The context length that its configuration states, in tokens."""
         return text_config(self.config).max_position_embeddings
-
-    @property
-    def most_tokens(self) -> int | None:
-        """The tokens that it can read: those of its context length if it has no RoPE, else as many as are asked of it.
-
-        Positions of GPT-2's kind are learned one by one, and there are no others.
-        """
-        return None if getattr(text_config(self.config), "rope_parameters", None) else self.stated_length
 
     @functools.cached_property
     def extension(self) -> dict | None:
@@ -303,20 +298,10 @@ class BaseModel:
             "ablated": [],
         }
 
-    def results(self, arguments: argparse.Namespace, tuned: dict | None = None) -> Path:
-        """Where its records go, if --results does not say it: a model of one's own has a folder apart.
-
-        So has a fine-tune whose name a committed record of another one has, unless --replace is given.
-
-        Args:
-            tuned: the fine-tune, as its record states it; None for that of this checkpoint.
-        """
-        if tuned := tuned or self.training:
-            run = records.run_of(tuned | {"training": tuned})
-            there = records.path(records.RESULTS, self.folder, "finetune", run)
-            another = there.is_file() and records.read(there).get("identity") != tuned["identity"]
-        apart = not self.origin or (tuned and another and not arguments.replace)
-        return arguments.results or (records.OWN if apart else records.RESULTS)
+    @property
+    def results(self) -> Path:
+        """Where its records go, if --results does not say it; those of a model or fine-tune of one's own are apart."""
+        return records.RESULTS if self.model else records.OWN
 
     # What is loaded.
 

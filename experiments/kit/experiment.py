@@ -15,7 +15,7 @@ import inspect
 import sys
 import textwrap
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -77,16 +77,12 @@ class Experiment:
         raise NotImplementedError
 
     def check(self, run: dict, keys: list[str]) -> None:
-        """Refuse samples that the model cannot read; no weights are loaded yet."""
-        self.refuse_beyond(max(run.get("lengths") or [run.get("length", 0)]))
+        """Refuse samples that the model cannot read, and set `longest`; no weights are loaded yet."""
+        self.longest = max(run.get("lengths") or [run.get("length", 0)])
 
     def suffix(self) -> str:
         """The end of the record's name, where records of several settings of one method are kept."""
         return ""
-
-    def together(self, key: str) -> Hashable:
-        """Keys for which this is equal go to one process, which can measure them at the cost of one."""
-        return key
 
     # What every experiment has.
 
@@ -94,8 +90,8 @@ class Experiment:
         self.arguments = arguments
         self.base = BaseModel(arguments.model, as_it_is=not getattr(arguments, "method", None))
         extension = self.base.extension if self.methods is not None else self.base.training
-        self.factor = extension["factor"] if extension else arguments.factor
-        self.results = self.base.results(arguments)
+        self.factor = extension["factor"] if extension else arguments.factor if self.base.extends else 1
+        self.results = arguments.results or self.base.results
         option = arguments.dtype
         if self.evaluates:
             self.base.check_access()
@@ -159,11 +155,6 @@ class Experiment:
         extends = run["method"] is not None and not self.base.extension
         return self.extended_length if extends else self.base.stated_length
 
-    def default_lengths(self, *lengths: float) -> list[int]:
-        """Lengths in tokens; of a model that no method can extend, those of them within L."""
-        most = float("inf") if self.base.extends else self.context_length
-        return list(dict.fromkeys(round(length) for length in lengths if length <= most))
-
     @property
     def benchmark(self) -> Path | None:
         """The benchmark's folder in --benchmarks; None for the hub's copy."""
@@ -211,16 +202,6 @@ class Experiment:
         for method, options in settings:  # refuse a wrong method or option before the long work
             rope.scale(self.base.geometry, method, self.factor, **options)
         return settings
-
-    def refuse_beyond(self, tokens: int) -> None:
-        """Raise InputError if the model cannot read so many tokens."""
-        self.longest = tokens
-        most = self.base.most_tokens
-        if most and tokens > most:
-            raise InputError(
-                f"{self.base.name} has no RoPE and reads at most {most:,} tokens, not {tokens:,}; give a shorter "
-                "length or window."
-            )
 
     def refuse_training_text(self, hashes: set[str]) -> None:
         """Raise InputError if the checkpoint, or a method's factors, learned from a text that is to be scored.
@@ -306,9 +287,7 @@ class Experiment:
         # Every process reads all journals before any process writes more.
         done = journal.read_all(path)
         processes.barrier()
-        # Keys that belong together are measured again together, so that a kill does not change a pass that they share.
-        begun = {self.together(key) for key in keys if key not in done}
-        todo = processes.divided([key for key in keys if self.together(key) in begun], self.together, count)[process]
+        todo = [key for key in keys if key not in done][process::count]
         if todo:
             self.check(run, todo)
             if process == 0:

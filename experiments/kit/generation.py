@@ -121,7 +121,7 @@ class Generation(Experiment):
         self.requests = [self.request(key, self.content[key], self.run_length(run)) for key in keys]
         for request in self.requests:
             special_tokens.check_ids(self.base.tokenizer, request.prompt, request.key)
-        self.refuse_beyond(max(len(request.prompt) + request.max_new_tokens for request in self.requests))
+        self.longest = max(len(request.prompt) + request.max_new_tokens for request in self.requests)
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
         if self.endpoint:

@@ -6,7 +6,6 @@ torchrun and `accelerate launch` state these in RANK, WORLD_SIZE and LOCAL_RANK.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
 from datetime import timedelta
 
 PATIENCE = timedelta(weeks=52)  # one process may score for days while the others are done and wait
@@ -50,9 +49,3 @@ def barrier() -> None:
     if rank()[1] > 1:
         join()
         torch.distributed.barrier()
-
-
-def divided(keys: list[str], together: Callable[[str], Hashable], count: int) -> list[list[str]]:
-    """The keys for each of `count` processes, in order; keys with the same `together` go to the same process."""
-    turn = {unit: number % count for number, unit in enumerate(dict.fromkeys(map(together, keys)))}
-    return [[key for key in keys if turn[together(key)] == process] for process in range(count)]

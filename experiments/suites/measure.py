@@ -82,16 +82,14 @@ def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) 
     """The chains of a suite, or of one part: the paper's, then those beyond it; those that need others come last.
 
     Raises:
-        InputError: the suite has no such part, or nothing of these experiments or methods.
+        InputError: the suite has no such part, or nothing of these methods.
     """
     parts = [function for module in modules for function in module.PARTS if part in (None, function.__name__)]
     names = [function.__name__ for function in parts]
     parts.sort(key=lambda function: names.index(function.__name__))  # those of one name stay together
     chains = sorted(merged(chain for function in parts for chain in function(suite)), key=lambda chain: chain.needs)
-    experiments = {command[0].split(".")[-1] for chain in chains for command in chain.commands}
-    unknown = next((name for name in suite.experiments or () if name not in experiments), None)
-    if unknown or not chains:
-        what = f"no experiment {unknown!r}" if unknown else f"no part {part!r}" if part else "nothing of these methods"
+    if not chains:
+        what = f"no part {part!r}" if part else "nothing of these methods"
         raise InputError(f"the suite of {suite.name!r} has {what}; see all of it with --list alone.")
     return chains
 
@@ -121,7 +119,6 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     factors = "scaling factors s for a model of your own (default 2)"
     option(parser, "--factor", command_line.factor, "S", factors, several=True)
     parser.add_argument("--quick", action="store_true", help="one seed and few samples; long steps are left out")
-    option(parser, "--experiments", str, "NAME", "run only these experiments of the suite", several=True)
     option(parser, "--methods", str, "NAME", "measure only these methods", several=True)
     parser.add_argument("--list", action="store_true", help="print the commands, chain by chain, and run nothing")
     number = "run only this chain, by its number in --list, as a task of a cluster does"
@@ -175,7 +172,6 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
         texts=tuple(texts),
         benchmarks=benchmarks,
         corpus=arguments.corpus,
-        experiments=arguments.experiments,
         methods=arguments.methods and [rope.get(method).name for method in arguments.methods],
         replace=arguments.replace,
     ), modules

@@ -68,7 +68,6 @@ class Suite:
         texts: the texts to score.
         benchmarks: a folder that holds one folder for each benchmark, named after its experiment.
         corpus: the data to train on.
-        experiments: run only these experiments of the suite.
         methods: measure only these methods, and leave out experiments that choose their methods themselves.
         replace: records of the same name with other settings are replaced.
     """
@@ -82,7 +81,6 @@ class Suite:
     texts: tuple[Path, ...] = ()
     benchmarks: Path | None = None
     corpus: str | None = None
-    experiments: Collection[str] | None = None
     methods: Collection[str] | None = None
     replace: bool = False
 
@@ -165,9 +163,8 @@ class Suite:
         return [self._command(step, model, factor) for step in steps if self._runs(step)]
 
     def _runs(self, step: Step) -> bool:
-        chosen = self.experiments is None or step.experiment in self.experiments
         has_data = step.reads != BENCHMARK or self.own_checkpoint is None or self._has_benchmark(step)
-        return chosen and has_data and not (self.quick and step.quick is None)
+        return has_data and not (self.quick and step.quick is None)
 
     def _command(self, step: Step, model: Command, factor: float) -> Command:
         where = ["--results", str(self.results), *(["--replace"] if self.replace else [])]

@@ -3,9 +3,6 @@
 import json
 
 import pytest
-import torch
-from safetensors.torch import load_file
-from transformers import AutoConfig
 
 from core.disturbance import strategy_disturbance
 from core.rope import RopeGeometry, scale
@@ -41,27 +38,6 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
     assert json.loads((tmp_path / "out" / "config.json").read_text())["max_position_embeddings"] == 256
 
 
-def test_a_name_on_the_hub_is_the_directory_that_it_was_downloaded_to(
-    call, model, tmp_path, monkeypatch, loads_nothing
-):
-    """Of a repository with pickled weights only, those are taken."""
-    pickled, asked = checkpoint(tmp_path / "pickled"), []
-    torch.save(load_file(pickled / "model.safetensors"), pickled / "pytorch_model.bin")
-    (pickled / "model.safetensors").unlink()
-    for number, (folder, downloads) in enumerate(((model, [True]), (pickled, [True, False]))):
-
-        def download(name, ignore_patterns, folder=folder):
-            asked.append("*.bin" in ignore_patterns)
-            return str(folder)
-
-        monkeypatch.setattr("experiments.kit.base_model.snapshot_download", download)
-        monkeypatch.setattr(BaseModel, "source", "owner/name")
-        monkeypatch.setattr(BaseModel, "config", AutoConfig.from_pretrained(folder))
-        status, _, err = call("extend", "--model", "owner/name", "--output", tmp_path / str(number))
-        assert status == 0 and (tmp_path / str(number) / "tokenizer.json").exists(), err
-        assert asked == downloads and asked.clear() is None
-
-
 def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path):
     status, _, err = call("extend", "--model", "smoke", "--output", tmp_path / "out", "--dtype", "bfloat16")
     assert status == 0 and (tmp_path / "out" / "tokenizer.json").exists(), err
@@ -74,12 +50,10 @@ def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path):
     [
         ("smoke --link --output {out}", "--link needs a checkpoint"),
         ("{model} --dtype float32 --output {out}", "keep their dtype"),
-        ("{model}/no.gguf", "no"),
         ("{model} --output {model}/out", ""),
         ("{model} --output {model}", "exists already; give a new path"),
         ("{model} --method pi --n-hat 8 --output {out}", "no option 'n_hat'"),
         ("{model} --method clex --output {out}", "finetune --model MODEL --method clex"),
-        ("{model} --method clex --weights {model} --output {out}", "no CLEX weights at"),
     ],
 )
 def test_options_that_do_not_fit_are_one_sentence_and_nothing_is_written(call, model, tmp_path, line, says):

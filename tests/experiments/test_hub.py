@@ -1,29 +1,26 @@
 """What is read of the Hugging Face hub, against a stand-in on this machine; another host is never asked.
 
-A new process reads, which knows nothing of what other tests asked the hub; its libraries are told another address and
-another cache than they were imported with.
+A process of its own reads; its libraries are told another address and another cache than they were imported with.
 """
 
 import concurrent.futures
 import contextlib
 import importlib
 import io
-import itertools
-import json
 import multiprocessing
 import os
 import socket
 import sys
 import time
-import zipfile
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-from eval import hub, longbench, open_llm
+from core.errors import InputError
+from eval import hub
+from experiments.kit import records
 from experiments.training import corpus
-from tests.eval.test_longbench import SAMPLE
 from tests.models import byte_tokenizer, random_model
 from tests.standin import Hub
 
@@ -48,38 +45,34 @@ def write_model(folder):
 
 
 def write_pg19(folder):
+    """The (title, text) of its training books."""
+
     def book(split, number):
         text = "" if number == 5 else f"{split} {number} " + "a word and another " * (number + 20)
         facts = {"short_book_title": f"{split} book {number}", "publication_date": 1850 + number}
         return {**facts, "url": f"http://www.gutenberg.org/ebooks/{number}", "text": text}
 
-    numbers = iter(range(1000))
+    numbers, books = iter(range(1000)), []
     for split, shards in {"train": SHARDS, "validation": 1, "test": 1}.items():
         for shard in range(shards):
             rows = [book(split, next(numbers)) for _ in range(2 * GROUP)]
             file = folder / "data" / f"{split}-{shard:05}-of-{shards:05}-{shard:016x}.parquet"
             write_table(file, rows, row_group_size=GROUP)
-
-
-def write_longbench(folder):
-    folder.mkdir(parents=True)
-    with zipfile.ZipFile(folder / "data.zip", "w") as archive:
-        archive.writestr("data/qasper_e.jsonl", json.dumps(SAMPLE))
+            books += [(row["short_book_title"], row["text"]) for row in rows if split == "train"]
+    return books
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """The stand-in with a gated model, a model that nobody pins, PG19 and LongBench."""
+    """The stand-in with a gated model, a model that nobody pins, and PG19."""
     folder = tmp_path_factory.mktemp("hub")
     write_model(folder / GATED)
-    write_pg19(folder / corpus.HUB)
-    write_longbench(folder / longbench.HUB)
     stand_in = Hub({**hub.REVISIONS, OWN: FIRST})
+    stand_in.books = write_pg19(folder / corpus.HUB)
     stand_in.folder = folder
     stand_in.add("models", GATED, folder / GATED, TOKEN)
     stand_in.add("models", OWN, folder / GATED)
-    for name in (corpus.HUB, longbench.HUB):
-        stand_in.add("datasets", name, folder / name)
+    stand_in.add("datasets", corpus.HUB, folder / corpus.HUB)
     yield stand_in
     stand_in.close()
 
@@ -99,16 +92,11 @@ def reader(served, tmp_path_factory):
 
 def _take_for_hub(url, cache):
     """As HF_ENDPOINT and HF_HOME would, were they set from the beginning."""
-    import datasets
     from huggingface_hub import constants, hf_api
 
-    constants.ENDPOINT = hf_api.api.endpoint = datasets.config.HF_ENDPOINT = url
+    constants.ENDPOINT = hf_api.api.endpoint = url
     constants.HUGGINGFACE_CO_URL_TEMPLATE = url + "/{repo_id}/resolve/{revision}/{filename}"
-    datasets.config.HUB_DATASETS_URL = url + "/datasets/{repo_id}/resolve/{revision}/{path}"
     constants.HF_HUB_CACHE, constants.HF_TOKEN_PATH = str(cache / "hub"), str(cache / "token")
-    datasets.config.HF_DATASETS_CACHE = cache / "datasets"
-    datasets.config.DOWNLOADED_DATASETS_PATH = cache / "downloads"
-    datasets.config.HF_HUB_OFFLINE = False
     constants.HF_HUB_DISABLE_TELEMETRY = constants.HF_HUB_DISABLE_XET = True
     connect = socket.socket.connect
 
@@ -195,29 +183,19 @@ def test_a_model_that_nobody_pinned_is_known_by_its_commit(served, reader, tmp_p
         served.commits[OWN] = commit
         provenance, facts = reader(facts_of, OWN)
         assert provenance["revision"] == facts["revision"] == commit and provenance["sha256"] == {}
-        small = ["--lengths", 400, "--depths", 1, "--keys", 1, "--results", tmp_path]
-        status, _, err = reader(command, None, "passkey", "--model", OWN, *small)
-        assert status == (0 if commit == FIRST else 2), err
-    assert str(tmp_path / "model") in err
+        with contextlib.nullcontext() if commit == FIRST else pytest.raises(InputError, match="another model"):
+            records.state_model(tmp_path, "model", facts)
 
 
 # ---- training text
 
 
-def streamed():
-    """PG19's training books as datasets reads them."""
-    import datasets
-
-    rows = datasets.load_dataset(corpus.HUB, split="train", streaming=True, revision=hub.REVISIONS[corpus.HUB])
-    return [(row["short_book_title"], row["text"]) for row in rows]
-
-
-def books(seed, count=None):
-    return [(book.title, book.text) for book in itertools.islice(corpus.from_hub(seed), count)]
+def books(seed):
+    return [(book.title, book.text) for book in corpus.from_hub(seed)]
 
 
 def test_the_books_are_those_of_the_training_split(served, reader):
-    rows = [row for row in reader(streamed) if row[1]]
+    rows = [book for book in served.books if book[1]]  # one has no text
     assert len(rows) == SHARDS * 2 * GROUP - 1 and rows[0][0] == "train book 0"
     assert reader(books, None) == rows
     shuffled = [reader(books, seed) for seed in (0, 0, 1)]
@@ -229,8 +207,6 @@ def test_the_books_are_those_of_the_training_split(served, reader):
 
 def refusal(function, *arguments):
     """(seconds, message) of the InputError."""
-    from core.errors import InputError
-
     hub.PATIENCE, started = 0.5, time.monotonic()
     try:
         function(*arguments)
@@ -246,19 +222,11 @@ def configured(name):
     return BaseModel(name).config.to_dict()
 
 
-@pytest.fixture
-def silent(served):
-    """silent(): from now on nothing is answered."""
-    yield lambda: setattr(served, "silent", True)
-    served.silent = False
-
-
-def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(reader, silent):
-    here = [(longbench.load, "qasper"), (configured, OWN)]  # one file of LongBench holds all its tasks
-    before = [reader(*call) for call in here]
-    silent()
+def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(served, reader):
+    before = reader(configured, OWN)
+    served.silent = True
     reader(forget)
-    calls = [(open_llm.load, "mmlu"), (configured, "someone/else")]
-    for seconds, message in [reader(refusal, *call) for call in calls]:
-        assert seconds < 3 and "\n" not in message
-    assert [reader(*call) for call in here] == before
+    seconds, message = reader(refusal, configured, "someone/else")
+    assert seconds < 3 and "\n" not in message
+    assert reader(configured, OWN) == before
+    served.silent = False

@@ -2,8 +2,6 @@
 
 import os
 import socket
-import time
-from datetime import timedelta
 
 import pytest
 import torch
@@ -46,9 +44,7 @@ def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(tm
     ("environment", "expected"),
     [
         ({}, (0, 1)),
-        ({"WORLD_SIZE": "1"}, (0, 1)),  # a platform's
         ({"WORLD_SIZE": "4", "RANK": "2"}, (0, 1)),  # of machines, not of processes
-        ({"WORLD_SIZE": "1", "RANK": "0", "LOCAL_RANK": "0"}, (0, 1)),
         ({"WORLD_SIZE": "8", "RANK": "5", "LOCAL_RANK": "1"}, (5, 8)),
     ],
 )
@@ -90,22 +86,6 @@ def test_each_process_has_a_gpu_of_its_own(on_gpus):
     assert joining.device() == "cuda:3"
     on_gpus(1, 3)  # a scheduler that shows each process its own
     assert joining.device() == "cuda:0"
-
-
-@pytest.mark.parametrize(("seconds", "enough"), [(0.2, False), (60, True)])
-def test_one_waits_for_the_other_as_long_as_it_has_patience(monkeypatch, seconds, enough):
-    monkeypatch.setattr(joining, "PATIENCE", timedelta(seconds=seconds))
-
-    def work(environment):
-        os.environ |= environment
-        joining.join()
-        if joining.rank()[0] == 1:
-            time.sleep(0.7)
-        joining.barrier()
-
-    children = [processes.fork(lambda environment=environment: work(environment)) for environment in ranks()]
-    assert (processes.wait(children[0]) == 0) == enough
-    processes.wait(children[1])
 
 
 def test_a_record_of_a_gpu_says_which_and_with_what(on_gpus, monkeypatch):

@@ -1,11 +1,11 @@
-"""Records are told apart by everything that matters, and stay in their folder."""
+"""Records are told apart by everything that matters, and stay in their folder; a journal that was cut or edited."""
 
 import re
 
 import pytest
 
 from core.errors import InputError
-from experiments.kit import records
+from experiments.kit import journal, records
 
 
 def test_another_runs_record_is_replaced_only_when_asked_to(tmp_path):
@@ -43,3 +43,20 @@ def test_scores_are_printed_in_a_few_lines():
     assert records.score_lines(scores) == ["found: length 512 0.5 (n = 4)", "depths: 11 numbers"]
     many = records.score_lines([{"pair": i, "theta": 3.5} for i in range(18)])
     assert many[15:] == ["pair 15: theta 3.5", "and 2 more lines"]
+
+
+def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(tmp_path):
+    file, entries = tmp_path / "run.jsonl", {"a": 1, "ü": {"b": [None]}}
+    with journal.Journal(file) as whole:
+        for key, value in entries.items():
+            whole.add(key, value)
+    written = file.read_bytes()
+    for cut in range(len(written) + 1):
+        file.write_bytes(written[:cut])
+        with journal.Journal(file) as resumed:
+            assert list(resumed.entries.items()) == list(entries.items())[: written[:cut].count(b"\n")]
+    first, rest = written.split(b"\n", 1)
+    for edited in (b"", first[:-1], b"3", b"[" * 100_000):
+        file.write_bytes(edited + b"\n" + rest)
+        with pytest.raises(InputError, match=r"line 1 of .*run\.jsonl"):
+            journal.Journal(file)

@@ -14,7 +14,6 @@ from eval.log_likelihood import ServedLM
 from experiments.open_llm import OpenLLM
 from tests.completions import Completions, counting
 from tests.core.clex.made import clex_model
-from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, checkpoint
 
 L = 512
@@ -89,18 +88,6 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
         assert call(*command, "--endpoint", by.url)[0] == 0
         assert len(by.asked) == asked + 1 + 4 - done  # what the server can do is asked once
     assert len(journal(results, "toy-yarn")) == 4
-
-
-def test_open_llm_by_a_server(call, places, tmp_path, log_probs):
-    write_benchmarks(tmp_path / "data" / "open_llm")
-    command = ["open_llm", "--model", places / "toy-yarn", "--benchmarks", tmp_path / "data"]
-    command += ["--tasks", "truthfulqa", "--limit", "2", "--dtype", "float32", "--results"]
-    assert call(*command, tmp_path / "here")[0] == 0
-    with Completions(log_probs, "toy-yarn") as by:
-        status, _, err = call(*command, tmp_path / "there", "--endpoint", by.url)
-    assert status == 0, err
-    here, there = (record(tmp_path / where)["by_document"]["truthfulqa"] for where in ("here", "there"))
-    assert there == pytest.approx(here, abs=1e-4)
 
 
 def test_what_is_kept_of_a_long_question_follows_the_extended_length(places, tmp_path, monkeypatch):

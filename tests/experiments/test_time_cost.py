@@ -1,12 +1,10 @@
 """A training step for long sequences is the plain one in what it computes, and another in what it holds."""
 
-import json
-
 import torch
 
 from experiments import time_cost
 from tests.experiments.training.test_loss import Largest
-from tests.models import checkpoint, random_model
+from tests.models import random_model
 
 
 def gradients(step, model, tokens, monkeypatch):
@@ -42,14 +40,3 @@ def test_it_never_holds_all_logits_and_recomputes_activations(monkeypatch):
             step(model, tokens)
         held[name], passes[name] = seen.elements, len(count)
     assert held["plain"] >= 128 * 300 > 128 * 128 >= held["saving"] and passes == {"plain": 1, "saving": 2}
-
-
-def test_it_is_another_run(call, tmp_path):
-    model = checkpoint(tmp_path / "toy", max_position_embeddings=32)
-    command = ["time_cost", "--model", model, "--method", "pi", "--length", 16, "--repeats", 1, "--results", tmp_path]
-    status, _, err = call(*command)
-    assert status == 0, err
-    (file,) = (tmp_path / "toy" / "time_cost").glob("*.json")
-    assert "checkpointing" not in json.loads(file.read_text())
-    status, _, err = call(*command, "--checkpointing")
-    assert status == 2 and "checkpointing" in err and len(err.splitlines()) == 1

@@ -2,20 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from core import rope
 from experiments.kit import records
 from experiments.suites.chains import Chain, Setting
 from experiments.suites.steps import Step, Suite
-
-
-def temperature_swapped(suite: Suite, factor: float) -> list[Setting]:
-    """YaRN without its attention temperature, and DPRoPE at the covering n̂ with it.
-
-    Comparing these shows how much of the methods' difference comes from the choice of pairs.
-    """
-    temperature = round(rope.scale(suite.model.geometry, "yarn", factor).attention_factor, 4)
-    method, options = covering(suite, factor)
-    return [("yarn", {"attention_factor": 1.0}), (method, {**options, "attention_factor": temperature})]
 
 
 def covering(suite: Suite, factor: float) -> Setting:

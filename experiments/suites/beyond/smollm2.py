@@ -1,10 +1,10 @@
-"""smollm2, beyond the paper: loss by position, the two best newer rules, learned factors, YaRN's temperature."""
+"""smollm2, beyond the paper: loss by position, the two best newer rules, learned factors."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from experiments.ablation_intervals import intervals
-from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
+from experiments.suites.beyond.parts import covering, learned_factors
 from experiments.suites.chains import Chain
 from experiments.suites.smollm2 import (
     EVALUATIONS,
@@ -37,18 +37,17 @@ selections = step("selections", dtype="float32", quick={"every": 32})
 learn = step("learned", reads=CORPUS, steps=100, evaluate_every=5, dtype="float32", quick=None)
 
 
-def headline(suite: Suite) -> Iterator[Chain]:
-    for setting in HEADLINE:
-        yield suite.fine_tuned(tune, setting, 2, 0, [positions])
-    for setting in (("original", {}), *HEADLINE):
-        yield suite.untrained(setting, 2, [positions])
-
-
 def trained(suite: Suite) -> Iterator[Chain]:
-    for setting in TRAINED:
-        yield suite.fine_tuned(tune, setting, 2, 0, [positions])
+    """Loss by position of every fine-tune, and the two newer rules."""
+    for seed in suite.seeds(SEEDS):
+        for setting in TRAINED if seed == 0 else HEADLINE:
+            yield suite.fine_tuned(tune, setting, 2, seed, [positions])
     for setting in (BEST, NEXT):
         yield suite.fine_tuned(tune, setting, 2, 0, [positions, *EVALUATIONS])
+    for setting, same in suite.distinct(N_HATS, 2, TRAINED):
+        yield suite.fine_tuned(tune, setting, 2, 0, [positions], same)
+    for setting in (YARN, PAPERS[4], ZERO, BEST):
+        yield suite.fine_tuned(tune, setting, 4, 0, [passkey, positions_at_4])
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
@@ -57,36 +56,12 @@ def untrained(suite: Suite) -> Iterator[Chain]:
         yield suite.untrained(setting, 2, [positions])
     for setting in (BEST, NEXT, ("ntk", {}), SIGNIFICANT):
         yield suite.untrained(setting, 2, EVALUATIONS)
-
-
-def seeds(suite: Suite) -> Iterator[Chain]:
-    for seed in suite.seeds(SEEDS)[1:]:
-        for setting in HEADLINE:
-            yield suite.fine_tuned(tune, setting, 2, seed, [positions])
-
-
-def four_times(suite: Suite) -> Iterator[Chain]:
-    for setting in (YARN, PAPERS[4], ZERO, BEST):
-        yield suite.fine_tuned(tune, setting, 4, 0, [passkey, positions_at_4])
-        yield suite.untrained(setting, 4, [passkey, positions_at_4])
-
-
-def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
-    for setting, same in suite.distinct(N_HATS, 2, TRAINED):
-        yield suite.fine_tuned(tune, setting, 2, 0, [positions], same)
-    for setting, same in suite.distinct(N_HATS, 2, [*UNTRAINED, SIGNIFICANT]):
+    for setting, same in suite.distinct([*N_HATS, *intervals()], 2, [*UNTRAINED, SIGNIFICANT]):
         yield suite.untrained(setting, 2, [positions], same)
+    yield suite.untrained(BEST, 4, [passkey])
+    for setting in (*suite.model.comparison(4), covering(suite, 4), COVERED):
+        yield suite.untrained(setting, 4, [positions_at_4])
     yield suite.once(selections)
-
-
-def ablation_intervals(suite: Suite) -> Iterator[Chain]:
-    for setting, same in suite.distinct(intervals(), 2, UNTRAINED + N_HATS):
-        yield suite.untrained(setting, 2, [positions], same)
-
-
-def temperature(suite: Suite) -> Iterator[Chain]:
-    for setting in temperature_swapped(suite, 2):
-        yield suite.untrained(setting, 2, [positions])
 
 
 def learned(suite: Suite) -> Iterator[Chain]:
@@ -94,10 +69,4 @@ def learned(suite: Suite) -> Iterator[Chain]:
         yield from learned_factors(suite, learn, start, 2, 0, [positions])
 
 
-def more(suite: Suite) -> Iterator[Chain]:
-    """Every method at s = 4."""
-    for setting in (*suite.model.comparison(4), covering(suite, 4), COVERED):
-        yield suite.untrained(setting, 4, [positions_at_4])
-
-
-PARTS = headline, trained, untrained, seeds, four_times, ablation_n_hat, ablation_intervals, temperature, learned, more
+PARTS = trained, untrained, learned

@@ -1,8 +1,8 @@
-"""tiny, beyond the paper: more methods, loss by position, learned factors, YaRN's temperature."""
+"""tiny, beyond the paper: more methods, loss by position, learned factors."""
 
 from collections.abc import Iterator
 
-from experiments.suites.beyond.parts import covering, learned_factors, temperature_swapped
+from experiments.suites.beyond.parts import covering, learned_factors
 from experiments.suites.chains import Chain
 from experiments.suites.steps import Suite, step
 from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
@@ -42,14 +42,6 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     yield suite.once(selections)
 
 
-def temperature(suite: Suite) -> Iterator[Chain]:
-    for factor in FACTORS:
-        for setting in temperature_swapped(suite, factor):
-            for seed in suite.seeds(SEEDS) if factor == 4 else ():  # where the temperature is greatest
-                yield suite.fine_tuned(tune, setting, factor, seed, [perplexity, passkey])
-            yield suite.untrained(setting, factor, [perplexity, passkey])
-
-
 def learned(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for start in ("yarn", "original"):
@@ -58,4 +50,4 @@ def learned(suite: Suite) -> Iterator[Chain]:
         yield suite.untrained(("longrope2", {}), factor, [passkey])
 
 
-PARTS = trained, untrained, temperature, learned
+PARTS = trained, untrained, learned
