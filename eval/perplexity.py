@@ -22,7 +22,7 @@ import torch
 from transformers import PreTrainedModel
 
 from core.clex import at_length
-from core.errors import InputError, NonFiniteError, check_whole
+from core.errors import InputError, NonFiniteError
 from eval.intervals import resampled_interval, resampled_ratio
 from eval.position_loss import CHUNK, position_losses, token_losses
 
@@ -39,8 +39,6 @@ def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tupl
     Raises:
         InputError: the stride is not below the window's length, or leaves out tokens.
     """
-    for value, name in ((tokens, "the text's tokens"), (length, "the window's tokens"), (stride, "the stride")):
-        check_whole(value, name, 1)
     if stride > length - max(before, 1):
         raise InputError(f"the stride is {stride} and the window {length} tokens; the stride must be shorter.")
     spans, scored = [], int(not before)

@@ -86,23 +86,13 @@ class Output:
 
         def prepare() -> None:
             if checkpoint.whole(self.unfinished, facts) is None:
-                self._clear()  # leftovers without a checkpoint, so nothing is lost
+                self.clear()  # leftovers without a checkpoint, so nothing is lost
             files.remove(self.unfinished / checkpoint.SAVING)
 
         launch.once(prepare, rank == 0)
         return facts
 
-    def sweep(self) -> None:
-        """Remove what a kill has left beside a finished directory, unless a checkpoint there is another run's.
-
-        A checkpoint without a manifest was being removed when the kill came.
-        """
-        left = checkpoint.last(self.unfinished)
-        manifest = left and left / checkpoint.MANIFEST
-        if not (manifest and manifest.is_file()) or self.settings["identity"] in manifest.read_text(encoding="utf-8"):
-            self._clear()
-
-    def _clear(self) -> None:
+    def clear(self) -> None:
         """Remove a run's files from its unfinished directory, and the directory itself if it is then empty."""
         for path in (*checkpoint.checkpoints(self.unfinished), *(self.unfinished / name for name in _LEFT)):
             files.remove(path)
@@ -142,4 +132,4 @@ class Output:
         files.write_json(finished / FACTS, facts)
         shutil.copytree(self.unfinished / TENSORBOARD, finished / TENSORBOARD)
         finished.rename(self.path)
-        self._clear()
+        self.clear()
