@@ -32,7 +32,7 @@ from experiments.kit.records import ROOT, environment
 from experiments.training.loss import HeadLoss
 
 LARGE, SMALL = "llama2-7b", "smollm2"
-TOY = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "vocab_size": 256, "head_dim": 16}
+TOY = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 256}
 COLUMNS = ("what", "model", "engine", "value", "unit", "device", "versions", "commit")
 
 
@@ -50,9 +50,7 @@ class Bench:
 
     def build(self, name: str, layers: int, dtype: torch.dtype) -> LlamaForCausalLM:
         """A model of a base model's widths with random weights; in float32 on a CPU, where bfloat16 may be slow."""
-        sizes = BaseModel(name).architecture.to_dict() | {"num_hidden_layers": layers}
-        if self.toy:
-            sizes |= TOY | {"num_hidden_layers": 2, "num_key_value_heads": 2}
+        sizes = TOY if self.toy else BaseModel(name).architecture.to_dict() | {"num_hidden_layers": layers}
         torch.manual_seed(0)
         with torch.device(device()):
             dtype = dtype if torch.cuda.is_available() else torch.float32
