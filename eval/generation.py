@@ -17,7 +17,6 @@ a prefix or a batch. An input's scale is that of its prompt plus all tokens that
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -138,9 +137,7 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
             logits = prefix.prefill(prompts[start : start + at_once])
             rows.take(len(first), longest, prefix.cache)
             first += logits
-    padded = len({len(request.prompt) for request in batch}) > 1
-    with _padding_masked(model) if padded else nullcontext():
-        return _decode_rows(model, rows, torch.stack(first), batch)
+    return _decode_rows(model, rows, torch.stack(first), batch)
 
 
 def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) -> list[tuple[str, list[int]]]:
@@ -187,23 +184,6 @@ def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) 
             use_cache=True,
         ).logits[:, -1]
         lengths = lengths + 1
-
-
-@contextmanager
-def _padding_masked(model: PreTrainedModel) -> Iterator[None]:
-    """Inside the context, SDPA replaces FlashAttention, because padding needs a mask and FlashAttention takes none.
-
-    Without this, transformers would copy everything but the padding out of the cache in every layer of every step.
-    """
-    before = model.config._attn_implementation
-    if before is None or "flash" not in before:
-        yield
-        return
-    model.set_attn_implementation("sdpa")
-    try:
-        yield
-    finally:
-        model.set_attn_implementation(before)
 
 
 class _Prefix:

@@ -84,19 +84,7 @@ def _losses(model: PreTrainedModel, window: torch.Tensor, scored: int) -> np.nda
     inputs, targets = window[None, :-1].to(model.device), window[-scored:].to(model.device)
     if scored <= CHUNK:
         return token_losses(model(inputs, use_cache=False, logits_to_keep=scored).logits[0], targets)
-    if not _head_is_last(model):
-        return position_losses(model, window)[-scored:]
-    hidden = model.get_decoder()(inputs, use_cache=False).last_hidden_state[0, -scored:]
-    head, starts = model.get_output_embeddings(), range(0, scored, CHUNK)
-    chunks = zip(starts, hidden.split(CHUNK), targets.split(CHUNK))
-    return np.concatenate([token_losses(head(x), y, len(window) - 1 - scored + i) for i, x, y in chunks])
-
-
-def _head_is_last(model: PreTrainedModel) -> bool:
-    """Whether logits are the output head's plain result, not rescaled or capped as in Gemma 2, Cohere and Granite."""
-    config = model.config.get_text_config(decoder=True)
-    changed = ("final_logit_softcapping", "logit_scale", "logits_scaling")
-    return not any(getattr(config, name, None) for name in changed)
+    return position_losses(model, window)[-scored:]
 
 
 def aggregate(values: dict[str, dict], lengths: list[int]) -> list[dict]:

@@ -30,7 +30,6 @@ from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, records, texts
-from experiments.kit.base_model import attention
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
 from experiments.training import budget, launch
@@ -207,7 +206,6 @@ class FineTune(Experiment):
                 model = extend(model, settings["method"], settings["factor"], **settings["options"])
             if sharded_bf16:
                 clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
-            model.set_attn_implementation(attention("bfloat16" if arguments.bf16 else "float32") or "sdpa")
             trainer = Trainer(model, arguments, data, manifest)
             trainer.train()
             facts = {

@@ -23,11 +23,9 @@ def test_the_environment_that_runs_is_the_locked_one():
         assert version(name).split("+")[0] == locked, name
 
 
-def test_what_is_asked_for_is_locked_and_what_is_compiled_stands_alone():
-    """So that a failure to compile blocks nothing."""
+def test_what_is_asked_for_is_locked():
     asked, locked = pins("requirements.in"), pins("requirements.lock")
     assert {name: locked[name] for name in asked} == asked
-    assert list(pins("requirements-flash.txt")) == ["flash-attn"] and "flash-attn" not in locked
     assert "-r requirements.lock" in (ROOT / "environment.yml").read_text()
 
 

@@ -371,7 +371,6 @@ class BaseModel:
                 model, info = AutoModelForCausalLM.from_pretrained(
                     self.source,
                     dtype=getattr(torch, dtype),
-                    attn_implementation=attention(dtype),
                     trust_remote_code=False,
                     output_loading_info=True,
                     ignore_mismatched_sizes=True,  # refused below, with the tensor's name
@@ -391,15 +390,6 @@ class BaseModel:
                 )
         clex.restore(model, self.source)
         return model.eval().to(device())
-
-
-def attention(dtype: str) -> str | None:
-    """FlashAttention-2 if it is installed, there is a GPU and the dtype is float16 or bfloat16.
-
-    Otherwise None, for transformers' default: SDPA for every model that has it.
-    """
-    usable = transformers.utils.is_flash_attn_2_available() and dtype in HALF
-    return "flash_attention_2" if usable else None
 
 
 def byte_tokenizer() -> PreTrainedTokenizerBase:

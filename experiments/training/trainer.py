@@ -34,7 +34,7 @@ from experiments.training.checkpoint import SavesWhole, last, step
 from experiments.training.loss import HeadLoss
 
 TENSORBOARD = "tensorboard"
-LIBRARIES = "deepspeed", "liger_kernel", "flash_attn"  # that a run may use, if they are installed
+LIBRARIES = "deepspeed", "liger_kernel"  # that a run may use, if they are installed
 DEEPSPEED = Path(__file__).with_name("deepspeed_zero3.json")
 # DeepSpeed still uses old names in torch, and torch warns of them several times per step.
 warnings.filterwarnings("ignore", message="`torch.distributed", category=FutureWarning)

@@ -156,12 +156,6 @@ def test_what_requests_share_is_read_once(data, model, tokenizer, monkeypatch):
     assert max(scored) == 8  # four answers " A": a space and a letter, each a byte
 
 
-def test_fewer_shots(data, model, tokenizer, asked):
-    rows = dict(evaluate(model, tokenizer, "arc_challenge", ["arc_challenge/1"], data, shots=2))
-    assert list(rows) == ["arc_challenge/1"]
-    assert {context.count("Answer:") for context, _ in asked} == {3}
-
-
 def test_a_limit_samples_the_whole_benchmark(data, monkeypatch):
     tasks = load("mmlu", data)
     monkeypatch.setattr(open_llm, "load", lambda *_: tasks)  # once, not for each of the seeds

@@ -26,7 +26,7 @@ from core.huggingface.attention import sdpa
 from eval import generation
 from eval.generation import Request
 from experiments.kit import command_line
-from experiments.kit.base_model import BaseModel, attention
+from experiments.kit.base_model import BaseModel
 from experiments.kit.processes import device
 from experiments.kit.records import ROOT, environment
 from experiments.training.loss import HeadLoss
@@ -81,7 +81,6 @@ def training_steps(bench: Bench) -> None:
     # Weights in bfloat16, as under ZeRO-3; and in float32 under autocast, as on one GPU.
     for name, layers, dtype, sequences in ((LARGE, 4, torch.bfloat16, 1), (SMALL, 30, torch.float32, 4)):
         model = bench.build(name, layers, dtype).train()
-        model.set_attn_implementation(attention("bfloat16") or "sdpa")
         optimizer, loss = torch.optim.AdamW(model.parameters(), 1e-5, fused=True), HeadLoss(model)
 
         def step(tokens: torch.Tensor, model=model, optimizer=optimizer, loss=loss) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import random
-import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,10 +10,8 @@ import pytest
 from core.errors import InputError
 from experiments.kit import texts
 from experiments.kit.texts import Book
-from experiments.training import packing
 from experiments.training.corpus import Corpus
 from experiments.training.packing import pack
-from tests import processes
 from tests.models import byte_tokenizer
 
 TEXTS = {"a": "abcdefghij" * 7, "b": "klmnopq" * 9, "c": "rs", "d": "tuvwxyz" * 20}
@@ -155,18 +152,3 @@ def test_rows_and_files_without_text_are_no_books(tmp_path):
     (tmp_path / "upper.TXT").write_text("three")
     books = {book.title: book.text for book in Corpus(str(tmp_path)).books(0)}
     assert books == {"7": "one", "some 3": "two", "upper": "three"}
-
-
-def test_two_runs_that_need_the_same_sequences_wait_for_each_other(folder, tmp_path, monkeypatch):
-    original, log = packing._write, tmp_path / "log"
-
-    def slow(*arguments, **options):
-        time.sleep(0.2)
-        with open(log, "a") as out:
-            out.write("x")
-        original(*arguments, **options)
-
-    monkeypatch.setattr(packing, "_write", slow)
-    children = [processes.fork(lambda: packed(folder, tmp_path)) for _ in range(2)]
-    assert [processes.wait(child) for child in children] == [0, 0]
-    assert log.read_text() == "x" and len([path for path in (tmp_path / "cache").iterdir() if path.is_dir()]) == 1
