@@ -178,8 +178,7 @@ def _on_gpus(size: Sizes, settings: Training, length: int, gpus: int, memory_of_
     needed, kind = sum(peak.values()), " (ZeRO-3)" if gpus > 1 else ""
     verdict = "fits"
     if needed > FILLED * memory_of_each:
-        verdict = "does not fit" if needed > memory_of_each else f"fills more than {FILLED:.0%} and may run out"
-        verdict += "; more --gpus, a smaller --device-batch or --checkpointing take less"
+        verdict = f"fills more than {FILLED:.0%}; more --gpus, a smaller --device-batch or --checkpointing take less"
     return [
         f"memory        {needed:.1f} GB of {memory_of_each:g} on each of {gpus} GPUs{kind}: {verdict}",
         *(f"              {size_gb:6.1f}  {name}" for name, size_gb in peak.items()),

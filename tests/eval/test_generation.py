@@ -35,6 +35,7 @@ def one_by_one(model, prompt, new, **arguments):
     ("architecture", "overrides"),
     [
         ("Qwen2Config", {}),
+        ("MistralConfig", {"sliding_window": 16}),
         (
             "Gemma3TextConfig",
             {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8},
