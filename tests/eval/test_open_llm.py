@@ -55,7 +55,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def model():
-    return random_model(max_position_embeddings=4096)
+    return random_model(max_position_embeddings=2048, num_hidden_layers=1)
 
 
 @pytest.fixture(scope="module")

@@ -197,8 +197,7 @@ def test_too_short_is_refused(task, length, tokenizer):
         samples(task, length, tokenizer, 1)
 
 
-@pytest.mark.parametrize(("task", "failure"), [("niah_single_1", KeyboardInterrupt)])
-def test_interrupts_and_tokenizer_failures_are_not_swallowed(task, failure, tokenizer):
+def test_an_interrupt_is_not_swallowed(tokenizer):
     """The scripts catch everything; a script that then tries again would never end."""
 
     class Failing:
@@ -207,7 +206,7 @@ def test_interrupts_and_tokenizer_failures_are_not_swallowed(task, failure, toke
         def tokenize(self, text):
             self.calls += 1
             if self.calls == last:
-                raise failure("enough")
+                raise KeyboardInterrupt("enough")
             return tokenizer.tokenize(text)
 
         def __call__(self, text):
@@ -215,10 +214,10 @@ def test_interrupts_and_tokenizer_failures_are_not_swallowed(task, failure, toke
 
     counting = Failing()
     last = None
-    samples(task, 1024, counting, 3)
+    samples("niah_single_1", 1024, counting, 3)
     for last in (2, counting.calls):  # noqa: B007  (while it looks for a size, and while it makes a sample)
-        with pytest.raises(failure, match="enough"):
-            samples(task, 1024, Failing(), 3)
+        with pytest.raises(KeyboardInterrupt, match="enough"):
+            samples("niah_single_1", 1024, Failing(), 3)
 
 
 # ---- scores
