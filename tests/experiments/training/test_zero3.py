@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from accelerate.state import AcceleratorState
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from core import rope
@@ -34,7 +35,8 @@ def imported_once():
 @pytest.fixture
 def usual(command, tmp_path):
     """Without dropout, as two processes draw other masks."""
-    random_model(max_position_embeddings=2048, tie_word_embeddings=True).save_pretrained(tmp_path / "base")
+    model = random_model(max_position_embeddings=2048, num_hidden_layers=1, tie_word_embeddings=True)
+    model.save_pretrained(tmp_path / "base")
     byte_tokenizer().save_pretrained(tmp_path / "base")
 
     def arguments(name, *more):
@@ -80,6 +82,14 @@ def test_in_bfloat16_they_keep_the_frequencies(usual, tmp_path):
         np.testing.assert_allclose(table[0, 0], scaling.attention_factor * expected, atol=2e-3)
     exported = AutoModelForCausalLM.from_pretrained(tmp_path / "two")
     np.testing.assert_allclose(exported.model.rotary_emb.inv_freq, scaling.inv_freq, rtol=1e-6)
+
+
+def test_what_is_learned_trains_in_bfloat16_and_is_kept_in_float32(usual, tmp_path):
+    arguments = usual("two", "--method", LEARNED, "--dtype", "bfloat16", "--steps", 1)
+    assert on_two(tmp_path / "seen.pt", arguments) == [0, 0]
+    assert torch.load(tmp_path / "seen.pt")["matrices"] == {torch.bfloat16}
+    matrices = load_file(tmp_path / "two" / "clex.safetensors")
+    assert all(matrix.dtype == torch.float32 and matrix.any() for matrix in matrices.values())
 
 
 def test_killed_they_go_on_to_what_one_process_trains_with_the_same_draws(finetuned, usual, tmp_path):
