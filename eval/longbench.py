@@ -196,7 +196,7 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
     """
     samples, lines = [], {}
     for where, row in _rows(_task(task).name, data):
-        sample = _checked(row, where)
+        sample = _checked(task, row, where)
         first = lines.setdefault((sample["_id"], sample["context"], sample["input"]), where)
         if first != where:
             raise InputError(f"{where} is the same sample as {first}; remove one, or it would count twice.")
@@ -235,7 +235,7 @@ def _rows(task: str, data: str | Path | None) -> Iterator[tuple[str, dict]]:
             yield f"{file}, line {number}", row
 
 
-def _checked(row: object, where: str) -> dict:
+def _checked(task: str, row: object, where: str) -> dict:
     """The row's schema keys, checked, its answers as text; other keys are dropped."""
     try:
         sample = _SAMPLE.validate_python(row, strict=True)
@@ -245,6 +245,11 @@ def _checked(row: object, where: str) -> dict:
         raise InputError(f"{where} is not a sample of LongBench: {first['msg']} ({key}); see its schema.") from error
     check_texts([json.dumps(sample, ensure_ascii=False)], where)
     answers = [f"{answer:.15g}" if isinstance(answer, float) else str(answer) for answer in sample["answers"]]
+    try:
+        for answer in answers:
+            score(task, "", [answer], sample["all_classes"])
+    except InputError as error:
+        raise InputError(f"{where} cannot be scored: {error}") from error
     return {**sample, "answers": answers}
 
 
