@@ -75,7 +75,7 @@ $(VENV)/.installed: requirements.lock requirements-data.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-data.lock
 	@touch $@
-env-flash: env ## Compile FlashAttention-2, for GPUs (needs nvcc 13)
+env-flash: env ## Compile FlashAttention-2, for training on GPUs (needs nvcc 13)
 ##   FLASH_ATTN_CUDA_ARCHS=80 for an A100, 90 for an H100; MAX_JOBS=N files at a time
 	$(PY) -m pip install wheel==0.48.0
 	$(PY) -m pip install --no-build-isolation -r requirements-flash.txt

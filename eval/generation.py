@@ -17,17 +17,16 @@ a prefix or a batch. An input's scale is that of its prompt plus all tokens that
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 
 import torch
 from accelerate.utils.memory import should_reduce_batch_size
-from transformers import Cache, DynamicCache, GenerationConfig, PreTrainedModel
+from transformers import Cache, GenerationConfig, PreTrainedModel
 
 from core.clex import at_length, factor_for
 from core.errors import NonFiniteError
-from eval.kv_cache import Reserved, Rows, has_windows, shared_prefix
+from eval.kv_cache import Reserved, Rows, shared_prefix
 
 # Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as matrix products stay
 # efficient. Attention without a cache skips the triangle, so a prompt that shares no prefix is read in one pass, up to
@@ -79,9 +78,7 @@ def generate(
         return factor_for(model, _capacity(request))
 
     requests = sorted(requests, key=scale)
-    if has_windows(model):
-        cache_tokens = 0  # one prompt at a time
-    elif cache_tokens is None:
+    if cache_tokens is None:
         cache_tokens = GPU_TOKENS if _reads_whole(model) else CPU_TOKENS
     for _, group in groupby(requests, scale):
         ordered = sorted(group, key=lambda request: request.prompt)
@@ -138,9 +135,7 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
             logits = prefix.prefill(prompts[start : start + at_once])
             rows.take(len(first), longest, prefix.cache)
             first += logits
-    padded = len({len(request.prompt) for request in batch}) > 1
-    with _padding_masked(model) if padded else nullcontext():
-        return _decode_rows(model, rows, torch.stack(first), batch)
+    return _decode_rows(model, rows, torch.stack(first), batch)
 
 
 def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) -> list[tuple[str, list[int]]]:
@@ -189,23 +184,6 @@ def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) 
         lengths = lengths + 1
 
 
-@contextmanager
-def _padding_masked(model: PreTrainedModel) -> Iterator[None]:
-    """Inside the context, SDPA replaces FlashAttention, because padding needs a mask and FlashAttention takes none.
-
-    Without this, transformers would copy everything but the padding out of the cache in every layer of every step.
-    """
-    before = model.config._attn_implementation
-    if before is None or "flash" not in before:
-        yield
-        return
-    model.set_attn_implementation("sdpa")
-    try:
-        yield
-    finally:
-        model.set_attn_implementation(before)
-
-
 class _Prefix:
     """The cache of the last prompt; the next one reuses the prefix that they share, unless prompts are read whole."""
 
@@ -216,11 +194,8 @@ class _Prefix:
 
     def forget(self, capacity: int | None = None) -> None:
         """Start from nothing, with room for so many tokens, by default for the longest prompt."""
-        config = self.model.config.get_text_config()
-        if has_windows(self.model):
-            self.cache = DynamicCache(config=config)
-        else:
-            self.cache = Cache(layers=[Reserved(capacity or self.longest) for _ in range(config.num_hidden_layers)])
+        layers = self.model.config.get_text_config().num_hidden_layers
+        self.cache = Cache(layers=[Reserved(capacity or self.longest) for _ in range(layers)])
         self.tokens: tuple[int, ...] = ()
 
     def prefill(self, prompts: list[tuple[int, ...]]) -> torch.Tensor:
@@ -231,8 +206,7 @@ class _Prefix:
         first = prompts[0]
         # The last token is always computed, as its logits are needed.
         shared = shared_prefix(self.tokens, first[:-1])
-        # A sliding window no longer holds what a crop would need.
-        if self.whole or has_windows(self.model) or shared < LEAST_SHARED * len(first):
+        if self.whole or shared < LEAST_SHARED * len(first):
             self.forget(len(first) if self.whole else None)
             shared = 0
         elif shared < len(self.tokens):

@@ -1,11 +1,14 @@
-"""The key-value cache of many prompts that are decoded together, in memory that is reserved once."""
+"""The key-value cache of many prompts that are decoded together, in memory that is reserved once.
+
+Layers with a sliding window keep all keys, too: only such a cache can be cropped, and the mask applies the window.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import torch
-from transformers import Cache, DynamicCache, PreTrainedModel
+from transformers import Cache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
 
@@ -40,16 +43,12 @@ class Rows:
     """The cache of a batch: one row per request; all prompts end at the same column."""
 
     def __init__(self, model: PreTrainedModel, rows: int, capacity: int) -> None:
-        self.alone = has_windows(model)
         self.rows = rows
         self.layers = [Reserved(capacity) for _ in range(model.config.get_text_config().num_hidden_layers)]
         self.cache = Cache(layers=self.layers)
 
     def take(self, row: int, end: int, prefix: Cache) -> None:
         """Copy prefilled prompts into rows from `row` on, their last tokens at column end − 1."""
-        if self.alone:
-            self.cache = prefix
-            return
         for layer, source in zip(self.layers, prefix.layers):
             if not layer.is_initialized:
                 layer.lazy_initialization(*(x[:1].expand(self.rows, -1, -1, -1) for x in (source.keys, source.values)))
@@ -65,11 +64,6 @@ class Rows:
             end = layer.get_seq_length()
             layer._all = [x[rows] for x in layer._all]
             layer.keys, layer.values = (x[:, :, :end] for x in layer._all)
-
-
-def has_windows(model: PreTrainedModel) -> bool:
-    """Whether some layer's cache forgets (a sliding window); prompts are then decoded one by one and share nothing."""
-    return any(getattr(layer, "is_sliding", False) for layer in DynamicCache(config=model.config).layers)
 
 
 def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:

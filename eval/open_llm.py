@@ -24,7 +24,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.defaults import DEFAULT_OTHER_SEED
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from core.errors import InputError, NonFiniteError, check_choice, check_whole, in_one_line
+from core.errors import InputError, NonFiniteError, check_whole, in_one_line
 from eval.endpoint import Endpoint
 from eval.intervals import mean_interval, mean_of_means
 from eval.log_likelihood import ServedLM, SharedPrefixLM
@@ -48,9 +48,8 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
         shots: fewer examples than the paper's, for a context that they do not fit in.
 
     Raises:
-        InputError: the name is unknown, there are too many shots, or the documents cannot be read.
+        InputError: there are too many shots, or the documents cannot be read.
     """
-    check_choice(name, "benchmark", TASKS)
     benchmark = TASKS[name]
     shots = benchmark.shots if shots is None else shots
     check_whole(shots, f"the number of shots of {benchmark.title}", 0, benchmark.shots)
@@ -63,15 +62,15 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
     else:
         subjects = [each for each in manager.all_subtasks if each.startswith(task)]
         members = {f"{name}/{subject.removeprefix(task)}": subject for subject in subjects}
-    tables = _by_key(read(benchmark, data), name, members)
-    group = [{"task": members[key], "num_fewshot": shots, "custom_dataset": _source(tables[key])} for key in tables]
+    tables = read(benchmark, data)
     with _unlike(f"a document of {benchmark.title}"):
+        if name not in members:  # a task for each subject that the documents have
+            present = set(tables["test"]["subject"].to_pylist())
+            members = {key: members[key] for key in sorted(f"{name}/{subject}" for subject in present)}
+        group = [{"task": task, "num_fewshot": shots, "custom_dataset": _source(tables, name, key)}
+                 for key, task in members.items()]  # fmt: skip
         loaded = manager.load({"group": name, "task": group})["tasks"]
-    tasks = {key: loaded[members[key]] for key in tables}
-    for key, task in tasks.items():
-        if shots and len(task.sampler.df) < shots:
-            raise InputError(f"{key} has {len(task.sampler.df)} few-shot examples; {shots} shots need as many.")
-    return tasks
+    return {key: loaded[task] for key, task in members.items()}
 
 
 def documents(name: str, data: Path | None = None, limit: int | None = None, seed: int = 0) -> list[str]:
@@ -82,12 +81,11 @@ def documents(name: str, data: Path | None = None, limit: int | None = None, see
     twice, and every part of the benchmark is in the sample.
 
     Raises:
-        InputError: as :func:`load`, or the limit is below 1.
+        InputError: as :func:`load`.
     """
     keys = [key for key, _, _ in _rows(load(name, data))]
     if limit is None or limit >= len(keys):
         return keys
-    check_whole(limit, "the limit of documents", 1)
     edges = np.linspace(0, len(keys), limit + 1).astype(int)
     return [keys[row] for row in np.random.default_rng(seed).integers(edges[:-1], edges[1:])]
 
@@ -162,18 +160,14 @@ def evaluate(
         (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt before any cut}).
 
     Raises:
-        InputError: as :func:`load`, or the benchmark has no such key.
+        InputError: as :func:`load`.
         NonFiniteError: a log-likelihood is not finite; the message names the document.
     """
     if isinstance(model, Endpoint):
         lm = ServedLM(model, tokenizer)
     else:  # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices would tie
         lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
-    rows = _rows(load(name, data, shots))
-    wanted = set(keys)
-    if unknown := wanted - {key for key, _, _ in rows}:
-        raise InputError(f"{TASKS[name].title} has no document {min(unknown)!r}.")
-    pending = _requests(rows, wanted)
+    pending = _requests(_rows(load(name, data, shots)), set(keys))
     while chunk := list(islice(pending, CHUNK)):
         answers = iter(lm.loglikelihood([request for *_, requests in chunk for request in requests], disable_tqdm=True))
         for key, task, requests in chunk:
@@ -209,21 +203,11 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
     return table
 
 
-def _by_key(tables: Tables, name: str, members: Iterable[str]) -> dict[str, Tables]:
-    """The benchmark's table of each split, or of one with a task per subject, each subject's."""
-    if name in members:
-        return {name: tables}
-    subjects = sorted(set(tables["test"]["subject"].to_pylist()))
-    if unknown := [subject for subject in subjects if f"{name}/{subject}" not in members]:
-        raise InputError(f"the test split has a subject that is not {TASKS[name].title}'s: {unknown[0]!r}.")
-    column = pyarrow.compute.field("subject")
-    return {
-        f"{name}/{subject}": {split: table.filter(column == subject) for split, table in tables.items()}
-        for subject in subjects
-    }
-
-
-def _source(tables: Tables) -> Callable[..., dict[str, Dataset]]:
+def _source(tables: Tables, name: str, key: str) -> Callable[..., dict[str, Dataset]]:
+    """What lm-eval calls to read the splits of a task: the whole benchmark, or of one subject."""
+    if key != name:
+        of_subject = pyarrow.compute.field("subject") == key.removeprefix(f"{name}/")
+        tables = {split: table.filter(of_subject) for split, table in tables.items()}
     splits = {split: Dataset(table) for split, table in tables.items()}
     # lm-eval opens HellaSwag's training split even when no example is taken from it.
     splits.setdefault("train", Dataset(next(iter(tables.values())).slice(0, 0)))

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
-from core.errors import InputError
+from core.errors import InputError, in_one_line
 from eval import hub
 
 
@@ -34,7 +34,6 @@ class Benchmark:
         files: the local file of every split that is read.
         hub: the repository that lm-eval's task names.
         hub_files: that repository's file for each split.
-        columns: the columns that the files must have.
     """
 
     title: str
@@ -45,7 +44,6 @@ class Benchmark:
     files: dict[str, str]
     hub: str
     hub_files: dict[str, str]
-    columns: tuple[str, ...]
 
 
 TASKS: dict[str, Benchmark] = {
@@ -58,7 +56,6 @@ TASKS: dict[str, Benchmark] = {
         files={"validation": "truthfulqa/multiple_choice/validation.parquet"},
         hub="truthfulqa/truthful_qa",
         hub_files={"validation": "multiple_choice/validation-00000-of-00001.parquet"},
-        columns=("question", "mc2_targets"),
     ),
     "hellaswag": Benchmark(
         title="HellaSwag",
@@ -69,7 +66,6 @@ TASKS: dict[str, Benchmark] = {
         files={"validation": "hellaswag/validation.parquet"},
         hub="Rowan/hellaswag",
         hub_files={"validation": "data/validation-00000-of-00001.parquet"},
-        columns=("activity_label", "ctx_a", "ctx_b", "endings", "label"),
     ),
     "mmlu": Benchmark(
         title="MMLU",
@@ -81,7 +77,6 @@ TASKS: dict[str, Benchmark] = {
         hub="cais/mmlu",
         # lm-eval's 57 tasks read one folder per subject: about 500 requests, which the hub limits. "all" has them all.
         hub_files={"dev": "all/dev-00000-of-00001.parquet", "test": "all/test-00000-of-00001.parquet"},
-        columns=("subject", "question", "choices", "answer"),
     ),
     "arc_challenge": Benchmark(
         title="ARC-c",
@@ -95,7 +90,6 @@ TASKS: dict[str, Benchmark] = {
             "train": "ARC-Challenge/train-00000-of-00001.parquet",
             "test": "ARC-Challenge/test-00000-of-00001.parquet",
         },
-        columns=("question", "choices", "answerKey"),
     ),
 }
 
@@ -107,7 +101,7 @@ def read(benchmark: Benchmark, data: Path | None) -> Tables:
     """The documents of each split, from a directory or, if that is None, from the hub.
 
     Raises:
-        InputError: they cannot be read, or lack a column or a cell.
+        InputError: they cannot be read.
     """
     if data is None:
         otherwise = "give a directory of local files"
@@ -116,18 +110,12 @@ def read(benchmark: Benchmark, data: Path | None) -> Tables:
         paths = {split: data / file for split, file in benchmark.files.items()}
     else:
         raise InputError(f"no directory {data}; give one that holds {', '.join(benchmark.files.values())}.")
-    return {split: _read(path, benchmark.columns) for split, path in paths.items()}
+    return {split: _read(path) for split, path in paths.items()}
 
 
-def _read(file: Path, columns: tuple[str, ...]) -> pyarrow.Table:
-    if not file.is_file():
-        raise InputError(f"there is no file {file}; put a parquet copy of the benchmark's split there.")
+def _read(file: Path) -> pyarrow.Table:
     try:
-        table = pyarrow.parquet.ParquetFile(file).read()  # read_table would make a column of a folder named a=b
+        return pyarrow.parquet.ParquetFile(file).read()  # read_table would make a column of a folder named a=b
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{file} cannot be read as parquet ({error}); put an intact copy there.") from error
-    if missing := [column for column in columns if column not in table.column_names]:
-        raise InputError(f"{file} has no column {missing[0]!r}; it needs {', '.join(columns)}.")
-    if not table.num_rows or any(table[column].null_count for column in columns):
-        raise InputError(f"{file} has no rows, or rows with empty cells; put a complete copy there.")
-    return table
+        reason = in_one_line(error)
+        raise InputError(f"{file} cannot be read as parquet ({reason}); put an intact copy there.") from error

@@ -22,7 +22,7 @@ import torch
 from transformers import PreTrainedModel
 
 from core.clex import at_length
-from core.errors import InputError, NonFiniteError, check_whole
+from core.errors import InputError, NonFiniteError
 from eval.intervals import resampled_interval, resampled_ratio
 from eval.position_loss import CHUNK, position_losses, token_losses
 
@@ -39,8 +39,6 @@ def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tupl
     Raises:
         InputError: the stride is not below the window's length, or leaves out tokens.
     """
-    for value, name in ((tokens, "the text's tokens"), (length, "the window's tokens"), (stride, "the stride")):
-        check_whole(value, name, 1)
     if stride > length - max(before, 1):
         raise InputError(f"the stride is {stride} and the window {length} tokens; the stride must be shorter.")
     spans, scored = [], int(not before)
@@ -86,19 +84,7 @@ def _losses(model: PreTrainedModel, window: torch.Tensor, scored: int) -> np.nda
     inputs, targets = window[None, :-1].to(model.device), window[-scored:].to(model.device)
     if scored <= CHUNK:
         return token_losses(model(inputs, use_cache=False, logits_to_keep=scored).logits[0], targets)
-    if not _head_is_last(model):
-        return position_losses(model, window)[-scored:]
-    hidden = model.get_decoder()(inputs, use_cache=False).last_hidden_state[0, -scored:]
-    head, starts = model.get_output_embeddings(), range(0, scored, CHUNK)
-    chunks = zip(starts, hidden.split(CHUNK), targets.split(CHUNK))
-    return np.concatenate([token_losses(head(x), y, len(window) - 1 - scored + i) for i, x, y in chunks])
-
-
-def _head_is_last(model: PreTrainedModel) -> bool:
-    """Whether logits are the output head's plain result, not rescaled or capped as in Gemma 2, Cohere and Granite."""
-    config = model.config.get_text_config(decoder=True)
-    changed = ("final_logit_softcapping", "logit_scale", "logits_scaling")
-    return not any(getattr(config, name, None) for name in changed)
+    return position_losses(model, window)[-scored:]
 
 
 def aggregate(values: dict[str, dict], lengths: list[int]) -> list[dict]:

@@ -7,7 +7,7 @@ import torch
 from transformers import DynamicCache, PreTrainedModel
 
 from core.clex import at_length
-from core.errors import InputError, NonFiniteError
+from core.errors import NonFiniteError
 
 CHUNK = 1024
 
@@ -27,11 +27,8 @@ def position_losses(model: PreTrainedModel, tokens: torch.Tensor) -> np.ndarray:
         float64 array [length].
 
     Raises:
-        InputError: `tokens` is not such an array.
         NonFiniteError: a loss is not finite; the message names the first such position.
     """
-    if not isinstance(tokens, torch.Tensor) or tokens.ndim != 1 or len(tokens) < 2 or tokens.dtype != torch.int64:
-        raise InputError("scoring starts at a text's second token; give an int64 tensor of at least two token ids.")
     tokens = tokens.to(model.device)
     cache = DynamicCache(config=model.config)
     losses = []

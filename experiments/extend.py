@@ -42,12 +42,12 @@ def main() -> None:
     method, factor, options = arguments.method, arguments.factor, command_line.method_options(arguments)
     if arguments.output:
         files.check_new(arguments.output)
-    if arguments.model.endswith(".gguf"):
+    if arguments.model.lower().endswith(".gguf"):
         print(f"written: {extended_gguf(arguments, method, factor, **options)}")
         return
     base = BaseModel(arguments.model)
-    source = checkpoint_of(base, arguments) if arguments.output else None
     geometry = config_geometry(base.config)
+    source = checkpoint_of(base, arguments) if arguments.output else None
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
     if source:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import torch
 from transformers.integrations import get_available_reporting_integrations
+from transformers.utils import is_flash_attn_2_available
 
 from core import clex, files, rope
 from core.errors import InputError
@@ -30,7 +31,6 @@ from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, records, texts
-from experiments.kit.base_model import attention
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
 from experiments.training import budget, launch
@@ -64,12 +64,12 @@ class FineTune(Experiment):
         option(group, "--steps", count, "N", "optimizer steps")
         option(group, "--length", count, "TOKENS", "tokens per sequence (default L' = s·L)")
         option(group, "--batch", count, "N", "sequences per step, on all devices together")
-        fitting = "sequences per device at a time (default on a GPU: as many as fit in its memory)"
+        fitting = "sequences per device at a time (default on one GPU: as many as fit in its memory)"
         option(group, "--device-batch", count, "N", fitting)
         option(group, "--learning-rate", number, "RATE", "the learning rate, constant without warm-up")
         dtype = "dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)"
         group.add_argument("--dtype", choices=("float32", "bfloat16"), help=dtype)
-        saving = "recompute activations to save memory (default on a GPU: only where it is needed)"
+        saving = "recompute activations to save memory (default on one GPU: only where it is needed)"
         group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
         option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
         also = "where losses go besides TensorBoard's logs, such as wandb; its package must be installed"
@@ -77,7 +77,7 @@ class FineTune(Experiment):
         group = parser.add_argument_group("planning")
         group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
         option(group, "--gpus", count, "N", "GPUs to plan for (default: those here)")
-        option(group, "--memory", number, "GB", "memory of each GPU (default: that of those here, else 80)")
+        option(group, "--memory", number, "GB", "memory of each GPU", 80)
 
     def run(self) -> None:
         """Train, unless the checkpoint exists, and write its record."""
@@ -90,7 +90,9 @@ class FineTune(Experiment):
             raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
         name = records.run_name(method, self.factor, options, self.arguments.seed)
         if self.arguments.dry_run:
-            print(f"run           {name}", self.plan(training, length, steps), sep="\n")
+            gpus, size = self.arguments.gpus or torch.cuda.device_count(), budget.sizes(self.base.architecture)
+            print(f"run           {name}")
+            print(budget.report(size, training, length, steps, gpus, self.arguments.memory))
             return
 
         self.base.check_access()
@@ -120,7 +122,7 @@ class FineTune(Experiment):
         first = processes.rank()[0] == 0
         if output.is_done:
             if first:
-                output.sweep()  # a kill between the result's appearing and the end may have left something
+                output.clear()  # a kill between the result's appearing and the end may have left something
             print(f"done already: {output.path}")
         else:
             files.check_writable(output.path.parent)
@@ -150,17 +152,8 @@ class FineTune(Experiment):
 
     def training(self) -> Training:
         """The base model's settings with the changes of the command line."""
-        names = (
-            "batch",
-            "device_batch",
-            "learning_rate",
-            "dtype",
-            "checkpointing",
-            "save_every",
-            "report_to",
-            "corpus",
-        )
-        changes = {name: value for name in names if (value := getattr(self.arguments, name)) is not None}
+        names = {field.name for field in dataclasses.fields(Training)} - {"steps"}  # which are by factor
+        changes = {name: value for name, value in vars(self.arguments).items() if name in names and value is not None}
         training = dataclasses.replace(self.base.origin.training if self.base.origin else Training(), **changes)
         if missing := sorted({*training.report_to} - {*get_available_reporting_integrations()}):
             raise InputError(f"transformers cannot report to {missing[0]} here; install its package, or leave it out.")
@@ -168,29 +161,24 @@ class FineTune(Experiment):
             raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
         return dataclasses.replace(training, dtype=training.dtype or default_dtype())
 
-    def plan(self, training: Training, length: int, steps: int) -> str:
-        """What the run needs, on the GPUs of --gpus or on those here, else on the CPU."""
-        here, size = torch.cuda.device_count(), budget.sizes(self.base.architecture)
-        gpus = self.arguments.gpus or here
-        memory = self.arguments.memory or (_memory() if here else 80)
-        if gpus and self.arguments.device_batch is None:
-            training = budget.fitted(size, training, length, gpus, memory, self.arguments.checkpointing is None)
-        return budget.report(size, training, length, steps, gpus, memory)
-
     def train(self, output: Output, training: Training, corpus: Corpus) -> None:
-        """Train to the end; where one process runs out of memory, with fewer sequences from its last checkpoint."""
+        """Train to the end; one process that runs out of memory goes on with fewer sequences from its last checkpoint.
+
+        One GPU begins with the whole batch. Several take the device batch of the settings.
+        """
         from accelerate.utils.memory import should_reduce_batch_size
 
-        # The arithmetic counts bfloat16.
-        if self.arguments.device_batch is None and torch.cuda.is_available() and training.dtype == "bfloat16":
-            size, length = budget.sizes(self.base.architecture), output.settings["length"]
-            decides = self.arguments.checkpointing is None
-            training = budget.fitted(size, training, length, processes.rank()[1], _memory(), decides)
+        alone = processes.rank()[1] == 1
+        if alone and torch.cuda.is_available():
+            if self.arguments.device_batch is None:
+                training = dataclasses.replace(training, device_batch=training.batch)
+            if self.arguments.checkpointing is None:
+                training = dataclasses.replace(training, checkpointing=False)
         while True:
             try:
                 return self.train_once(output, training, corpus)
             except RuntimeError as error:
-                less = budget.smaller(training) if processes.rank()[1] == 1 else None
+                less = budget.smaller(training) if alone else None
                 if less is None or not should_reduce_batch_size(error):
                     raise
             # Outside the handler, so that the failed run's tensors are freed.
@@ -219,7 +207,8 @@ class FineTune(Experiment):
                 model = extend(model, settings["method"], settings["factor"], **settings["options"])
             if sharded_bf16:
                 clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
-            model.set_attn_implementation(attention("bfloat16" if arguments.bf16 else "float32") or "sdpa")
+            if arguments.bf16 and is_flash_attn_2_available():  # sequences are packed, so no mask is needed
+                model.set_attn_implementation("flash_attention_2")
             trainer = Trainer(model, arguments, data, manifest)
             trainer.train()
             facts = {
@@ -240,11 +229,6 @@ class FineTune(Experiment):
         left_out = ("data_facts", "seconds_per_step", "environment")
         kept = {key: value for key, value in facts.items() if key not in left_out}
         self.finish(kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores}, file, facts["seconds"])
-
-
-def _memory() -> float:
-    """GB of this GPU in total, the same when a run is resumed."""
-    return torch.cuda.get_device_properties(processes.device()).total_memory / 1e9
 
 
 main = FineTune.main

@@ -85,7 +85,7 @@ class TimeCost(Experiment):
             journal.Journal(path.with_name(f"{path.name}.0.jsonl")) as done,
             tqdm(total=given.repeats, unit="round", desc=f"at most {given.repeats}") as bar,
         ):
-            works = {"train": saving_step(self.loaded) if given.checkpointing else plain_step, "test": _forward}
+            works = {"train": training_step(self.loaded, given.checkpointing), "test": _forward}
             self.round(compared, works, 0)  # warms up
             for turn in range(1, given.repeats + 1):
                 if str(turn) not in done:
@@ -147,23 +147,26 @@ def _seconds(work, model, tokens: torch.Tensor) -> float:
     return time.perf_counter() - started
 
 
-def plain_step(model, tokens: torch.Tensor) -> None:
-    """Forward and backward, as transformers computes them."""
-    _train(model, lambda: model(tokens, labels=tokens, use_cache=False).loss)
+def training_step(model, saving: bool = False) -> Work:
+    """Forward and backward, as transformers computes them; to save memory, as fine-tuning does at the paper's lengths.
 
+    Other passes of the model stay as they are.
+    """
+    if saving:
+        model.activation_checkpointing_enable({"use_reentrant": False})
+        head_loss = HeadLoss(model)
 
-def saving_step(model) -> Work:
-    """A step with recomputed activations and the loss of fine-tuning; other passes of the model stay as they are."""
-    model.activation_checkpointing_enable({"use_reentrant": False})
-    loss = HeadLoss(model)
-    return lambda model, tokens: _train(model, lambda: loss(model, {"input_ids": tokens}, tokens) / tokens.numel())
+    def step(model, tokens: torch.Tensor) -> None:
+        model.train()  # CLEX solves its ODE anew in every training step
+        if saving:
+            loss = head_loss(model, {"input_ids": tokens}, tokens) / tokens.numel()
+        else:
+            loss = model(tokens, labels=tokens, use_cache=False).loss
+        loss.backward()
+        model.zero_grad(set_to_none=True)
+        model.eval()
 
-
-def _train(model, loss: Callable[[], torch.Tensor]) -> None:
-    model.train()  # CLEX solves its ODE anew in every training step
-    loss().backward()
-    model.zero_grad(set_to_none=True)
-    model.eval()
+    return step
 
 
 @torch.inference_mode()

@@ -107,7 +107,7 @@ class BaseModel:
                     f"the package {package} that carries {self.name}'s weights is not installed; run `make env`."
                 )
             return spec.submodule_search_locations[0]
-        if source.endswith(".gguf"):
+        if source.lower().endswith(".gguf"):
             raise InputError(
                 f"{source} is a GGUF file, which can be extended here (experiments.extend --model FILE.gguf --output "
                 "NEW.gguf), not evaluated; give the checkpoint that it was made from."
@@ -356,7 +356,6 @@ class BaseModel:
                 model, info = AutoModelForCausalLM.from_pretrained(
                     self.source,
                     dtype=getattr(torch, dtype),
-                    attn_implementation=attention(dtype),
                     trust_remote_code=False,
                     output_loading_info=True,
                     ignore_mismatched_sizes=True,  # refused below, with the tensor's name
@@ -376,15 +375,6 @@ class BaseModel:
                 )
         clex.restore(model, self.source)
         return model.eval().to(device())
-
-
-def attention(dtype: str) -> str | None:
-    """FlashAttention-2 if it is installed, there is a GPU and the dtype is float16 or bfloat16.
-
-    Otherwise None, for transformers' default: SDPA for every model that has it.
-    """
-    usable = transformers.utils.is_flash_attn_2_available() and dtype in HALF
-    return "flash_attention_2" if usable else None
 
 
 def byte_tokenizer() -> PreTrainedTokenizerBase:

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from transformers import GenerationConfig
 
@@ -18,9 +17,6 @@ from eval.endpoint import Endpoint
 from eval.generation import model_stops
 from experiments.kit import command_line, records
 from experiments.kit.base_model import HALF, own_name
-
-if TYPE_CHECKING:
-    from experiments.kit.experiment import Experiment
 
 # Servers that compute what this process does, by the type of the models with which that was measured: see
 # results/servers.csv. Records of any other server or type are not compared with those of this process.
@@ -42,7 +38,7 @@ def _url(text: str) -> str:
 class Serving:
     """The server, for the run of an experiment."""
 
-    def __init__(self, experiment: Experiment, dtype: str | None) -> None:
+    def __init__(self, experiment, dtype: str | None) -> None:
         """
         Args:
             dtype: that of --dtype, if it is given; else the experiment's becomes the checkpoint's, which servers take.

@@ -36,8 +36,8 @@ passkey = step(
 ruler = step("ruler", samples=4, tasks=FITTING, quick={"samples": 1, "lengths": (1024, 2048)})
 # Benchmarks of its size, which tools/tiny/miniature/write.py generated.
 BENCHMARKS = ROOT / "models" / "tiny" / "benchmarks"
-longbench_e = step("longbench_e", benchmarks=BENCHMARKS, margin=128, new_tokens=64)
-open_llm = step("open_llm", benchmarks=BENCHMARKS)
+longbench_e = step("longbench_e", benchmarks=BENCHMARKS, margin=128, new_tokens=64, quick={"limit": 1})
+open_llm = step("open_llm", benchmarks=BENCHMARKS, quick={"limit": 10})
 # Short sequences, many rounds.
 time_cost = step("time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=512, quick={"repeats": 1})
 EVALUATIONS = perplexity, passkey, ruler, longbench_e, open_llm

@@ -18,7 +18,7 @@ PEAK = 312e12  # dense bfloat16 FLOP/s of an A100 80GB SXM (NVIDIA's data sheet)
 # The share of the peak that training reaches. At 0.45, LLaMA2-7B at s = 2 takes the 6 hours on 8 A100s that the paper
 # reports.
 MFU = 0.45
-FILLED = 0.85  # the share of a GPU's memory to fill when a device batch is chosen
+FILLED = 0.85  # the share of a GPU's memory that a run may fill safely
 
 # DeepSpeed's defaults: how many parameters are gathered at a time (stage3_max_live_parameters) and updated at a time
 # (sub_group_size).
@@ -113,41 +113,21 @@ def activations(size: Sizes, tokens: int, checkpointing: bool, autocast: bool = 
     return {"activations": size.layers * layer + gradients} | loss
 
 
-def fitted(
-    size: Sizes, settings: Training, length: int, gpus: int, memory_of_each: float, decides: bool = False
-) -> Training:
-    """The settings with as many sequences per GPU at a time as fit in its memory, in GB.
-
-    The number is a power of two that divides the batch evenly, at least 1.
-
-    Args:
-        decides: on one GPU, recompute activations only if not even one sequence's fit.
-    """
-    ways = (False, True) if decides and gpus == 1 else (settings.checkpointing,)
-    counts = [2**i for i in range(settings.batch.bit_length()) if settings.batch % (2**i * gpus) == 0]
-    for way in ways:
-        for count in reversed(counts):
-            candidate = replace(settings, device_batch=count, checkpointing=way)
-            if sum(memory(size, candidate, length, gpus).values()) <= FILLED * memory_of_each:
-                return candidate
-    return replace(settings, device_batch=1, checkpointing=ways[-1])
-
-
 def smaller(settings: Training) -> Training | None:
     """The settings that take less memory than these, for a run that had too little; None if there are none."""
     if settings.device_batch > 1:
-        return replace(settings, device_batch=settings.device_batch // 2)
+        at_most_half = range(settings.device_batch // 2, 0, -1)
+        return replace(settings, device_batch=next(n for n in at_most_half if settings.batch % n == 0))
     return None if settings.checkpointing else replace(settings, checkpointing=True)
 
 
-def flops(size: Sizes, length: int) -> float:
-    """FLOPs of training on one token in sequences of `length`: 6 per weight, and attention's."""
-    return 6 * size.multiplied + 6 * size.layers * size.query * length
-
-
 def hours(size: Sizes, tokens: int, length: int, gpus: int) -> float:
-    """Wall-clock hours to train on so many tokens, in sequences of `length`, on A100s at MFU of their peak."""
-    return flops(size, length) * tokens / (gpus * PEAK * MFU) / 3600
+    """Wall-clock hours to train on so many tokens, in sequences of `length`, on A100s at MFU of their peak.
+
+    A token takes 6 FLOPs per weight, and attention's.
+    """
+    flops = 6 * size.multiplied + 6 * size.layers * size.query * length
+    return flops * tokens / (gpus * PEAK * MFU) / 3600
 
 
 def device_batch(settings: Training, processes: int) -> int:
@@ -198,8 +178,7 @@ def _on_gpus(size: Sizes, settings: Training, length: int, gpus: int, memory_of_
     needed, kind = sum(peak.values()), " (ZeRO-3)" if gpus > 1 else ""
     verdict = "fits"
     if needed > FILLED * memory_of_each:
-        verdict = "does not fit" if needed > memory_of_each else f"fills more than {FILLED:.0%} and may run out"
-        verdict += "; more --gpus, a smaller --device-batch or --checkpointing take less"
+        verdict = f"fills more than {FILLED:.0%}; more --gpus, a smaller --device-batch or --checkpointing take less"
     return [
         f"memory        {needed:.1f} GB of {memory_of_each:g} on each of {gpus} GPUs{kind}: {verdict}",
         *(f"              {size_gb:6.1f}  {name}" for name, size_gb in peak.items()),

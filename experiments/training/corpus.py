@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,15 +33,19 @@ class Corpus:
     source: str
 
     def books(self, seed: int) -> Iterator[Book]:
-        """Every book once, in an order that the seed decides.
+        """Every book once, in an order that the seed decides: it shuffles the files, and the books in each.
+
+        So one file is read at a time, and a shard of the hub is downloaded only when its first book is needed.
 
         Raises:
             InputError: there are no files, there is no text in them, or the hub cannot be reached.
         """
         if self.source == "hub":
             return from_hub(seed)
-        loaders = [lambda book=book: book for book in _packaged()] if self.source == "books" else _files(self.source)
-        return _loaded(_shuffled(loaders, np.random.default_rng(seed)))
+        rng = np.random.default_rng(seed)
+        if self.source == "books":
+            return iter(_shuffled(_packaged(), rng))
+        return _with_text(_listed(self.source), rng)
 
     @property
     def count(self) -> int | None:
@@ -64,36 +67,62 @@ class Corpus:
             return [HUB, hub.REVISIONS[HUB]]
         if self.source == "books":
             return [[book.title, book.sha256] for book in _packaged()]
-        return [[file.name, files.sha256(file) if _is_parquet(file) else _book(file).sha256]
+        return [[file.name, files.sha256(file) if _is_parquet(file) else in_file(file)[0].sha256]
                 for file in _listed(self.source)]  # fmt: skip
 
 
 def in_directory(directory: str) -> list[Book]:
     """All books in a directory in the order of its files, including empty ones."""
-    return [load() for load in _files(directory)]
+    return [book for file in _listed(directory) for book in in_file(file)]
 
 
 def in_file(file: Path) -> list[Book]:
-    """The books of a .parquet file, or the one book of a text file."""
-    texts.check_file(file)
-    return [load() for load in _loaders(file)]
+    """The books of a .parquet file, or the one book of a text file.
+
+    Raises:
+        InputError: the file is not UTF-8, not parquet, or has no column `text` of strings.
+    """
+    if not _is_parquet(file):
+        return [Book(file.stem, texts.content(file))]
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.ParquetFile(file).read()
+        rows = table.to_pydict()
+    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
+        reason = in_one_line(error)
+        raise InputError(f"{file} cannot be read as parquet ({reason}); write it again, or take it out.") from error
+    if not all(isinstance(text, str | None) for text in rows.get("text", [0])):
+        columns = ", ".join(table.column_names)
+        raise InputError(f"{file} has no column `text` with a book's text in each row (it has {columns}); write one.")
+    titles = rows.get("title") or rows.get("short_book_title") or [None] * table.num_rows
+    return [
+        Book(str(title or f"{file.stem} {row}"), text or "")
+        for row, (title, text) in enumerate(zip(titles, rows["text"], strict=True))
+    ]
 
 
-def _files(directory: str) -> list:
-    """One loader per book."""
-    return [load for file in _listed(directory) for load in _loaders(file)]
+def from_hub(seed: int | None) -> Iterator[Book]:
+    """The training books of PG19 on the hub; without a seed, in their own order."""
+    otherwise = "give --corpus a directory of text or parquet files instead"
+    rng = None if seed is None else np.random.default_rng(seed)
+    for name in _shuffled(hub.files(HUB, TRAINING, otherwise), rng):
+        yield from _with_text(hub.download(HUB, name, otherwise), rng)
 
 
-def _loaders(file: Path) -> list:
-    return [load for group in _groups(file) for load in group] if _is_parquet(file) else [lambda: _book(file)]
+def _with_text(paths: list[Path], rng: np.random.Generator | None) -> Iterator[Book]:
+    """The books that are not empty, of shuffled files."""
+    for file in _shuffled(paths, rng):
+        yield from (book for book in _shuffled(in_file(file), rng) if book.text.strip())
+
+
+def _shuffled(items: list, rng: np.random.Generator | None) -> list:
+    return items if rng is None else [items[index] for index in rng.permutation(len(items))]
 
 
 def _is_parquet(file: Path) -> bool:
     return file.suffix.lower() == ".parquet"
-
-
-def _book(file: Path) -> Book:
-    return Book(file.stem, texts.content(file))
 
 
 def _packaged() -> list[Book]:
@@ -111,75 +140,3 @@ def _listed(directory: str) -> list[Path]:
     for file in listed:
         texts.check_file(file)
     return listed
-
-
-def _groups(file: Path) -> list[list]:
-    """A loader for each row of each row group; a group is read when one of its books is needed.
-
-    Raises:
-        InputError: the file is not parquet or has no column `text` of strings; a loader raises it for a row that cannot
-            be read.
-    """
-    import pyarrow
-    import pyarrow.parquet
-
-    @contextlib.contextmanager
-    def reading() -> Iterator[None]:
-        try:
-            yield
-        except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
-            reason = in_one_line(error)
-            raise InputError(f"{file} cannot be read as parquet ({reason}); write it again, or take it out.") from error
-
-    with reading():
-        table = pyarrow.parquet.ParquetFile(file, memory_map=True)
-        schema = table.schema_arrow
-    names = schema.names
-    if "text" not in names:
-        raise InputError(f"{file} has no column `text` (it has {', '.join(names)}); rename the column of the books.")
-    kind = schema.field("text").type
-    kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
-    if str(kind) not in ("string", "large_string", "string_view"):
-        raise InputError(f"the column `text` of {file} holds {kind}; give one string per row, the text of a book.")
-    title = next((name for name in ("title", "short_book_title") if name in names), None)
-    columns = ["text", title] if title else ["text"]
-
-    @functools.lru_cache(maxsize=1)
-    def group(index: int):
-        return table.read_row_group(index, columns=columns)
-
-    def load(index: int, row: int, name: str) -> Book:
-        with reading():
-            rows = group(index)
-            return Book(str((rows[title][row].as_py() if title else None) or name), rows["text"][row].as_py() or "")
-
-    return [
-        [
-            functools.partial(load, index, row, f"{file.stem} {index}.{row}")
-            for row in range(table.metadata.row_group(index).num_rows)
-        ]
-        for index in range(table.num_row_groups)
-    ]
-
-
-def from_hub(seed: int | None) -> Iterator[Book]:
-    """The training books of PG19 on the hub; without a seed, in their own order.
-
-    A seed shuffles the shards, the row groups in each and the books in each group. So a shard is downloaded only when
-    its first book is needed, and a group is read once.
-    """
-    otherwise = "give --corpus a directory of text or parquet files instead"
-    rng = None if seed is None else np.random.default_rng(seed)
-    for name in _shuffled(hub.files(HUB, TRAINING, otherwise), rng):
-        (shard,) = hub.download(HUB, name, otherwise)
-        for group in _shuffled(_groups(shard), rng):
-            yield from _loaded(_shuffled(group, rng))
-
-
-def _shuffled(items: list, rng: np.random.Generator | None) -> list:
-    return items if rng is None else [items[index] for index in rng.permutation(len(items))]
-
-
-def _loaded(loaders: list) -> Iterator[Book]:
-    """The books that are not empty."""
-    return (book for load in loaders if (book := load()).text.strip())

@@ -99,16 +99,3 @@ def once(work: Callable[[], object], here: bool) -> None:
         raise failure
     if any(failed):
         sys.exit(max(filter(None, failed)))
-
-
-def join_on_cpu() -> None:
-    """Let processes that a launcher started train under DeepSpeed without a GPU.
-
-    Unless it is told the backend, accelerate joins processes for DeepSpeed on accelerators only.
-    """
-    from accelerate import PartialState
-    from deepspeed.ops import __compatible_ops__
-
-    __compatible_ops__["deepspeed_shm_comm"] = False  # it would compile for minutes, and gloo is good enough
-    os.environ["ACCELERATE_USE_DEEPSPEED"] = "true"
-    PartialState(backend="gloo", timeout=PATIENCE)

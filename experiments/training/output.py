@@ -23,7 +23,6 @@ from experiments.training.trainer import TENSORBOARD, Trainer
 FACTS = "training.json"
 _FINISHED = "finished"
 _LEFT = checkpoint.SAVING, TENSORBOARD, _FINISHED  # what else is in the unfinished directory, beside its checkpoints
-TRAINED_BY = "core/**/*.py", "experiments/training/*", "experiments/kit/*.py", "experiments/finetune.py"
 
 
 class Output:
@@ -82,27 +81,20 @@ class Output:
             InputError: the checkpoint is incomplete, or belongs to another run, number of processes, data or code.
         """
         rank, count = processes.rank()
-        facts = checkpoint.facts(self.settings | {"processes": count, "data_sha256": data_sha256}, *TRAINED_BY)
+        facts = checkpoint.facts(
+            self.settings | {"processes": count, "data_sha256": data_sha256},
+            *records.code_files("experiments.finetune"),
+        )
 
         def prepare() -> None:
             if checkpoint.whole(self.unfinished, facts) is None:
-                self._clear()  # leftovers without a checkpoint, so nothing is lost
+                self.clear()  # leftovers without a checkpoint, so nothing is lost
             files.remove(self.unfinished / checkpoint.SAVING)
 
         launch.once(prepare, rank == 0)
         return facts
 
-    def sweep(self) -> None:
-        """Remove what a kill has left beside a finished directory, unless a checkpoint there is another run's.
-
-        A checkpoint without a manifest was being removed when the kill came.
-        """
-        left = checkpoint.last(self.unfinished)
-        manifest = left and left / checkpoint.MANIFEST
-        if not (manifest and manifest.is_file()) or self.settings["identity"] in manifest.read_text(encoding="utf-8"):
-            self._clear()
-
-    def _clear(self) -> None:
+    def clear(self) -> None:
         """Remove a run's files from its unfinished directory, and the directory itself if it is then empty."""
         for path in (*checkpoint.checkpoints(self.unfinished), *(self.unfinished / name for name in _LEFT)):
             files.remove(path)
@@ -142,4 +134,4 @@ class Output:
         files.write_json(finished / FACTS, facts)
         shutil.copytree(self.unfinished / TENSORBOARD, finished / TENSORBOARD)
         finished.rename(self.path)
-        self._clear()
+        self.clear()

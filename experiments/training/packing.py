@@ -55,22 +55,10 @@ class PackedSequences(Dataset):
         return self._total
 
     def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
-        tokens = torch.from_numpy(self._tokens[self._row(index)].astype(np.int64))
-        return {"input_ids": tokens, "labels": tokens}
-
-    def describe(self, index: int) -> str:
-        """The book and the tokens that item `index` comes from."""
-        row = self._row(index)
-        for book in self.facts["books"]:
-            if row < book["sequences"]:
-                begin = (book["first"] + row) * self.facts["length"]
-                return f"{book['title']!r}, tokens {begin}-{begin + self.facts['length'] - 1}"
-            row -= book["sequences"]
-        raise IndexError(index)
-
-    def _row(self, index: int) -> int:
         epoch, turn = divmod(index, len(self._tokens))
-        return int(_order(self._seed, epoch, len(self._tokens))[turn])
+        row = _order(self._seed, epoch, len(self._tokens))[turn]
+        tokens = torch.from_numpy(self._tokens[row].astype(np.int64))
+        return {"input_ids": tokens, "labels": tokens}
 
 
 @functools.lru_cache(maxsize=2)

@@ -48,7 +48,6 @@ class Trainer(SavesWhole):
         arguments: from :func:`training_arguments`.
         data: a map-style dataset of `input_ids` and `labels` [length], labels -100 where a token does not count, and
             of what else the model reads.
-            If it has a method `describe(index) -> str`, errors use it to name an item.
         facts: the contents of the manifests of its checkpoints.
     """
 
@@ -101,10 +100,9 @@ class Trainer(SavesWhole):
         # Gradients are averaged over processes afterwards, so each process multiplies its share by their number.
         loss = total * (self.accelerator.num_processes / num_items_in_batch)
         if not math.isfinite(loss.item()):
-            describe = getattr(self.train_dataset, "describe", "item {}".format)
+            items = f"sequences {self._items().start} to {self._items().stop - 1} of its data"
             raise InputError(
-                f"the loss is {loss.item()} at step {self.state.global_step + 1}, in its batch {self._micro_batch + 1} "
-                f"of this process ({'; '.join(describe(item) for item in self._items())}); {self._kept()}"
+                f"the loss is {loss.item()} at step {self.state.global_step + 1} ({items}); {self._kept()}"
             )
         return loss
 
@@ -194,7 +192,7 @@ class StopsAtSignals(TrainerCallback, contextlib.AbstractContextManager):
             control.should_save = control.should_training_stop = True
 
 
-def training_arguments(settings: Training, steps: int, seed: int, folder: Path, **changes) -> TrainingArguments:
+def training_arguments(settings: Training, steps: int, seed: int, folder: Path) -> TrainingArguments:
     """The Trainer's arguments for these settings on the hardware at hand.
 
     Several processes train under DeepSpeed ZeRO-3. Create the arguments before loading the model: then ZeRO-3 loads
@@ -202,7 +200,6 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
 
     Args:
         folder: where checkpoints and logs go.
-        changes: arguments to add or to replace.
 
     Raises:
         InputError: the processes cannot divide the batch evenly.
@@ -210,37 +207,34 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path, 
     count = processes.rank()[1]
     each = budget.device_batch(settings, count)
     on_gpu = torch.cuda.is_available()
-    arguments = {
-        "output_dir": str(folder),
-        "max_steps": steps,
-        "per_device_train_batch_size": each,
-        "gradient_accumulation_steps": settings.batch // (each * count),
-        "learning_rate": settings.learning_rate,
-        "lr_scheduler_type": "constant",
-        "weight_decay": settings.weight_decay,
-        "adam_beta1": settings.betas[0],
-        "adam_beta2": settings.betas[1],
-        "max_grad_norm": settings.clip,
-        "optim": "adamw_torch_fused" if count == 1 else "adamw_torch",
-        "bf16": (settings.dtype or default_dtype()) == "bfloat16",
-        "use_cpu": not on_gpu,
-        "activation_checkpointing": settings.checkpointing,
-        "seed": seed,
-        "report_to": [name for name in settings.report_to if name != TENSORBOARD],  # which is written here
-        "train_sampling_strategy": "sequential",
-        "save_steps": settings.save_every,
-        "logging_steps": 1,
-        "logging_nan_inf_filter": False,
-        "remove_unused_columns": False,
-        "dataloader_pin_memory": on_gpu,
-        "disable_tqdm": True,  # our Trainer draws the bar
-        "deepspeed": str(DEEPSPEED) if count > 1 else None,
-        "ddp_timeout": round(launch.PATIENCE.total_seconds()),
-    }
-    if count > 1 and not on_gpu:
-        launch.join_on_cpu()
-        arguments["accelerator_config"] = {"use_configured_state": True}
-    return launch.join(TrainingArguments(**arguments | changes))
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        max_steps=steps,
+        per_device_train_batch_size=each,
+        gradient_accumulation_steps=settings.batch // (each * count),
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="constant",
+        weight_decay=settings.weight_decay,
+        adam_beta1=settings.betas[0],
+        adam_beta2=settings.betas[1],
+        max_grad_norm=settings.clip,
+        optim="adamw_torch_fused" if count == 1 else "adamw_torch",
+        bf16=(settings.dtype or default_dtype()) == "bfloat16",
+        use_cpu=not on_gpu,
+        activation_checkpointing=settings.checkpointing,
+        seed=seed,
+        report_to=[name for name in settings.report_to if name != TENSORBOARD],  # which is written here
+        train_sampling_strategy="sequential",
+        save_steps=settings.save_every,
+        logging_steps=1,
+        logging_nan_inf_filter=False,
+        remove_unused_columns=False,
+        dataloader_pin_memory=on_gpu,
+        disable_tqdm=True,  # our Trainer draws the bar
+        deepspeed=str(DEEPSPEED) if count > 1 else None,
+        ddp_timeout=round(launch.PATIENCE.total_seconds()),
+    )
+    return launch.join(arguments)
 
 
 def default_dtype() -> str:

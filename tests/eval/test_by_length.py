@@ -44,15 +44,14 @@ def assert_unchanged(model, kind):
 
 
 @KINDS
-@pytest.mark.parametrize("cache_tokens", [1, 10**6])
-def test_generation(monkeypatch, kind, cache_tokens):
+def test_generation(monkeypatch, kind):
     """As by full passes, each at the scale of the prompt and of all that may be generated."""
     monkeypatch.setattr(generation, "PREFILL_CHUNK", 8)
-    monkeypatch.setattr(generation, "FIRST_PASS", 8 if cache_tokens == 1 else 10**6)
-    model, text, new = MODELS[kind](), tokens(3 * L)[0].tolist(), 4
+    monkeypatch.setattr(generation, "FIRST_PASS", 8)
+    model, text, new = MODELS[kind](), tokens(3 * L)[0].tolist(), 2
     prompts = [*(tuple(text[:count]) for count in (90, 20, 70, 28, 10)), (*text[:20], *text[50:70])]
     requests = [Request(str(number), prompt, new) for number, prompt in enumerate(prompts)]
-    answers = dict(generate(model, requests, cache_tokens))
+    answers = dict(generate(model, requests))
     for request in requests:
         ids = list(request.prompt)
         for _ in range(new):

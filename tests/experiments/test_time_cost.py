@@ -1,10 +1,23 @@
 """A training step for long sequences is the plain one in what it computes, and another in what it holds."""
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from experiments import time_cost
-from tests.experiments.training.test_loss import Largest
 from tests.models import random_model
+
+
+class Largest(TorchDispatchMode):
+    """Records how many elements the largest tensor has that any operation makes."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        sizes = [t.numel() for t in tree_leaves(made) if isinstance(t, torch.Tensor)]
+        self.elements = max([self.elements, *sizes])
+        return made
 
 
 def gradients(step, model, tokens, monkeypatch):
@@ -19,8 +32,8 @@ def gradients(step, model, tokens, monkeypatch):
 def test_it_has_the_plain_steps_gradients(monkeypatch):
     tokens = torch.randint(3, 300, (1, 40), generator=torch.Generator().manual_seed(1))
     plain, ours = random_model(), random_model()
-    step, before = time_cost.saving_step(ours), ours(tokens).logits
-    expected = gradients(time_cost.plain_step, plain, tokens, monkeypatch)
+    step, before = time_cost.training_step(ours, saving=True), ours(tokens).logits
+    expected = gradients(time_cost.training_step(plain), plain, tokens, monkeypatch)
     saved = gradients(step, ours, tokens, monkeypatch)
     for name, gradient in expected.items():
         scaled = saved[name] * 40 / 39  # the mean of 39 predictions; that a step divides by 40 costs nothing
@@ -34,7 +47,7 @@ def test_it_never_holds_all_logits_and_recomputes_activations(monkeypatch):
     tokens, held, passes = torch.arange(3, 131)[None], {}, {}
     for name in ("plain", "saving"):
         model, count = random_model(**narrow, num_hidden_layers=1), []
-        step = time_cost.saving_step(model) if name == "saving" else time_cost.plain_step
+        step = time_cost.training_step(model, saving=name == "saving")
         model.model.layers[0].mlp.register_forward_pre_hook(lambda *_, count=count: count.append(1))
         with Largest() as seen:
             step(model, tokens)

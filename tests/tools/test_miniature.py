@@ -1,14 +1,13 @@
-"""Generated tasks and miniature benchmarks: every answer is found again by other means; the splits share nothing."""
+"""Generated tasks and miniature benchmarks: the committed ones come out again; the splits share nothing."""
 
 import functools
 import random
-import re
 
 import pyarrow.parquet
 import pytest
 
 from core.errors import InputError
-from eval import longbench, open_llm_files, passkey
+from eval import longbench, passkey
 from experiments.kit.records import ROOT
 from tests.models import byte_tokenizer
 from tools.tiny.miniature import GENERATORS, Source, make, words
@@ -16,23 +15,6 @@ from tools.tiny.miniature import GENERATORS, Source, make, words
 COMMITTED = ROOT / "models" / "tiny" / "benchmarks"
 SENTENCES = "The old house stood by the water. Nobody had lived in it for years! Who could say why? " * 200
 TOKENIZER = byte_tokenizer()
-FACTS = {
-    "Where does (.+) live": "{} lives in (\\w+)", "Where was (.+) born": "{} was born in (\\w+)",
-    "What is the trade of (.+)\\?": "{} works as a (\\w+)", "What animal does (.+) keep": "{} keeps a (\\w+)",
-    "What was (.+) given": "{} was given a (\\w+)", "What colour does (.+) like": "favourite colour of {} is (\\w+)",
-}  # fmt: skip
-
-
-def answer(question: str, text: str) -> list[str]:
-    """What the text says, read by regular expressions."""
-    for asks, says in FACTS.items():
-        if match := re.search(asks, question):
-            person = match[1]
-            if friend := re.fullmatch("the best friend of (.+)", person):
-                (person,) = re.findall(rf"best friend of {friend[1]} is (\w+)", text)
-            return re.findall(says.format(person), text)
-    raise AssertionError(question)
-
 
 # ---- the miniature benchmarks that models/tiny holds
 
@@ -58,77 +40,6 @@ def test_samples_fall_into_their_buckets_and_have_a_right_answer(task):
     assert [longbench.bucket(row["length"]) for row in rows(task)] == [b for b in longbench.BUCKETS for _ in range(3)]
     for row in rows(task):
         assert longbench.score(task, row["answers"][0], row["answers"], row["all_classes"]) == pytest.approx(1)
-
-
-def of_document(row):
-    return answer(row["input"], row["context"])
-
-
-def of_summary(row):
-    return [" ".join(re.findall(r"Main point: ([^.]+\.)", row["context"]))]
-
-
-def of_type(row):
-    examples = dict(re.findall(r"Question: (\w+) [^\n]*\nType: (\w+)", row["context"]))
-    assert set(examples.values()) == set(row["all_classes"])
-    return [examples[re.search(r"Question: (\w+)", row["input"])[1]]]
-
-
-def of_trivia(row):
-    passage, question = row["input"].split("\nQuestion:\n")
-    return answer(question, passage)
-
-
-def of_dialogue(row):
-    ((speaker, promise),) = re.findall(r"(\w+): I will ([^\n]+)", row["input"])
-    return [f"{speaker} will {promise}"]
-
-
-def paragraphs(row):
-    return re.split(r"\n*Paragraph \d+: ", row["context"])[1:]
-
-
-def of_count(row):
-    return [str(len(set(paragraphs(row))))]
-
-
-def of_retrieval(row):
-    return [f"Paragraph {i}" for i, text in enumerate(paragraphs(row), 1) if text.startswith(row["input"])]
-
-
-def of_code(row):
-    lines = [line for line in (row["context"] + row["input"]).split("\n") if line]
-    head = lines[: lines.index("# second.py")]
-    return [head[head.index(lines[-1]) + 1]]
-
-
-ANSWERS = {
-    "qasper": of_document, "multifieldqa_en": of_document, "hotpotqa": of_document, "2wikimqa": of_document,
-    "gov_report": of_summary, "multi_news": of_summary, "trec": of_type, "triviaqa": of_trivia, "samsum": of_dialogue,
-    "passage_count": of_count, "passage_retrieval_en": of_retrieval, "lcc": of_code, "repobench-p": of_code,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("task", ANSWERS)
-def test_the_answer_stands_in_the_text(task):
-    for row in rows(task):
-        assert ANSWERS[task](row) == row["answers"]
-
-
-def test_open_llm_documents_state_the_right_answer_alone():
-    tables = {name: open_llm_files.read(each, COMMITTED / "open_llm") for name, each in open_llm_files.TASKS.items()}
-    for row in tables["arc_challenge"]["test"].to_pylist():
-        right = row["choices"]["text"][row["choices"]["label"].index(row["answerKey"])]
-        assert answer(row["question"], row["question"]) == [right]
-    for row in tables["mmlu"]["test"].to_pylist():
-        assert answer(row["question"], row["question"]) == [row["choices"][row["answer"]]]
-        assert len(set(row["choices"])) == 4
-    for row in tables["truthfulqa"]["validation"].to_pylist():
-        (right,) = answer(row["question"], row["question"])
-        for text, label in zip(row["mc2_targets"]["choices"], row["mc2_targets"]["labels"]):
-            assert (right.lower() in text.lower()) == bool(label)
-    for row in tables["hellaswag"]["validation"].to_pylist():
-        assert len(set(row["endings"])) == 4 and row["endings"][int(row["label"])][-1] in ".!?"
 
 
 # ---- what tiny was trained on

@@ -1,7 +1,7 @@
 """Text to pre-train on, a directory of parquet or text files or the packaged books; and a tokenizer learned from it.
 
-A checksum of a book's beginning holds out one book in twenty. A book that shares a passage with a book that
-experiments/kit/texts.py scores is left out altogether; this does not apply to the packaged books themselves.
+A checksum of a book's beginning holds out one book in twenty. A book that shares a passage with a packaged book, which
+experiments/kit/texts.py scores, is left out altogether.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerFast
 
 from core.errors import InputError
 from experiments.kit import texts
-from experiments.training.corpus import in_directory, in_file
+from experiments.training.corpus import in_directory
 
 _SHORTEST = 2000  # characters; shorter texts are skipped
 PAD, EOS = "<pad>", "</s>"
@@ -29,53 +29,47 @@ _PROBES = 25  # passages by which another edition of a book is recognised
 
 @dataclass(frozen=True)
 class Corpus:
-    """Books to train on, and held-out books."""
+    """Books to train on."""
 
     train: list[str]
-    held_out: list[str]
     source: str
 
     @property
     def sha256(self) -> str:
         """A hash of all books."""
-        return hashlib.sha256(json.dumps([self.train, self.held_out]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.train).encode()).hexdigest()
 
 
-def load(data: Path | None, evaluation: list[Path] | None = None) -> Corpus:
+def load(data: Path | None) -> Corpus:
     """Read the books.
 
     Args:
         data: a directory of .parquet files (column `text`) or .txt files. If None, the packaged books are used, except
-            the one that evaluations score; the first nine tenths of each are for training and the rest is held out.
-        evaluation: files with more books that must not be trained on.
+            the one that evaluations score; the first nine tenths of each are for training.
 
     Raises:
         InputError: there is no such directory, or no text in it.
     """
     if data is None:
         books = [book.text for book in texts.books(texts.AVAILABLE)[texts.SCORED :]]
-        cuts = [len(book) * 9 // 10 for book in books]
-        train, held_out = zip(*((book[:cut], book[cut:]) for book, cut in zip(books, cuts)))
-        return Corpus(list(train), list(held_out), "the registry package autocomplete, the first 90 % of each book")
+        train = [book[: len(book) * 9 // 10] for book in books]
+        return Corpus(train, "the registry package autocomplete, the first 90 % of each book")
     every = [book.text for book in in_directory(str(data))]
-    unseen = [book.text for file in evaluation or [] for book in in_file(file)]
-    books = [book for book in without_evaluation(every, unseen) if len(book) >= _SHORTEST]
-    sums = [zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) for book in books]
-    train = [book for book, checksum in zip(books, sums) if checksum % 20]
-    held_out = [book for book, checksum in zip(books, sums) if not checksum % 20]
+    books = [book for book in without_evaluation(every) if len(book) >= _SHORTEST]
+    train = [book for book in books if zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) % 20]
     if not train:
         raise InputError(
             f"there is no text to train on in {data}: give parquet files with a column 'text' or .txt files, with at "
             f"least one book of {_SHORTEST} characters."
         )
-    return Corpus(train, held_out or train[-1:], f"{len(every)} books from {data.name}/")
+    return Corpus(train, f"{len(every)} books from {data.name}/")
 
 
-def without_evaluation(books: list[str], evaluation: list[str]) -> list[str]:
-    """The books that share no passage, in any edition, with those of `evaluation` or with the packaged books."""
+def without_evaluation(books: list[str]) -> list[str]:
+    """The books that share no passage, in any edition, with the packaged books."""
     passages = []  # of eight words, evenly spread
-    for text in [book.text for book in texts.books(texts.AVAILABLE)] + evaluation:
-        words = _plain(text).split()
+    for book in texts.books(texts.AVAILABLE):
+        words = _plain(book.text).split()
         starts = range(0, len(words) - 8, max(len(words) // _PROBES, 1))
         passages += [" ".join(words[i : i + 8]) for i in starts]
     return [book for book in books if not any(passage in plain for plain in [_plain(book)] for passage in passages)]

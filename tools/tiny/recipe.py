@@ -18,7 +18,6 @@ class Recipe:
         looking_back: how many heads of layer 0 start out attending to the tokens just before.
         training: the Trainer's arguments. The learning rate is the peak.
         decay: the share of all steps, at the end, in which the learning rate falls to 2 %.
-        held_out: samples of each kind that are scored every `score_every` steps.
     """
 
     model: dict[str, Any]
@@ -26,8 +25,6 @@ class Recipe:
     training: dict[str, Any]
     looking_back: int
     decay: float
-    held_out: int
-    score_every: int
 
 
 _FIRST = {
@@ -58,5 +55,5 @@ TINY = Recipe(
         "learning_rate": 4e-4, "warmup_steps": 100, "weight_decay": 0.05, "max_grad_norm": 1.0, "save_steps": 100,
         "logging_steps": 10,
     },
-    looking_back=3, decay=0.35, held_out=24, score_every=200,
+    looking_back=3, decay=0.35,
 )  # fmt: skip

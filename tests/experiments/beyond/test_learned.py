@@ -104,7 +104,6 @@ def test_killed_and_given_again_it_ends_in_the_same_bits(inputs, whole, tmp_path
     "more, reason",
     [
         (("--texts", "{data}/one.txt"), "one"),
-        (("--from", "clex"), "clex"),
         (("--length", L), str(L)),
         (("--sequences", 50), "held"),
     ],
@@ -133,8 +132,7 @@ def test_when_the_loss_is_flat(first, last, flat):
 def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole, tmp_path, call):
     (file,) = (whole / "results" / "model" / "beyond" / "learned").iterdir()
     given = ("loss_by_position", "--model", inputs / "model", "--method", "factors", "--results", tmp_path / "results")
-    status, out, _ = call(*given, "--file", file, "--texts", inputs / "held.txt")
-    assert status == 0 and "done already" not in out
+    assert call(*given, "--file", file, "--texts", inputs / "held.txt")[0] == 0
     again = tmp_path / file.name
     again.write_text(json.dumps(record(whole) | {"seconds": 1.0, "environment": {}}))
     status, out, _ = call(*given, "--file", again, "--texts", inputs / "held.txt")

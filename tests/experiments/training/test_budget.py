@@ -1,7 +1,5 @@
 """What a run needs, against the published sizes, the paper's hours, and what a real pass over a small model holds."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 import transformers
@@ -72,41 +70,12 @@ def test_memory_at_the_papers_scale():
     assert sum(alone[name] for name in ("weights", "gradients", "optimizer")) == pytest.approx(16 * 6.738415616)
 
 
-@pytest.mark.parametrize(("gpus", "length"), [(1, 2048), (8, 2048), (8, 16384), (64, 8192)])
-def test_the_device_batch_is_the_largest_that_fits_and_divides(gpus, length):
-    settings = budget.fitted(SEVEN, PAPERS, length, gpus, 80)
-    each = settings.device_batch
-    assert settings == replace(PAPERS, device_batch=each)
-
-    def fits(count):
-        peak = budget.memory(SEVEN, replace(PAPERS, device_batch=count), length, gpus)
-        return 64 % (count * gpus) == 0 and sum(peak.values()) <= 0.85 * 80
-
-    assert each == max([count for count in (1, 2, 4, 8, 16, 32, 64) if fits(count)], default=1)
-
-
-def test_on_one_gpu_activations_are_recomputed_only_if_one_sequence_does_not_fit():
-    """SmolLM2's sizes at 16,384 tokens; less memory leaves fewer sequences, and in the end recomputes."""
-    size = budget.Sizes(134_515_008, 134_515_008, 49152, layers=30, width=576, inner=1536, query=576, key=192)
-    settings = replace(PAPERS, batch=16)
-    fitted = [budget.fitted(size, settings, 16384, 1, memory, decides=True) for memory in (800, 150, 80, 24, 8, 1)]
-    ways = [(each.device_batch, each.checkpointing) for each in fitted]
-    assert ways == [(16, False), (8, False), (4, False), (1, False), (2, True), (1, True)]
-    assert budget.fitted(size, settings, 16384, 1, 800) == replace(settings, device_batch=16)  # as it was asked
-    assert budget.fitted(size, settings, 16384, 8, 800, decides=True).checkpointing  # several GPUs as they are told
-
-    steps = [replace(settings, device_batch=4, checkpointing=False)]
-    while less := budget.smaller(steps[-1]):
-        steps.append(less)
-    assert [(each.device_batch, each.checkpointing) for each in steps] == [(4, 0), (2, 0), (1, 0), (1, 1)]
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "lines"),
     [  # by hand from `memory`: 13B at s = 4 takes 45.0 GB on 8 GPUs, 30.4 on 16; 7B at s = 2 takes 38.3 on 4
-        ("llama2-13b --factor 4 --gpus 8 --memory 40", 0, ["dprope_n-hat=64_s=4_seed=0", "45.0 GB", "does not fit"]),
+        ("llama2-13b --factor 4 --gpus 8 --memory 40", 0, ["dprope_n-hat=64_s=4_seed=0", "45.0 GB", "fills more"]),
         ("llama2-13b --factor 4 --gpus 16 --memory 40", 0, ["30.4 GB of 40 on each of 16 GPUs (ZeRO-3): fits"]),
-        ("llama2-7b --gpus 4 --memory 40", 0, ["38.3 GB", "fills more than 85%", "12 hours, assuming A100s"]),
+        ("llama2-7b --gpus 4 --memory 40", 0, ["38.3 GB", "12 hours, assuming A100s"]),
         ("llama2-7b --gpus 5", 2, ["error: a batch of 64 sequences cannot be divided among 5 processes"]),
         ("tiny", 0, ["on this machine's CPU, for which no time is estimated"]),
     ],

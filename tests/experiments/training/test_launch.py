@@ -39,21 +39,16 @@ def test_how_many_will_train(environment, expected, monkeypatch):
     assert launch.expected() == expected
 
 
-def test_it_ends_as_the_processes_do(monkeypatch, capfd):
-    monkeypatch.setattr(sys, "argv", ["launched", "0", "2"])
-    assert wait(fork(lambda: launch.start(MODULE))) == 2
-    out, err = capfd.readouterr()
-    assert "process 1 of 2: ['0', '2']" in out and not err
-
-
-def test_a_notice_that_is_ignored_does_not_end_what_torchrun_started(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["launched", "0", "0", "SIGTERM"])
+def test_it_ends_as_the_processes_do_and_not_by_a_notice_that_is_ignored(monkeypatch, capfd):
+    monkeypatch.setattr(sys, "argv", ["launched", "0", "2", "SIGTERM"])
 
     def started():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         launch.start(MODULE)
 
-    assert wait(fork(started)) == 0
+    assert wait(fork(started)) == 2
+    out, err = capfd.readouterr()
+    assert "process 1 of 2: ['0', '2', 'SIGTERM']" in out and not err
 
 
 def refused():

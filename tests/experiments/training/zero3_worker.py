@@ -5,20 +5,34 @@ python -m tests.experiments.training.zero3_worker FILE KILLED_AT ARGUMENTS…
 A KILLED_AT other than 0 is the step in the middle of which every process is killed.
 """
 
+import functools
 import os
 import signal
 import sys
 
 import torch
+from accelerate import PartialState
+from deepspeed.ops import __compatible_ops__
+from transformers import TrainingArguments
 
 from core import clex
 from experiments import finetune
 from experiments.kit import command_line
+from experiments.training import trainer
 from experiments.training.output import Output
 from experiments.training.trainer import Trainer
 
 file, killed_at = sys.argv.pop(1), int(sys.argv.pop(1))
 finish, step = Output.finish, Trainer.training_step
+
+
+def join_on_cpu():
+    """Unless it is told the backend, accelerate joins processes for DeepSpeed on accelerators only."""
+    __compatible_ops__["deepspeed_shm_comm"] = False  # it would compile for minutes
+    os.environ["ACCELERATE_USE_DEEPSPEED"] = "true"
+    PartialState(backend="gloo")
+    configured = {"use_configured_state": True}
+    trainer.TrainingArguments = functools.partial(TrainingArguments, accelerator_config=configured)
 
 
 def look(self, trainer, *rest):
@@ -49,4 +63,5 @@ def killed(self, *rest):
 Output.finish = look
 if killed_at:
     Trainer.training_step = killed
+join_on_cpu()
 command_line.run(finetune.main)

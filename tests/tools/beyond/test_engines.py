@@ -1,8 +1,6 @@
 """What an engine answers is compared with transformers, position by position; the engines here are stubs."""
 
 import re
-import runpy
-import subprocess
 import sys
 from itertools import pairwise
 
@@ -13,7 +11,7 @@ import torch
 from core import rope
 from core.extend import extend
 from experiments.kit import texts
-from experiments.kit.records import ROOT
+from tests.completions import Completions, counting
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 LENGTH, SCORED = 144, 16  # beyond L = 128
@@ -26,48 +24,39 @@ config = json.load(open(model + "/config.json"))
 assert config["max_position_embeddings"] == asked["length"] == 256 and len(asked["ids"]) == 144
 json.dump({{"losses": [5.0] * (asked["scored"] - 1) + [{last}], "version": "1.2"}}, open(answer, "w"))
 """
-SERVER = """#!{python}
-import sys
-sys.path.insert(0, {root!r})
-from tests.completions import Completions, counting
-def value(name):
-    return sys.argv[sys.argv.index(name) + 1]
-served = Completions(counting, value("--model"), most=int(value("--max-model-len")), port=int(value("--port")))
-served.server.serve_forever()
-"""
 
 
 @pytest.fixture
-def check(call, tmp_path_factory, tmp_path):
-    """check(engine, program, …) -> (status, stdout, stderr), where the engine's interpreter is that program."""
-    model = checkpoint(tmp_path_factory.mktemp("models") / "small")
+def check(call, tmp_path):
+    """check(engine, …) -> (status, stdout, stderr)"""
+    model = checkpoint(tmp_path / "small")
+    return lambda *engine: call("tools.beyond.engines.__main__", "--model", model, "--method", rope.BASELINE, *engine)
 
-    def run(engine, program, *arguments, **values):
-        if program:
-            python = tmp_path / engine / "bin" / "python"
-            python.parent.mkdir(parents=True)
-            python.write_text(program.format(python=sys.executable, root=str(ROOT), **values), encoding="utf-8")
-            python.chmod(0o755)
-        installed = "--engine", engine, "--environments", tmp_path
-        return call(
-            "tools.beyond.engines.__main__", "--model", model, *installed, "--method", rope.BASELINE, *arguments
-        )
 
-    return run
+@pytest.fixture
+def program(tmp_path):
+    """program(text) -> a file that runs so."""
+
+    def write(text):
+        python = tmp_path / "python"
+        python.write_text(text.format(python=sys.executable, last=6.0), encoding="utf-8")
+        python.chmod(0o755)
+        return python
+
+    return write
 
 
 def plain(model):
     """The ids, and the losses [SCORED] of the last of them."""
-    ids = byte_tokenizer()(texts.books(1)[0].text[:LENGTH], add_special_tokens=False, return_tensors="pt").input_ids[
-        :, :LENGTH
-    ]
+    text = texts.books(1)[0].text[:LENGTH]
+    ids = byte_tokenizer()(text, add_special_tokens=False, return_tensors="pt").input_ids[:, :LENGTH]
     with torch.inference_mode():
         logits = model(ids[:, :-1]).logits[0, -SCORED:]
     return ids[0].tolist(), torch.nn.functional.cross_entropy(logits, ids[0, -SCORED:], reduction="none").numpy()
 
 
-def test_an_engine_is_compared_at_every_position_beyond_the_context(check):
-    status, out, err = check("mlx", PROGRAM, last=6.0)
+def test_an_engine_is_compared_at_every_position_beyond_the_context(check, program):
+    status, out, err = check("--engine", "mlx", "--python", program(PROGRAM))
     assert status == 0, err
     losses = np.array([5.0] * (SCORED - 1) + [6.0])
     _, extended = plain(extend(random_model(), rope.BASELINE, 2))
@@ -78,34 +67,23 @@ def test_an_engine_is_compared_at_every_position_beyond_the_context(check):
 
 
 def test_vllm_is_asked_as_a_server(check):
-    status, out, err = check("vllm", SERVER)
+    with Completions(counting, "small") as served:
+        status, out, err = check("--endpoint", served.url)
     assert status == 0, err
     ids, _ = plain(random_model())
     losses = [0.0 if token == last + 1 else 20.0 for last, token in pairwise(ids)][-SCORED:]  # counting's
-    assert out.startswith("vllm, 0.1.2, ") and f"mean loss {np.mean(losses):.4f}" in out
-
-
-def test_this_transformers_computes_the_same_from_an_export(check, monkeypatch):
-    def run(line, **_):
-        monkeypatch.setattr(sys, "argv", line[2:])
-        runpy.run_path(line[2])
-
-    monkeypatch.setattr(subprocess, "run", run)
-    status, out, err = check("transformers", "")
-    assert status == 0, err
-    same, dropped = map(float, re.findall(r"\d\.\de[+-]\d+", out))
-    assert same < 1e-4 and dropped > 1e-3
+    assert out.startswith("vLLM, vllm-0.1.2") and f"mean loss {np.mean(losses):.4f}" in out
 
 
 @pytest.mark.parametrize(
-    ("program", "arguments", "sentence"),
+    ("text", "arguments", "sentence"),
     [
         ("#!{python}\nimport sys; sys.exit('no such operator')", [], "no such operator"),
-        (PROGRAM.replace("{last}", "float('nan')"), [], "NaN"),
-        ("", [], "env-serving"),
+        (PROGRAM.replace(" + [{last}]", ""), [], "finite loss"),
+        ("no program", [], "--python"),
         (PROGRAM, ["--tokens", "128"], "--tokens"),
     ],
 )
-def test_what_cannot_be_compared_is_one_sentence(check, program, arguments, sentence):
-    status, _, err = check("mlx", program, *arguments, last=6.0)
+def test_what_cannot_be_compared_is_one_sentence(check, program, text, arguments, sentence):
+    status, _, err = check("--engine", "mlx", "--python", program(text), *arguments)
     assert status == 2 and sentence in err.splitlines()[-1] and "Traceback" not in err

@@ -1,1 +1,1 @@
-"""One short program for each engine, run in its environment by `python -m tools.beyond.engines`."""
+"""One short program for each engine, run by `python -m tools.beyond.engines`."""
