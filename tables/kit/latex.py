@@ -43,7 +43,8 @@ def render(table: Table) -> str:
     ]
     for index, block in enumerate(pieces):
         if index == 0:
-            start = [rf"\caption{{{text(f'{table.heading} {block.title}')}}}\label{{tab:{table.name}}}"]
+            caption = text(f"{table.heading} {block.title}".strip())
+            start = [rf"\caption{{{caption}}}\label{{tab:{table.name}}}"]
         else:  # under the number of the first
             title = text(f"{table.name.replace('_', ' ')}: {block.title}")
             start = [r"\addtocounter{table}{-1}", rf"\caption{{{title}}}"]
