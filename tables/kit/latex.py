@@ -15,7 +15,7 @@ _PREAMBLE = (
     r"% \usepackage{booktabs,graphicx}",
     r"\providecommand{\withinterval}[2]{\begin{tabular}[t]{@{}r@{}}#1\\[-2pt]\scriptsize #2\end{tabular}}",
 )
-_ROWS = 34  # of a float
+_ROWS = 24  # of a float; a row with intervals is two lines high
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_\allowbreak{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
