@@ -8,6 +8,7 @@
 #SBATCH --output=build/logs/%x-%A_%a.log
 trap '' TERM
 trap 'scontrol requeue "$SLURM_JOB_ID"' USR2
+export OMP_NUM_THREADS=${SLURM_CPUS_PER_TASK:-1}  # as many as it was given; more would also round otherwise
 .venv/bin/python -m experiments.rerun "$@" --chain "$SLURM_ARRAY_TASK_ID" &
 wait $!
 status=$?

@@ -15,7 +15,7 @@ _PREAMBLE = (
     r"% \usepackage{booktabs,graphicx}",
     r"\providecommand{\withinterval}[2]{\begin{tabular}[t]{@{}r@{}}#1\\[-2pt]\scriptsize #2\end{tabular}}",
 )
-_ROWS = 24  # of a float; a row with intervals is two lines high
+_ROWS = 22  # of a float; a row with intervals is up to three lines high
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_\allowbreak{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
@@ -60,7 +60,7 @@ def render(table: Table) -> str:
 
 def _tabular(block: Block, words: bool) -> list[str]:
     """The lines of a block, scaled to the page where it is wider."""
-    columns = r"p{0.3\textwidth}" * len(block.header) if words else "l" + "r" * (len(block.header) - 1)
+    columns = "l" + (r"p{0.4\textwidth}" if words else "r") * (len(block.header) - 1)
     rows = [[_cell(cell) for cell in row] for row in block.rows]
     return [
         r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
