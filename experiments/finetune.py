@@ -62,8 +62,8 @@ class FineTune(Experiment):
         texts.add_bos_argument(parser, "each text")
         group = parser.add_argument_group("settings (default: the base model's)")
         option(group, "--steps", count, "N", "optimizer steps")
-        option(group, "--length", count, "TOKENS", "tokens per sequence (default L' = s·L)")
-        option(group, "--batch", count, "N", "sequences per step, on all devices together")
+        option(group, "--length", count, "TOKENS", "tokens per sequence (default L' = s·L; for CLEX, L)")
+        option(group, "--batch", count, "N", "sequences per step, on all devices together (for CLEX, s times as many)")
         fitting = "sequences per device at a time (default on one GPU: as many as fit in its memory)"
         option(group, "--device-batch", count, "N", fitting)
         option(group, "--learning-rate", number, "RATE", "the learning rate, constant without warm-up")
@@ -82,7 +82,7 @@ class FineTune(Experiment):
     def run(self) -> None:
         """Train, unless the checkpoint exists, and write its record."""
         method, options = self.setting()
-        training, length = self.training(), self.arguments.length or self.extended_length
+        training, length = self.training(), self.length
         steps = self.arguments.steps or training.steps.get(self.factor)
         if not steps:
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
@@ -150,11 +150,27 @@ class FineTune(Experiment):
             return method, options
         return method, self.base.origin.defaults(method, self.factor) | options
 
+    @property
+    def learns(self) -> bool:
+        """Whether the method learns its scaling, as CLEX does."""
+        return bool(rope.get(self.arguments.method[0]).start)
+
+    @property
+    def length(self) -> int:
+        """Tokens per sequence: L', but L for a method that learns its scaling, as CLEX's authors train it."""
+        return self.arguments.length or (self.context_length if self.learns else self.extended_length)
+
     def training(self) -> Training:
-        """The base model's settings with the changes of the command line."""
+        """The base model's settings with the changes of the command line.
+
+        A method that learns its scaling reads s times as many sequences of L tokens, so as many tokens as the others.
+        """
         names = {field.name for field in dataclasses.fields(Training)} - {"steps"}  # which are by factor
         changes = {name: value for name, value in vars(self.arguments).items() if name in names and value is not None}
-        training = dataclasses.replace(self.base.origin.training if self.base.origin else Training(), **changes)
+        training = self.base.origin.training if self.base.origin else Training()
+        if self.learns and not self.arguments.length:
+            training = dataclasses.replace(training, batch=round(training.batch * self.factor))
+        training = dataclasses.replace(training, **changes)
         if missing := sorted({*training.report_to} - {*get_available_reporting_integrations()}):
             raise InputError(f"transformers cannot report to {missing[0]} here; install its package, or leave it out.")
         if training.dtype == "bfloat16" and torch.cuda.is_available() and default_dtype() != "bfloat16":

@@ -60,19 +60,19 @@ class ClexRotaryEmbedding(nn.Module):
         return cos.to(x.dtype), sin.to(x.dtype)
 
     def draw(self, length: int, generator: torch.Generator | None = None) -> Draw:
-        """t, uniform in 1 … max_factor, and increasing positions, float32 [length].
+        """t, uniform in 1 … max_factor, and positions that do not decrease, float32 [length].
 
-        The first position is 0 and the last is t·length − 1; those between are a random subset. For a sequence of k·L
-        tokens all positions are divided by k (as in the authors' code), so that they stay below t·L.
+        The first position is 0; a random subset of those up to t·length − 1 follows. For a sequence of k·L tokens they
+        are divided by k, so that they stay below t·L. The last is ⌊t·length / k⌋ − 1, as in the authors' code.
 
         Args:
             generator: on the CPU; None for torch's global one.
         """
         t = int(torch.randint(1, self.max_factor + 1, (), generator=generator))
-        last = t * length - 1
-        inner = 1 + torch.randperm(max(last - 1, 0), generator=generator)[: max(length - 2, 0)].sort().values
-        positions = torch.cat([torch.tensor([0]), inner, torch.tensor([last])])[:length]
-        return t, positions.float() / max(1, length // self.geometry.context_length)
+        times = max(1, length // self.geometry.context_length)
+        inner = 1 + torch.randperm(max(t * length - 2, 0), generator=generator)[: max(length - 2, 0)].sort().values
+        ends = torch.tensor([0.0]), torch.tensor([float(t * length // times - 1)])
+        return t, torch.cat([ends[0], inner.float() / times, ends[1]])[:length]
 
     def factor_at(self, length: int) -> int:
         """t = ⌈length / L⌉, at most max_factor."""

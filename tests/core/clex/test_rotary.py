@@ -10,18 +10,18 @@ from core.errors import InputError
 from tests.core.clex.made import L, clex_model, full_logits, rotary, tokens
 
 
-@pytest.mark.parametrize("length", [1, 2, 2 * L])
-def test_drawn_positions_increase_from_zero_to_the_end_of_the_stretched_sequence(length):
-    embedding, generator = rotary(clex_model()), torch.Generator().manual_seed(0)
-    seen = set()
-    for _ in range(200):
+@pytest.mark.parametrize("length", [2, L, 2 * L, 3 * L + 5])
+def test_draws_are_those_of_the_authors_class(length):
+    """As CLEX/clex_layer.py computes them: `sample_random_times`, `get_random_position_ids` and what forward adds."""
+    embedding, generator, theirs = rotary(clex_model()), *(torch.Generator().manual_seed(0) for _ in range(2))
+    seen, times = set(), max(length // L, 1)
+    for _ in range(100):
         t, positions = embedding.draw(length, generator)
-        whole = positions * max(1, length // L)
         seen.add(t)
-        assert len(positions) == length and positions[0] == 0
-        assert torch.equal(whole, whole.round()) and (whole.diff() > 0).all()
-        assert length == 1 or whole[-1] == t * length - 1
-    assert seen == set(range(1, 17))
+        assert t == int(torch.randint(1, 17, (1,), generator=theirs)[0])
+        inside = torch.randperm(length * t - 2, generator=theirs)[: length - 2].sort().values.float()
+        assert positions.tolist() == [0.0, *((inside + 1) / times).tolist(), length * t // times - 1]
+    assert seen == set(range(1, 17)) and len(embedding.draw(1)[1]) == 1
 
 
 def test_training_rotates_by_what_it_draws_and_a_seed_repeats_it():
