@@ -14,6 +14,8 @@ from analysis.results import Results
 from analysis.scores import LEAST_TEXTS, Score, Scores, over_texts, stacked
 from analysis.settings import span
 
+WITHIN, BEYOND, CHANGE = "within L", "beyond L", "beyond minus within"  # where a loss is taken
+
 
 def measured_factors(results: Results) -> list[float]:
     """The scaling factors of the records."""
@@ -47,13 +49,13 @@ def sets(results: Results, factor: float) -> list[Comparison]:
     return without + trained
 
 
-def sampled(results: Results, factor: float) -> Comparison:
-    """The untrained settings on at least LEAST_TEXTS texts; of several such sets, the largest."""
+def sampled(results: Results, factor: float, trained: bool = False) -> Comparison:
+    """The settings without training, or the fine-tuned ones, on at least LEAST_TEXTS texts; the largest such set."""
 
     def is_sample(run: dict) -> bool:
         return len({*texts(run)}) >= LEAST_TEXTS
 
-    return compared(results, "loss_by_position", False, is_sample, twins=False, factor=factor)
+    return compared(results, "loss_by_position", trained, is_sample, twins=False, factor=factor)
 
 
 def ranges(run: dict) -> Scores:
@@ -93,22 +95,23 @@ def by_text(*runs: dict) -> np.ndarray:
     return np.stack([losses[:, of == title].mean(axis=1) for title in np.unique(of)], axis=1)
 
 
-def level(row: Row, beyond: bool = True) -> Score:
-    """The loss beyond L or within it, over texts and seeds."""
-    return over_texts(_side(row.first, by_text(*row.runs), beyond))
+def level(row: Row, where: str = BEYOND) -> Score:
+    """The loss beyond L, within it, or the first minus the second, over texts and seeds."""
+    return over_texts(_side(row.first, by_text(*row.runs), where))
 
 
-def gap(row: Row, reference: Row, beyond: bool = True) -> Score:
+def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
     """:func:`level` minus the reference's, paired by text and by the seeds that both have."""
     shared, names = set(row.seeds) & set(reference.seeds), row.first
     pair = [each.of_seeds(shared) if shared else each for each in (row, reference)]
     ours, others = (by_text(names, *each.runs)[1:] for each in pair)  # both in the order of the row's texts
     if not shared and len(ours) > 1 < len(others):  # seeds that have nothing in common
         ours, others = (losses.mean(axis=0, keepdims=True) for losses in (ours, others))
-    return over_texts(_side(names, ours - others, beyond))
+    return over_texts(_side(names, ours - others, where))
 
 
-def _side(run: dict, losses: np.ndarray, beyond: bool = True) -> np.ndarray:
-    """Of losses [seeds, texts, blocks], the mean beyond L or within it: [seeds, texts]."""
+def _side(run: dict, losses: np.ndarray, where: str) -> np.ndarray:
+    """Of losses [seeds, texts, blocks], the mean there: [seeds, texts]."""
     edge = run["ranges"][1]["start"] // run["block"]
-    return (losses[:, :, edge:] if beyond else losses[:, :, :edge]).mean(axis=2)
+    within, beyond = (side.mean(axis=2) for side in (losses[:, :, :edge], losses[:, :, edge:]))
+    return {WITHIN: within, BEYOND: beyond, CHANGE: beyond - within}[where]

@@ -31,14 +31,14 @@ def build(results: Results) -> Figure:
         raise results.lacks(f"loss beside {rope.METHODS[rope.BASELINE].title}'s", "loss_by_position")
     methods.sort(key=lambda row: -loss_by_position.gap(row, baseline).mean)
     figure, columns = plt.subplots(1, 2, figsize=(4.8, 0.7 + 0.2 * len(methods)), sharex=True, sharey=True)
-    for axes, beyond in zip(columns, (False, True)):
+    for axes, where in zip(columns, (loss_by_position.WITHIN, loss_by_position.BEYOND)):
         for line, row in enumerate(methods):
-            gap = loss_by_position.gap(row, baseline, beyond)
+            gap = loss_by_position.gap(row, baseline, where)
             colour = OWN if row.setting.method == rope.PROPOSED else OTHER
             axes.scatter(gap.texts, [line] * len(gap.texts), s=9, alpha=0.45, color=colour, linewidths=0)
             axes.plot([gap.mean] * 2, [line - 0.3, line + 0.3], color="black", linewidth=1.5)
         axes.axvline(0, color="black", linewidth=0.6)
-        axes.set_title("beyond its context" if beyond else "within its context")
+        axes.set_title(where.replace("L", "its context"))
         axes.set_xscale("symlog", linthresh=0.05)
         axes.set_xticks(TICKS, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in TICKS])
         axes.xaxis.set_minor_locator(NullLocator())

@@ -28,16 +28,16 @@ class View(model_view.View):
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def loss(
-        self, name: str, than: str = BASELINE, trained: bool = False, factor: float | None = None, beyond: bool = True
+        self, name: str, than: str = BASELINE, trained: bool = False, factor: float | None = None, where: str = loss_by_position.BEYOND
     ) -> Score:
-        """At the beginnings of books, beyond L or within it, a row's loss minus another's, paired by text (nats)."""
+        """At the beginnings of books, beyond L or where else it is asked, a row's loss minus another's, paired by text (nats)."""
         rows = (self.row("loss_by_position", each, trained, factor) for each in (name, than))
-        return loss_by_position.gap(*rows, beyond)
+        return loss_by_position.gap(*rows, where)
 
-    def on_sample(self, name: str, than: str = BASELINE, beyond: bool = True) -> Score:
+    def on_sample(self, name: str, than: str = BASELINE, where: str = loss_by_position.BEYOND) -> Score:
         """:meth:`loss` without training at the least factor, on the texts that are enough for a sample."""
         rows = loss_by_position.sampled(self.results, min(loss_by_position.measured_factors(self.results)))
-        return loss_by_position.gap(*(find(rows, "the sample of texts", each, None) for each in (name, than)), beyond)
+        return loss_by_position.gap(*(find(rows, "the sample of texts", each, None) for each in (name, than)), where)
 
     def training_gaps(self, name: str, than: str = BASELINE) -> list[float]:
         """By training step, a fine-tune's loss minus another's on the same sequences beyond L (nats per token).

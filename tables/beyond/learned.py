@@ -47,8 +47,8 @@ def _block(results: Results, rows: dict[str, Row], least: Row, factor: float) ->
 def _scores(row: Row, least: Row) -> Scores:
     same = row is least
     return {
-        "within L": loss_by_position.level(row, beyond=False),
+        "within L": loss_by_position.level(row, loss_by_position.WITHIN),
         "beyond L": loss_by_position.level(row),
-        _WITHIN: None if same else loss_by_position.gap(row, least, beyond=False),
+        _WITHIN: None if same else loss_by_position.gap(row, least, loss_by_position.WITHIN),
         _BEYOND: None if same else loss_by_position.gap(row, least),
     }

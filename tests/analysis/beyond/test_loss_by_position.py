@@ -35,7 +35,7 @@ def test_differences_are_paired_by_text_and_seed(recorder):
     pi, yarn = loss_by_position.sets(recorder.results(), 2.0)[0].rows
     gap = loss_by_position.gap(pi, yarn)
     assert (gap.mean, gap.low, gap.texts) == (1, None, (1,))  # one text, and one seed that both have
-    assert loss_by_position.gap(pi, yarn, beyond=False).mean == 0.5
+    assert loss_by_position.gap(pi, yarn, where="within L").mean == 0.5
 
 
 @pytest.mark.parametrize("texts", [3, 8])

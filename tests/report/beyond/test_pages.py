@@ -28,7 +28,7 @@ def test_numbers_of_a_page_are_those_of_the_records(view):
     runs = [json.loads((files / f"{name}_s=2_books=3.json").read_text()) for name in ("dprope_n-hat=28", "yarn")]
     assert view.loss("DPRoPE (n̂ = 28)").mean == pytest.approx(beyond(runs[0]) - beyond(runs[1]), abs=1e-5)
     within = runs[0]["ranges"][0]["mean"] - runs[1]["ranges"][0]["mean"]
-    assert view.loss("DPRoPE (n̂ = 28)", beyond=False).mean == pytest.approx(within, abs=1e-5)
+    assert view.loss("DPRoPE (n̂ = 28)", where="within L").mean == pytest.approx(within, abs=1e-5)
 
 
 def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length(view):
