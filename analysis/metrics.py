@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.comparison import Row
-from analysis.scores import Score, Scores, over_texts
+from analysis.scores import Score, Scores, book_of, over_texts
 from analysis.settings import tokens
 from core.errors import InputError
 from eval import longbench
@@ -67,7 +67,7 @@ def perplexity(record: dict) -> Scores:
 
 
 def log_perplexity(record: dict) -> Scores:
-    """At every evaluation length, the mean over texts of a text's mean loss in nats per token.
+    """At every evaluation length, the mean over books of a book's mean loss in nats per token.
 
     Raises:
         InputError: a length has no windows.
@@ -76,7 +76,7 @@ def log_perplexity(record: dict) -> Scores:
     for key, window in record["by_window"].items():
         title, length, _ = key.rsplit("/", 2)
         if int(length) in losses:
-            losses[int(length)].setdefault(title, []).append(window)
+            losses[int(length)].setdefault(book_of(title), []).append(window)
     if empty := [length for length, texts in losses.items() if not texts]:
         raise InputError(f"{record['file']} has no windows of {empty[0]} tokens; measure it again.")
     return {

@@ -89,12 +89,6 @@ def perplexity_advantage(rival: str, factor: float) -> float | None:
     return _difference("perplexity", rival, factor, lambda scores: math.log(scores[length]))
 
 
-def kept_advantage(factor: float) -> float | None:
-    """The per cent of its RULER score at L that DPRoPE keeps at L', minus the same of the unextended model."""
-    near, far = tokens(_LENGTH), tokens(round(_LENGTH * factor))
-    return _difference("ruler", roles.ORIGINAL, factor, lambda scores: 100 * scores[far] / scores[near])
-
-
 def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str, float]], float]) -> float | None:
     """The mean over models of DPRoPE's value minus a rival's; None if no model has both.
 

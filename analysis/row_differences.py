@@ -15,16 +15,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import stdtrit
 
 from analysis.comparison import Comparison, Metrics, Row
 from analysis.hypothesis_tests import Estimate
 from analysis.metrics import OPEN_LLM
-from analysis.scores import Score, over_texts, stacked
+from analysis.scores import Score, over_texts, stacked, together
 from analysis.settings import tokens
 from eval import longbench
-from eval.intervals import mean_of_means
+from eval.intervals import standard_error
 
-_LEAST = 5  # the fewest scores in a group; a bootstrap of fewer is too narrow
+_LEAST = 5  # the fewest scores in a group
 
 
 def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: str, among: Comparison) -> Estimate:
@@ -73,7 +74,10 @@ def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str)
 
 
 def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
-    """The difference with a bootstrap interval over samples; None if the records do not hold them."""
+    """The difference with Student's interval over samples, each group's by itself; None if no record holds them.
+
+    No random number is drawn, so that no outcome depends on a seed.
+    """
     if experiment not in _READ:
         return None
     by_run, count = [_READ[experiment](run, metric) for run in (*ours.runs, *other.runs)], len(ours.runs)
@@ -85,7 +89,10 @@ def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
             gaps.append(runs[:count].mean(axis=0) - runs[count:].mean(axis=0))
     if not gaps or min(map(len, gaps)) < _LEAST:
         return None
-    return Score.of(mean_of_means(gaps))
+    mean = float(np.mean([gap.mean() for gap in gaps]))
+    error, freedom = together((standard_error(gap) / len(gaps), len(gap) - 1) for gap in gaps)
+    half = float(stdtrit(freedom, 0.975)) * error
+    return Score(mean, mean - half, mean + half, sum(map(len, gaps)), freedom=freedom)
 
 
 _Scores = dict[str, dict[str, list[float]]]  # by group, all of equal weight, and name: of each sample, or the mean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -92,6 +93,11 @@ def stacked(rows: ArrayLike) -> np.ndarray:
     if not values.size:
         raise InputError("a record that is compared holds no samples; measure it again.")
     return values
+
+
+def book_of(title: str) -> str:
+    """The book that a text is of: parts of one book are no sample of books."""
+    return re.sub(r", part \d+$", "", title)
 
 
 def over_texts(values: ArrayLike, geometric: bool = False) -> Score:

@@ -41,12 +41,6 @@ class Tested:
         return overall(self.statements)
 
     @property
-    def share(self) -> str:
-        """How many statements have the verdict, as "2 of 6" in one line; empty if all have."""
-        same = sum(statement.verdict == self.verdict for statement in self.statements)
-        return f"{same}\u00a0of\u00a0{len(self.statements)}" if same < len(self.statements) else ""
-
-    @property
     def telling(self) -> Statement:
         """Of the statements with the verdict: DPRoPE's own, else that against YaRN, else the first."""
         same = [statement for statement in self.statements if statement.verdict == self.verdict]

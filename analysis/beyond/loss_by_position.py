@@ -1,6 +1,6 @@
 """Loss by position at the beginnings of texts: the records of experiments.beyond.loss_by_position.
 
-A text may have several excerpts, one after the other; its loss is their mean.
+A text may have several excerpts, one after the other, and be a part of a book; a book's loss is the mean of all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.comparison import Comparison, Row, compared, comparisons, factors
 from analysis.results import Results
-from analysis.scores import LEAST_TEXTS, Score, Scores, over_texts, stacked
+from analysis.scores import LEAST_TEXTS, Score, Scores, book_of, over_texts, stacked
 from analysis.settings import span
 
 WITHIN, BEYOND, CHANGE = "within L", "beyond L", "beyond minus within"  # where a loss is taken
@@ -83,10 +83,10 @@ def blocks(*runs: dict) -> np.ndarray:
 
 
 def texts(run: dict) -> list[str]:
-    """The text of each excerpt: the first excerpt has the text's own title, and the next is "TITLE (1)"."""
+    """The book of each excerpt: the first excerpt has the book's own title, and the next is "TITLE (1)"."""
     names = run.get("blocks") or run["texts"]
     without = {name: re.sub(r" \(\d+\)$", "", name) for name in names}
-    return [title if title in names else name for name, title in without.items()]
+    return [book_of(title if title in names else name) for name, title in without.items()]
 
 
 def by_text(*runs: dict) -> np.ndarray:

@@ -20,14 +20,14 @@ from analysis.scores import Score
 from analysis.settings import STATES, seed_count
 from core import rope
 
-EXACT, CERTAIN, NONE = "reproduced exactly", "true by construction", "not tested here"
+EXACT, CERTAIN, NONE = "reproduced", "true by construction", "not tested"
 VERDICTS = {
-    EXACT: "the paper's own numbers, computed again",
+    EXACT: "the paper's own numbers, computed again; the greatest deviation stands beside it",
     REPRODUCED: "the whole interval lies where the claim says",
     CONTRADICTED: "the whole interval lies where the claim does not",
     UNDECIDED: "the interval lies on both sides, or there are too few texts or seeds for one",
     CERTAIN: "it could not have come out otherwise",
-    NONE: "no model has a record of it",
+    NONE: "no model has a record that could decide it; what it would take stands there",
 }
 
 
@@ -41,7 +41,7 @@ class Statement:
         measured_on: the training, and how many seeds and samples the number is over.
         factor: s.
         metric: the metric of the number; may be empty.
-        region: where the claim places the number; None if no interval decides.
+        region: where the claim places the number; None if no interval decides, as it cannot be tested on the model.
         paper: the paper's number; None if it states none.
         beside: names and printed values of numbers that belong to it.
         unit, digits, signed: how the number is printed.
@@ -95,12 +95,14 @@ class Claim:
         text: the claim.
         where: the part of the paper that makes it.
         tests: what is measured.
+        takes: what it takes to test the claim; printed where no model has a record that could decide it.
     """
 
     key: str
     text: str
     where: str
-    tests: tuple[Test, ...]
+    tests: tuple[Test, ...] = ()
+    takes: str = "the paper's models, fine-tuned on eight A100s"
 
     def statements(self, results: Results) -> list[Statement]:
         """Of all tests; none if there is no record of the model."""
@@ -115,9 +117,10 @@ def overall(statements: Iterable[Statement]) -> str:
 
 def decided(statements: Iterable[Statement]) -> list[Statement]:
     """The statements with their verdicts; they are decided together, at Holm's levels."""
-    family = list(statements)
+    statements = list(statements)
+    family = [each for each in statements if each.region]
     levels = holm(np.array([each.region.p(each.number) for each in family])).tolist()
-    return [
+    return [replace(each, verdict=NONE) for each in statements if not each.region] + [
         replace(each, level=level, verdict=each.region.verdict(each.number, level))
         for each, level in zip(family, levels)
     ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from analysis import disturbance
 from analysis.beyond import learned, loss_by_position
+from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.comparison import Comparison
 from analysis.scores import Score
 from analysis.settings import Setting
@@ -28,13 +29,18 @@ class View(model_view.View):
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def loss(
-        self, name: str, than: str = BASELINE, trained: bool = False, factor: float | None = None, where: str = loss_by_position.BEYOND
+        self,
+        name: str,
+        than: str = BASELINE,
+        trained: bool = False,
+        factor: float | None = None,
+        where: str = BEYOND_L,
     ) -> Score:
-        """At the beginnings of books, beyond L or where else it is asked, a row's loss minus another's, paired by text (nats)."""
+        """At the beginnings of books, beyond L or elsewhere, a row's loss minus another's, paired by book (nats)."""
         rows = (self.row("loss_by_position", each, trained, factor) for each in (name, than))
         return loss_by_position.gap(*rows, where)
 
-    def on_sample(self, name: str, than: str = BASELINE, where: str = loss_by_position.BEYOND) -> Score:
+    def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
         """:meth:`loss` without training at the least factor, on the texts that are enough for a sample."""
         rows = loss_by_position.sampled(self.results, min(loss_by_position.measured_factors(self.results)))
         return loss_by_position.gap(*(find(rows, "the sample of texts", each, None) for each in (name, than)), where)
