@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-import json
 
 import numpy as np
 
 from analysis import disturbance
-from analysis.beyond import learned, loss_by_position
+from analysis.beyond import learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.comparison import Comparison
 from analysis.scores import Score
-from analysis.settings import Setting
 from core.errors import InputError
 from experiments.kit.records import BEYOND, ROOT
 from report import model_view
@@ -45,22 +43,16 @@ class View(model_view.View):
         rows = loss_by_position.sampled(self.results, min(loss_by_position.measured_factors(self.results)))
         return loss_by_position.gap(*(find(rows, "the sample of texts", each, None) for each in (name, than)), where)
 
-    def training_gaps(self, name: str, than: str = BASELINE) -> list[float]:
-        """By training step, a fine-tune's loss minus another's on the same sequences beyond L (nats per token).
+    def training_gaps(self, name: str) -> list[float]:
+        """By training step, a fine-tune's loss minus YaRN's on the same sequences beyond L (nats per token).
 
         Raises:
-            InputError: there are no two such fine-tunes.
+            InputError: there are no two such fine-tunes, or several.
         """
-        files = sorted((self.results.folder / self.model.name).rglob("finetune/*.json"))
-        runs = [
-            run
-            for run in (json.loads(file.read_text(encoding="utf-8")) for file in files)
-            if run["length"] > self.model.context_length
-        ]
-        pair = [run for wanted in (name, than) for run in runs if Setting.of(run).name == wanted]
-        if len(pair) != 2 or pair[0]["data_sha256"] != pair[1]["data_sha256"]:
-            raise InputError(f"{name} and {than} were not fine-tuned beyond L on the same data; change the template.")
-        return np.subtract(pair[0]["losses"], pair[1]["losses"]).tolist()
+        gaps = [gap for (setting, _), gap in training.gaps(self.results).items() if setting.name == name]
+        if len(gaps) != 1:
+            raise InputError(f"{len(gaps)} fine-tunes of {name} stand beside {BASELINE}'s; change the template.")
+        return gaps[0].tolist()
 
     def ranked(self, trained: bool = False, factor: float | None = None) -> list[tuple[str, Score]]:
         """The comparison's methods with their loss beyond L minus YaRN's, least first; learned factors apart."""

@@ -1,0 +1,29 @@
+"""Training losses of fine-tunes on the same sequences, beside YaRN's."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from analysis.results import Entries, Results
+from analysis.settings import Setting
+from core import rope
+
+
+def gaps(results: Results) -> dict[tuple[Setting, int], np.ndarray]:
+    """By setting and seed, a fine-tune's loss minus YaRN's at each step (nats per token), [steps].
+
+    Both read the same sequences, which are longer than L, in the same order.
+    """
+    folder = results.folder / results.model.name
+    runs = [Entries(json.loads(file.read_text(encoding="utf-8"))) for file in sorted(folder.rglob("finetune/*.json"))]
+    runs = [run for run in runs if run["length"] > results.model.context_length]
+    yarn = {(run["factor"], run["seed"], run["data_sha256"]): run["losses"]
+            for run in runs if run["method"] == rope.BASELINE and not run["options"]}  # fmt: skip
+    by_setting = {}
+    for run in runs:
+        reference = yarn.get((run["factor"], run["seed"], run["data_sha256"]))
+        if reference and reference is not run["losses"]:
+            by_setting[Setting.of(run), run["seed"]] = np.subtract(run["losses"], reference)
+    return by_setting
