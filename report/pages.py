@@ -24,7 +24,7 @@ from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import BEYOND, RESULTS, ROOT
-from report import audit, claims_page, paper_and_code
+from report import all_results, audit, claims_page, paper_and_code
 from report.model_view import FILTERS, View, environment, holds
 from tables.kit import markdown
 
@@ -61,6 +61,7 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     tested = claims_page.tested(folder)
     written[folder / "claims.md"] = claims(tested)
     written[folder / "claims.csv"] = claims_page.table(tested)
+    written[folder / "all.csv"] = all_results.table(folder)
     return written | overall_pages(tested) if folder == RESULTS else written
 
 
