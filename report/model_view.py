@@ -74,6 +74,11 @@ class View:
         shown += [link for name, text in (figures or {}).items() if (link := self.figure(name, text))]
         return "\n\n".join([f"## {heading}", *shown]) if shown else ""
 
+    def benchmark(self, experiment: str, title: str) -> str:
+        """A benchmark's title, or the name that its records give: a generated miniature is called so."""
+        measured = self.results.records(experiment)
+        return measured[0].get("benchmark", title) if measured else title
+
     def others(self) -> str:
         """A section for each table and figure of the page's kind that it has not shown."""
         tables, drawn = (
