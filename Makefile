@@ -12,8 +12,14 @@ CORPUS  ?=
 REPLACE ?=
 RESULTS ?=
 PY      := $(VENV)/bin/python
-# One word to the shell, whatever a value holds; $(value …) keeps Make from expanding what a user wrote.
-quote    = '$(subst ','\'',$(1))'
+# What a user wrote is one word to the shell, and Make expands none of it: not here, where $(value …) takes it as it is,
+# and not for the environment of a command.
+unexport MODEL METHOD METHODS FACTOR QUICK TEXTS BENCHMARKS CORPUS REPLACE RESULTS
+define newline
+
+
+endef
+quote    = '$(subst $(newline), ,$(subst ','\'',$(1)))'
 option   = $(if $(value $(2)),$(1) $(call quote,$(value $(2))))
 SHOWN    = $(call option,--model,MODEL) $(call option,--results,RESULTS)
 
@@ -26,8 +32,8 @@ FIGURES := $(call modules,figures)
 MEASURED = $(or $(value MODEL),tiny)
 BASES   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
 FOLDER   = $(notdir $(patsubst %/,%,$(MEASURED)))
-RECORDS  = $(or $(value RESULTS),$(if $(filter $(MEASURED),$(BASES)),build/rerun/$(FOLDER),build/own)$(if $(QUICK),-quick)/results)
-RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(QUICK),--quick) $(if $(REPLACE),--replace) \
+RECORDS  = $(or $(value RESULTS),$(if $(filter $(MEASURED),$(BASES)),build/rerun/$(FOLDER),build/own)$(if $(value QUICK),-quick)/results)
+RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(value QUICK),--quick) $(if $(value REPLACE),--replace) \
   $(call option,--texts,TEXTS) $(call option,--benchmarks,BENCHMARKS) $(call option,--corpus,CORPUS) \
   $(if $(value METHODS),--methods $(foreach name,$(value METHODS),$(call quote,$(name)))) --results $(call quote,$(RECORDS))
 

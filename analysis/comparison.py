@@ -175,9 +175,8 @@ def _ablation(results: Results, experiment: str, option: str, trained: bool, def
 
 
 def factors(results: Results, *experiments: str) -> list[float]:
-    """The scaling factors of the records."""
-    values = {float(r["factor"]) for name in experiments for r in results.records(name) if r["method"]}
-    return sorted(values)
+    """The scaling factors of the records, ascending: 1 of a model as it is."""
+    return sorted({float(record["factor"]) for name in experiments for record in results.records(name)})
 
 
 def agree(record: dict, other: dict) -> bool:

@@ -48,6 +48,9 @@ def main() -> None:
     base = BaseModel(arguments.model)
     geometry = config_geometry(base.config)
     source = checkpoint_of(base, arguments) if arguments.output else None
+    if base.stated_length != geometry.context_length:
+        before = f"note: {arguments.model} was extended to {base.stated_length:,} tokens before; this extends it anew"
+        print(f"{before} from the {geometry.context_length:,} of its pre-training.")
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
     if source:

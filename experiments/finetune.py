@@ -49,6 +49,7 @@ class FineTune(Experiment):
 
     __doc__ = __doc__
     name = "finetune"
+    unit = "training loss in nats per token, of the first step and of the last tenth"
     methods = rope.PROPOSED
     evaluates = False  # training loads the weights, once DeepSpeed has joined the processes
 
@@ -89,9 +90,11 @@ class FineTune(Experiment):
         if length < 2:
             raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
         name = records.run_name(method, self.factor, options, self.arguments.seed)
+        first = processes.rank()[0] == 0
+        if first:
+            print(f"run           {name}", flush=True)
         if self.arguments.dry_run:
             gpus, size = self.arguments.gpus or torch.cuda.device_count(), budget.sizes(self.base.architecture)
-            print(f"run           {name}")
             print(budget.report(size, training, length, steps, gpus, self.arguments.memory))
             return
 
@@ -119,7 +122,6 @@ class FineTune(Experiment):
         record = records.path(self.results, self.base.folder, self.name, name)
         is_recorded = records.is_done(record, settings, self.arguments.replace)
         records.check_model(self.results, self.base.folder, self.facts())
-        first = processes.rank()[0] == 0
         if output.is_done:
             if first:
                 output.clear()  # a kill between the result's appearing and the end may have left something

@@ -53,14 +53,13 @@ class TimeCost(Experiment):
 
     def run(self) -> None:
         """Time rounds until PI's ratio to itself is known in both phases, or up to --repeats rounds."""
-        given = self.arguments
-        compared = {records.run_name(method, self.factor, options): (method, options)
-                    for method, options in self.comparison()}  # fmt: skip
-        reference = next((name for name, (method, _) in compared.items() if method == rope.TIME_REFERENCE), None)
+        given, settings = self.arguments, self.comparison()
         if given.length < 2:
             raise InputError("--length is below 2; give at least two tokens.")
-        if reference is None:
-            raise InputError(f"times are relative to {rope.TIME_REFERENCE}; put it among the methods.")
+        if rope.TIME_REFERENCE not in [method for method, _ in settings]:
+            raise InputError(f"times are relative to {rope.TIME_REFERENCE}; put it among the methods of --method.")
+        compared = {records.run_name(method, self.factor, options): (method, options) for method, options in settings}
+        reference = next(name for name, (method, _) in compared.items() if method == rope.TIME_REFERENCE)
         run = {
             "scale": self.base.folder,
             "experiment": self.name,

@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--output", type=command_line.directory, metavar="DIR", help="default build/report/")
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
-    folder = results.folder_of(None, arguments.results)
+    folder = arguments.results or RESULTS
     if not results.models(folder):
         raise InputError(f"no records under {folder}; measure something, or give --results.")
     place = ROOT / "build" if folder.resolve() == RESULTS else root(folder)

@@ -65,7 +65,7 @@ def build(folder: Path) -> str:
         tokens = parser.parse(re.sub(r"\A<!--.*?-->\n", "", written[file]))  # what a page was written from
         headings = list(_headings(tokens, names[file]))
         for token in tokens:
-            _embed(token.children or (), file, names)
+            _embed(token.children or (), file, names, top / "figures")
         contents.append(_contents(headings))
         body = parser.renderer.render(tokens, parser.options, {})
         main.append(f'<article id="{names[file]}">\n{body}</article>')
@@ -92,12 +92,19 @@ def _contents(headings: Sequence[tuple[str, str, str]]) -> str:
     return f"<details><summary>{first}</summary><ul>{sections}</ul></details>" if others else f"<p>{first}</p>"
 
 
-def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str]) -> None:
-    """Images are put into the file; links lead within it, to the network, or nowhere, if to another file."""
+def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: Path) -> None:
+    """Images are put into the file; links lead within it, to the network, or nowhere, if to another file.
+
+    Raises:
+        InputError: an image is not there, or lies neither in `figures` nor beside the page.
+    """
     closing = ""
     for part in parts:
         if part.type == "image":
-            part.attrSet("src", _data(file.parent / unquote(str(part.attrs["src"]))))
+            image = (file.parent / unquote(str(part.attrs["src"]))).resolve()
+            if image.parent != file.parent and not image.is_relative_to(figures):
+                raise InputError(f"{file} shows {image}, which is no figure of it; rename what has that name.")
+            part.attrSet("src", _data(image))
         elif part.type == "link_close" and closing:
             part.tag, closing = closing, ""
         elif part.type == "link_open" and "://" not in (href := unquote(str(part.attrs["href"]))):
@@ -113,6 +120,6 @@ def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str]) -> None:
 def _data(image: Path) -> str:
     """A data: URL of its content."""
     if not image.is_file():
-        raise InputError(f"no image {image.resolve()}; make it with `make figures`.")
+        raise InputError(f"no image {image}; make it with `make figures`.")
     kind = mimetypes.guess_type(image.name)[0]
     return f"data:{kind};base64,{base64.b64encode(image.read_bytes()).decode()}"

@@ -164,7 +164,7 @@ def _numbers(name: str, value: object) -> Iterator[str]:
     """The means and other fractions in a score, each after its name; a mean with the number of its samples."""
     if isinstance(value, dict) and "mean" in value:
         samples = f" (n = {value['n']})" if "n" in value else ""
-        yield f"{name} {value['mean']:.4g}{samples}".strip()
+        yield f"{name} = {value['mean']:.4g}{samples}".removeprefix(" = ")
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from _numbers(f"{name} {key}".strip(), inner)
@@ -173,13 +173,14 @@ def _numbers(name: str, value: object) -> Iterator[str]:
             if isinstance(row, dict):
                 yield from _numbers(f"{name} {_label(row)}".strip(), row)
     elif isinstance(value, float):
-        yield f"{name} {value:.4g}".strip()
+        yield f"{name} = {value:.4g}".removeprefix(" = ")
 
 
 def _label(row: dict) -> str:
-    """What a row of a list is of: its first entry, such as its length."""
-    key, value = next(iter(row.items()))
-    return f"{key} {value}"
+    """What a row of a list is of: what stands before its mean; without a mean, its first entry and its words."""
+    names = list(row)
+    words = [name for name in names if name == names[0] or isinstance(row[name], str)]
+    return " ".join(f"{name} {row[name]}" for name in (names[: names.index("mean")] if "mean" in row else words))
 
 
 def check_model(results: Path, model: str, facts: dict) -> dict:

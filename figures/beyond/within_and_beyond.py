@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from analysis.beyond import learned, loss_by_position
-from analysis.comparison import Row
+from analysis.comparison import Comparison, Row
 from analysis.results import Model, Results
 from core import rope
 
@@ -22,13 +22,15 @@ TICKS = (-0.05, 0, 0.05, 1)
 
 def build(results: Results) -> Figure:
     """Two columns of points, the method with the least loss beyond L above."""
-    results.require("loss_by_position")
-    factor = min(loss_by_position.measured_factors(results))
-    rows = loss_by_position.sampled(results, factor) or loss_by_position.untrained(results, factor)
-    baseline = rows.find(rope.BASELINE, {})
-    methods = learned.methods(results, rows)
-    if baseline is None or len(methods) < 2:
-        raise results.lacks(f"loss beside {rope.METHODS[rope.BASELINE].title}'s", "loss_by_position")
+    by_factor = (
+        loss_by_position.sampled(results, factor) or loss_by_position.untrained(results, factor)
+        for factor in loss_by_position.measured_factors(results)
+    )
+    rows = next((rows for rows in by_factor if rows.find(rope.BASELINE, {}) and len(rows.rows) > 1), Comparison(()))
+    baseline, methods = rows.find(rope.BASELINE, {}), learned.methods(results, rows)
+    if len(methods) < 2:
+        title = rope.METHODS[rope.BASELINE].title
+        raise results.lacks(f"loss of another method beside {title}'s", "loss_by_position", "--method yarn pi")
     methods.sort(key=lambda row: -loss_by_position.gap(row, baseline).mean)
     figure, columns = plt.subplots(1, 2, figsize=(4.8, 0.7 + 0.2 * len(methods)), sharex=True, sharey=True)
     for axes, beyond in zip(columns, (False, True)):

@@ -38,11 +38,12 @@ def test_a_committed_record_names_no_path_of_the_machine_that_made_it():
 
 def test_scores_are_printed_in_a_few_lines():
     rows = [{"length": n, "windows": 2, "token": {"mean": n / 7}, "window": {"mean": 2.0}} for n in (512, 1024)]
-    assert records.score_lines(rows) == ["length 512: token 73.14, window 2", "length 1024: token 146.3, window 2"]
-    scores = {"found": [{"length": 512, "mean": 0.5, "n": 4}], "depths": [{"at": i, "mean": 0.0} for i in range(11)]}
-    assert records.score_lines(scores) == ["found: length 512 0.5 (n = 4)", "depths: 11 numbers"]
-    many = records.score_lines([{"pair": i, "theta": 3.5} for i in range(18)])
-    assert many[15:] == ["pair 15: theta 3.5", "and 2 more lines"]
+    assert records.score_lines(rows) == ["length 512: token = 73.14, window = 2", "length 1024: token = 146.3, window = 2"]
+    cell = {"length": 512, "depth": 0.5, "mean": 0.5, "low": 0.1, "n": 4}
+    scores = {"found": [cell], "depths": [{"at": i, "mean": 0.0} for i in range(11)]}
+    assert records.score_lines(scores) == ["found: length 512 depth 0.5 = 0.5 (n = 4)", "depths: 11 numbers"]
+    many = records.score_lines([{"pair": i, "options": {}, "phase": "test", "theta": 3.5} for i in range(18)])
+    assert many[15:] == ["pair 15 phase test: theta = 3.5", "and 2 more lines"]
 
 
 def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(tmp_path):
