@@ -28,13 +28,14 @@ def build(results: Results) -> Figure:
     Raises:
         NotMeasured: no record of experiments.passkey.
     """
+    results.require("passkey")
     listed = in_comparison(results.model)
     untrained, tuned = (compared(results, "passkey", trained).only(listed).rows for trained in (False, True))
     # The model that was not extended is the same at every factor.
     plain = [row for row in untrained if row.setting.method in (None, rope.ORIGINAL)][:1]
     states = [[row for row in rows if row.setting.method not in (None, rope.ORIGINAL)] for rows in (untrained, tuned)]
     if not (plain or states[0] or states[1]):
-        raise results.lacks("record of passkey but of ablations or factors in a file", "passkey")
+        raise results.lacks("record of passkey besides ablations and factors from a file", "passkey")
     curves = {
         f"{state}, s = {factor:g}": {row.setting: row for row in plain + own}
         for (_, state), rows in zip(STATES, states)

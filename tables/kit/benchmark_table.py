@@ -58,12 +58,13 @@ def main_comparisons(results: Results, experiment: str, twins: bool = True) -> l
     Raises:
         NotMeasured: there are no such rows.
     """
+    results.require(experiment)
     blocks, listed = [], in_comparison(results.model)
     for trained, state in STATES:
         sets = (rows.only(listed) for rows in comparisons(results, experiment, trained, twins=twins))
         blocks += [(state, APART * (index > 0), rows) for index, rows in enumerate(filter(None, sets))]
     if not blocks:
-        raise results.lacks(f"record of {experiment} but of ablations or factors in a file", experiment)
+        raise results.lacks(f"record of {experiment} besides ablations and factors from a file", experiment)
     return blocks
 
 
