@@ -39,7 +39,7 @@ RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test lint without-beyond env env-flash lock tables figures pages audit verify pretrain train rerun ablations report clean \
-  $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
+  $(TABLES:%=table_%) $(FIGURES:%=fig_%)
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
 help: ## This list
@@ -104,7 +104,6 @@ $(FIGURES:%=fig_%): fig_%: env
 # An experiment with records and no module in tables/ gets a table of the scores that they hold.
 table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
-table_longbench: table_longbench_e ## Table 1 by a shorter name
 audit: env ## Recompute the paper's averages and claims; list what differs
 	@$(PY) -m report.audit
 report: env ## build/report/index.html: all pages in one file, its tables sortable

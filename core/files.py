@@ -163,11 +163,9 @@ def component(name: str) -> str:
     """The name, if it can be a single component of a path.
 
     Raises:
-        InputError: the name is empty, hidden, holds a slash or what moves a terminal, or is longer than a file's name
-            may be.
+        InputError: the name is empty, hidden, holds a slash, or is longer than a file's name may be.
     """
-    plain = isinstance(name, str) and name.strip() and name.isprintable() and not name.startswith(".")
-    if not plain or set(name) & {"/", "\\"}:
+    if not isinstance(name, str) or not name.strip() or name.startswith(".") or set(name) & {"/", "\\", "\0"}:
         raise InputError(f"{name!r} cannot name a file or a directory; give a name without a slash or a leading dot.")
     if len(name.encode()) > LONGEST:
         raise InputError(f"the name {name[:40]!r}… has more than {LONGEST} bytes; give a shorter one.")

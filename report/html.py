@@ -93,18 +93,11 @@ def _contents(headings: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: Path) -> None:
-    """Images are put into the file; links lead within it, to the network, or nowhere, if to another file.
-
-    Raises:
-        InputError: an image is not there, or lies neither in `figures` nor beside the page.
-    """
+    """Images are put into the file; links lead within it, to the network, or nowhere, if to another file."""
     closing = ""
     for part in parts:
         if part.type == "image":
-            image = (file.parent / unquote(str(part.attrs["src"]))).resolve()
-            if image.parent != file.parent and not image.is_relative_to(figures):
-                raise InputError(f"{file} shows {image}, which is no figure of it; rename what has that name.")
-            part.attrSet("src", _data(image))
+            part.attrSet("src", _data((file.parent / unquote(str(part.attrs["src"]))).resolve(), file.parent, figures))
         elif part.type == "link_close" and closing:
             part.tag, closing = closing, ""
         elif part.type == "link_open" and "://" not in (href := unquote(str(part.attrs["href"]))):
@@ -117,9 +110,9 @@ def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: 
                 part.attrs = {"title": os.path.relpath(target, ROOT)}
 
 
-def _data(image: Path) -> str:
-    """A data: URL of its content."""
-    if not image.is_file():
-        raise InputError(f"no image {image}; make it with `make figures`.")
+def _data(image: Path, *folders: Path) -> str:
+    """A data: URL of its content; InputError if it is not in one of the folders."""
+    if not image.is_file() or not {*folders} & {*image.parents}:
+        raise InputError(f"no image {image} under {folders[-1]} or beside the page; make it with `make figures`.")
     kind = mimetypes.guess_type(image.name)[0]
     return f"data:{kind};base64,{base64.b64encode(image.read_bytes()).decode()}"

@@ -112,13 +112,6 @@ def existing_directory(text: str) -> Path:
     return Path(text)
 
 
-def existing_file(text: str) -> Path:
-    """A file to read."""
-    if not os.path.isfile(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a file")
-    return Path(text)
-
-
 def directory(text: str) -> Path:
     """A directory to write to; refused, before any work, if it cannot be written to."""
     try:

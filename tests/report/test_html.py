@@ -91,9 +91,9 @@ def test_links_between_pages_and_to_headings_of_one_name(tmp_path, monkeypatch):
     assert in_text[2].endswith("-1") and ("span", {"title": "core/x.py"}) in reader.tags
     private = tmp_path / "private.png"
     private.write_bytes(b"secret")
-    for image, problem in (("no.png", "no image"), (f"%2F{private}", "no figure"), ("../../private.png", "no figure")):
+    for image in ("no.png", f"%2F{private}", "../private.png"):
         monkeypatch.setattr(html, "pages", lambda folder, image=image: {folder / "1/README.md": f"![plot]({image})"})
-        with pytest.raises(InputError, match=f"{problem}.*"):
+        with pytest.raises(InputError, match="no image"):
             html.build(tmp_path)
 
 
