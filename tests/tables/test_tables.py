@@ -72,9 +72,8 @@ def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_th
                     shown.add(name)
         assert file.partition("/")[0] in shown or method == "factors"
     status, out, _ = call("tables.kit.command", "--results", results.folder)
-    assert status == 0 and all(
-        (name in out.splitlines()[-1]) != (name in shown) for name in rendering.modules("tables")
-    )
+    line = out.splitlines()[-1]
+    assert status == 0 and all((name in line) != (name in shown) for name in rendering.modules("tables"))
 
 
 def test_committed_tables_are_what_the_records_give():
