@@ -58,7 +58,8 @@ def run(doc: str, kind: str, render: Render) -> None:
     tasks = [(name, Results.of(model, folder)) for model in models for name in arguments.names or names]
     missing: dict[str, dict[str, NotMeasured]] = {}
     fork = multiprocessing.get_context("fork")  # this process has imported what the others need
-    with ProcessPoolExecutor(os.cpu_count(), fork, initializer=_leave_interrupt) as pool:
+    ignored = signal.SIGINT, signal.SIG_IGN  # Ctrl-C is answered once, by the process that all others are forked from
+    with ProcessPoolExecutor(os.cpu_count(), fork, signal.signal, ignored) as pool:
         for (name, measured), outcome in zip(tasks, pool.map(functools.partial(_rendered, kind, render), tasks)):
             if isinstance(outcome, NotMeasured):
                 missing.setdefault(measured.model.name, {})[name] = outcome
@@ -69,11 +70,6 @@ def run(doc: str, kind: str, render: Render) -> None:
         raise next(iter(missing[models[0]].values()))
     for model, left_out in missing.items():
         print(f"left out of {model}: {', '.join(left_out)}; the same command with one of these names says why.")
-
-
-def _leave_interrupt() -> None:
-    """Ctrl-C is answered once, by the process that all others are forked from."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _rendered(kind: str, render: Render, task: tuple[str, Results]) -> tuple[list[Path], str] | NotMeasured:

@@ -49,8 +49,7 @@ def main() -> None:
     geometry = config_geometry(base.config)
     source = checkpoint_of(base, arguments) if arguments.output else None
     if base.stated_length != geometry.context_length:
-        before = f"note: {arguments.model} was extended to {base.stated_length:,} tokens before; this extends it anew"
-        print(f"{before} from the {geometry.context_length:,} of its pre-training.")
+        print(f"note: it was extended before; this starts anew from its first L = {geometry.context_length:,} tokens.")
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
     if source:
