@@ -12,8 +12,7 @@ CORPUS  ?=
 REPLACE ?=
 RESULTS ?=
 PY      := $(VENV)/bin/python
-# What a user wrote is one word to the shell, and Make expands none of it: not here, where $(value …) takes it as it is,
-# and not for the environment of a command.
+# What a user wrote is one word to the shell, and Make expands it neither here nor for the environment of a command.
 unexport MODEL METHOD METHODS FACTOR QUICK TEXTS BENCHMARKS CORPUS REPLACE RESULTS
 define newline
 

@@ -65,7 +65,8 @@ class View:
     def figure(self, name: str, text: str) -> str:
         """The image and how to read it; empty where it was not rendered."""
         self._shown.add(("figures", name))
-        file = root(self.results.folder) / "figures" / self.model.name / f"{figures.output_path(name)}.png"
+        path = rendering.output_path(rendering.module("figures", name))
+        file = root(self.results.folder) / "figures" / self.model.name / f"{path}.png"
         caption = markdown.text(" ".join(figures.caption(name)))
         return f"![{text}]({self.to(file)})\n\n*{caption}*" if file.is_file() else ""
 

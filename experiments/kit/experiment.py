@@ -291,9 +291,8 @@ class Experiment:
         if todo:
             self.check(run, todo)
             if process == 0:
-                stated = {name: run[name] for name in run["comparable"] if name not in ("base", "dtype", "data")}
-                shown = (f"; {name} {value}" for name, value in stated.items() if not isinstance(value, dict))
-                setting = textwrap.shorten("".join(shown), 160)
+                names = (name for name in run["comparable"] if name not in ("base", "dtype", "data", "evaluator"))
+                setting = textwrap.shorten("".join(f"; {name} {run[name]}" for name in names), 160)
                 samples = f"{len(keys):,} sample{'s' * (len(keys) > 1)}"
                 print(f"{self.name} of {self.base.folder}, {file.stem}: {samples}{setting}", file=sys.stderr)
             self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)

@@ -22,7 +22,7 @@ LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 
 def test_every_figure_is_committed():
     """Each figure is there of some model, in both formats, and no other file."""
-    paths = {command.output_path(name) for name in rendering.modules("figures")}
+    paths = {rendering.output_path(module) for module in rendering.modules("figures").values()}
     shown = set()
     for results in every():
         folder = ROOT / "figures" / results.model.name
