@@ -30,13 +30,13 @@ REVISIONS = {
     "allenai/ai2_arc": "210d026faf9955653af8916fad021475a3f00453",
 }
 PATIENCE = 10  # seconds to wait for the hub's first answer
-_FAILURES = OSError, ValueError, RuntimeError, httpx.HTTPError  # what its client raises
+FAILURES = OSError, ValueError, RuntimeError, httpx.HTTPError  # what its client raises
 _PROBE = {"model": "config.json", "dataset": "README.md"}  # the file to ask for; a gated model's config.json is gated
 
 
 @functools.cache
 def reach(name: str, kind: str = "model") -> None:
-    """Ask the hub, once, whether a repository can be read. If the hub does not answer, use only the cache from now on.
+    """Ask the hub, once, whether a repository can be read. If the hub does not serve, use only the cache from now on.
 
     Without this, the libraries ask six times for every file, with no time limit. A name that cannot be a repository's
     is ignored, and a repository that does not exist is reported by whoever opens it.
@@ -58,8 +58,16 @@ def reach(name: str, kind: str = "model") -> None:
     except HfHubHTTPError as error:
         if sentence := _refusal(error, name, kind):
             raise InputError(sentence) from error
+        constants.HF_HUB_OFFLINE = error.response.status_code == 429 or error.response.status_code >= 500
     except httpx.RequestError:
         constants.HF_HUB_OFFLINE = True
+
+
+def reason(error: Exception) -> str:
+    """Why the hub gave nothing, for the sentence of an error."""
+    if constants.is_offline_mode():
+        return f"{constants.ENDPOINT} is out of reach or too busy, and its files are not all in the cache"
+    return in_one_line(error)
 
 
 def files(name: str, pattern: str, otherwise: str) -> list[str]:
@@ -91,14 +99,10 @@ def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[An
             etag_timeout=PATIENCE,
             dry_run=dry_run,
         )
-    except _FAILURES as error:
+    except FAILURES as error:
         if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, "dataset")):
             raise InputError(sentence) from error
-        if constants.is_offline_mode():
-            reason = f"{constants.ENDPOINT} is out of reach, and its files are not all in the cache"
-        else:
-            reason = in_one_line(error)
-        raise InputError(f"cannot read {name} from the hub ({reason}); {otherwise}.") from error
+        raise InputError(f"cannot read {name} from the hub ({reason(error)}); {otherwise}.") from error
     names = [file.filename for file in snapshot] if isinstance(snapshot, list) else Path(snapshot).glob(pattern)
     if not (matching := sorted(names)):
         raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from tqdm import tqdm
 from transformers import DynamicCache, PreTrainedModel
 
 from core.clex import at_length
@@ -14,7 +15,7 @@ CHUNK = 1024
 
 
 @torch.inference_mode()
-def position_losses(model: PreTrainedModel, tokens: torch.Tensor) -> np.ndarray:
+def position_losses(model: PreTrainedModel, tokens: torch.Tensor, title: str = "") -> np.ndarray:
     """−ln p(token m+1 | tokens 0 … m) in nats for every position m.
 
     The text is read in chunks of 1024 tokens over a key-value cache, so that logits exist for one chunk at a time.
@@ -23,6 +24,7 @@ def position_losses(model: PreTrainedModel, tokens: torch.Tensor) -> np.ndarray:
     Args:
         model: a causal language model.
         tokens: token ids, int64 [length + 1].
+        title: of a progress bar in chunks; empty for none.
 
     Returns:
         float64 array [length].
@@ -35,7 +37,7 @@ def position_losses(model: PreTrainedModel, tokens: torch.Tensor) -> np.ndarray:
         if not keeps_tokens(model):
             return token_losses(model(inputs[None], use_cache=False).logits[0], targets)
         cache, losses = DynamicCache(config=model.config), []
-        for start in range(0, len(inputs), CHUNK):
+        for start in tqdm(range(0, len(inputs), CHUNK), title, unit="chunk", leave=False, disable=not title):
             part = slice(start, start + CHUNK)
             logits = model(inputs[None, part], past_key_values=cache, use_cache=True).logits[0]
             losses.append(token_losses(logits, targets[part], start))

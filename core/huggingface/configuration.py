@@ -40,6 +40,20 @@ def text_config(config: PreTrainedConfig) -> PreTrainedConfig:
     return config.get_text_config(decoder=True)
 
 
+def check_length(config: PreTrainedConfig, content: dict, name: str) -> None:
+    """Raise InputError unless the content of a config.json states the context length, which transformers would fill in
+    with the class's default.
+
+    Args:
+        name: of the checkpoint.
+    """
+    key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")
+    if not (content.get("text_config") or content).get(key):
+        raise InputError(
+            f"{name}/config.json does not state the context length the model was pre-trained with; add {key!r} to it."
+        )
+
+
 def layer_type(config: PreTrainedConfig) -> str | None:
     """The layer type to extend where RoPE differs by layer type (Gemma 3), else None.
 

@@ -98,7 +98,7 @@ def test_a_family_rotates_by_the_scaled_frequencies_in_memory_and_from_disk(tmp_
     assert torch.equal(logits(loaded(model, on_disk)), extended[BASELINE])
 
 
-@pytest.mark.parametrize("architecture", ["LlamaConfig", *HYBRIDS])
+@pytest.mark.parametrize("architecture", ["LlamaConfig", "Gemma3TextConfig", *HYBRIDS])
 def test_scores_are_those_of_each_prompt_read_whole(monkeypatch, architecture):
     """Continuations, answers of several lengths and losses, of prompts that begin alike, over no cache at all."""
     monkeypatch.setattr(position_loss, "CHUNK", 16)
