@@ -30,7 +30,7 @@ REVISIONS = {
     "allenai/ai2_arc": "210d026faf9955653af8916fad021475a3f00453",
 }
 PATIENCE = 10  # seconds to wait for the hub's first answer
-FAILURES = OSError, ValueError, RuntimeError, httpx.HTTPError  # what its client raises
+_FAILURES = OSError, ValueError, RuntimeError, httpx.HTTPError  # what its client raises
 _PROBE = {"model": "config.json", "dataset": "README.md"}  # the file to ask for; a gated model's config.json is gated
 
 
@@ -87,23 +87,21 @@ def download(name: str, pattern: str, otherwise: str) -> list[Path]:
     return _matching(name, pattern, otherwise, dry_run=False)
 
 
-def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[Any]:
-    """The matching files: their paths on this machine, or in a dry run their names."""
-    reach(name, "dataset")
+def snapshot(name: str, kind: str, otherwise: str, **how) -> str | list[Any]:
+    """What ``snapshot_download`` returns for a repository at its pinned commit; InputError as :func:`files`."""
+    reach(name, kind)
     try:
-        snapshot = snapshot_download(
-            name,
-            repo_type="dataset",
-            revision=REVISIONS[name],
-            allow_patterns=pattern,
-            etag_timeout=PATIENCE,
-            dry_run=dry_run,
-        )
-    except FAILURES as error:
-        if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, "dataset")):
+        return snapshot_download(name, repo_type=kind, revision=REVISIONS.get(name), etag_timeout=PATIENCE, **how)
+    except _FAILURES as error:
+        if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, kind)):
             raise InputError(sentence) from error
         raise InputError(f"cannot read {name} from the hub ({reason(error)}); {otherwise}.") from error
-    names = [file.filename for file in snapshot] if isinstance(snapshot, list) else Path(snapshot).glob(pattern)
+
+
+def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[Any]:
+    """The matching files: their paths on this machine, or in a dry run their names."""
+    found = snapshot(name, "dataset", otherwise, allow_patterns=pattern, dry_run=dry_run)
+    names = [file.filename for file in found] if isinstance(found, list) else Path(found).glob(pattern)
     if not (matching := sorted(names)):
         raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
     return matching

@@ -108,10 +108,10 @@ class SharedPrefixLM(HFLM):
         width = len(batch[-1][1])
         # Padding comes after the answer, where causal attention hides it.
         inputs = self._tensor([[*rest, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch])
-        how = {"use_cache": cache is not None, "logits_to_keep": width}
-        if cache is not None:
-            how["past_key_values"] = copy.deepcopy(cache)
-            how["past_key_values"].batch_repeat_interleave(len(batch))
+        branches = copy.deepcopy(cache)
+        if branches is not None:
+            branches.batch_repeat_interleave(len(batch))
+        how = {"past_key_values": branches, "use_cache": branches is not None, "logits_to_keep": width}
         logits = self.model(inputs, **how).logits
         log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
         scores = {}

@@ -41,12 +41,7 @@ def text_config(config: PreTrainedConfig) -> PreTrainedConfig:
 
 
 def check_length(config: PreTrainedConfig, content: dict, name: str) -> None:
-    """Raise InputError unless the content of a config.json states the context length, which transformers would fill in
-    with the class's default.
-
-    Args:
-        name: of the checkpoint.
-    """
+    """Raise InputError if a checkpoint's config.json has no context length; transformers would make one up."""
     key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")
     if not (content.get("text_config") or content).get(key):
         raise InputError(

@@ -11,6 +11,7 @@ import functools
 import importlib.util
 import json
 import os
+import pickle
 from dataclasses import asdict
 from pathlib import Path
 from unittest import mock
@@ -18,7 +19,7 @@ from unittest import mock
 import gguf
 import torch
 import transformers
-from huggingface_hub import snapshot_download, try_to_load_from_cache
+from huggingface_hub import try_to_load_from_cache
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers import models as tokenizer_models
 from transformers import (
@@ -140,14 +141,10 @@ class BaseModel:
         """The directory of its checkpoint, of the hub's at the pinned commit if there is one; downloaded if needed."""
         if not self.on_hub:
             return Path(self.source)
-        pickled = ["*.bin", "*.bin.index.json"]
-        try:
-            directory = Path(snapshot_download(self.source, **self.pin, ignore_patterns=[*_OTHER_FORMATS, *pickled]))
-            if not any(directory.glob("*.safetensors")):
-                directory = Path(snapshot_download(self.source, **self.pin, ignore_patterns=_OTHER_FORMATS))
-        except hub.FAILURES as error:
-            raise InputError(f"cannot read {self.name} from the hub ({hub.reason(error)}); try again.") from error
-        return directory
+        download = functools.partial(hub.snapshot, self.source, "model", "try again, or give a directory")
+        directory = Path(download(ignore_patterns=[*_OTHER_FORMATS, "*.bin", "*.bin.index.json"]))
+        whole = any(directory.glob("*.safetensors"))
+        return directory if whole else Path(download(ignore_patterns=_OTHER_FORMATS))
 
     # What its configuration says.
 
@@ -365,7 +362,9 @@ class BaseModel:
         except (MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
-            raise InputError(f"cannot load the weights of {self.name}: {in_one_line(error)}") from error
+            pickled = isinstance(error, pickle.UnpicklingError)  # torch would advise to load it nevertheless
+            reason = "a pickle of more than tensors; give safetensors" if pickled else in_one_line(error)
+            raise InputError(f"cannot load the weights of {self.name}: {reason}") from error
         # transformers fills missing weights with random numbers and only prints a table.
         if wrong := checkpoint.misfit(info, "missing", "unexpected", "mismatched"):
             raise InputError(
