@@ -70,25 +70,25 @@ def reason(error: Exception) -> str:
     return in_one_line(error)
 
 
-def files(name: str, pattern: str, otherwise: str) -> list[str]:
-    """The names of a dataset's files that match a pattern, at the pinned commit, sorted; nothing is downloaded.
+def download(name: str, pattern: str, otherwise: str, dry_run: bool = False) -> list[Any]:
+    """A dataset's files that match a pattern, at the pinned commit, sorted: their paths, downloaded where needed.
 
     Args:
         otherwise: what to do if the hub cannot give the files; it ends the sentence of the error.
+        dry_run: download nothing, and return their names.
 
     Raises:
         InputError: the dataset cannot be read, or has no such file.
     """
-    return _matching(name, pattern, otherwise, dry_run=True)
-
-
-def download(name: str, pattern: str, otherwise: str) -> list[Path]:
-    """The files themselves, downloaded where needed, sorted."""
-    return _matching(name, pattern, otherwise, dry_run=False)
+    found = snapshot(name, "dataset", otherwise, allow_patterns=pattern, dry_run=dry_run)
+    names = [file.filename for file in found] if isinstance(found, list) else Path(found).glob(pattern)
+    if not (matching := sorted(names)):
+        raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
+    return matching
 
 
 def snapshot(name: str, kind: str, otherwise: str, **how) -> str | list[Any]:
-    """What ``snapshot_download`` returns for a repository at its pinned commit; InputError as :func:`files`."""
+    """What ``snapshot_download`` returns for a repository at its pinned commit; InputError as :func:`download`."""
     reach(name, kind)
     try:
         return snapshot_download(name, repo_type=kind, revision=REVISIONS.get(name), etag_timeout=PATIENCE, **how)
@@ -96,15 +96,6 @@ def snapshot(name: str, kind: str, otherwise: str, **how) -> str | list[Any]:
         if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, kind)):
             raise InputError(sentence) from error
         raise InputError(f"cannot read {name} from the hub ({reason(error)}); {otherwise}.") from error
-
-
-def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[Any]:
-    """The matching files: their paths on this machine, or in a dry run their names."""
-    found = snapshot(name, "dataset", otherwise, allow_patterns=pattern, dry_run=dry_run)
-    names = [file.filename for file in found] if isinstance(found, list) else Path(found).glob(pattern)
-    if not (matching := sorted(names)):
-        raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
-    return matching
 
 
 def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:
