@@ -16,7 +16,7 @@ from core.clex import at_length, factor_for
 from core.errors import InputError
 from eval import special_tokens
 from eval.endpoint import Endpoint
-from eval.kv_cache import shared_prefix
+from eval.kv_cache import keeps_tokens, shared_prefix
 
 
 class SharedPrefixLM(HFLM):
@@ -77,23 +77,24 @@ class SharedPrefixLM(HFLM):
 
     def _answers(self, by_context: dict[tuple[int, ...], list]) -> dict[int, tuple[float, bool]]:
         """{request: (log-likelihood, whether greedy)} for {context: [(request, continuation)]} of one RoPE scale."""
-        answers = {}
+        answers, shares = {}, keeps_tokens(self.model)
         # Full layers even for sliding-window attention, as only those can be cropped; the mask applies the window.
         cache, held = DynamicCache(), tuple[int, ...]()
         for context in sorted(by_context):  # neighbours share the longest prefixes
-            stem = context[:-1]  # the last token's logits score the first of the answer, so it is read with them
+            # The last token's logits score the first of the answer, so it is read with them.
+            stem = context[:-1] if shares else ()
             shared = shared_prefix(held, stem)
             if shared:
                 cache.crop(shared - len(held))
             else:
-                cache = DynamicCache()
+                cache = DynamicCache() if shares else None
             if shared < len(stem):
                 self.model(self._tensor([stem[shared:]]), past_key_values=cache, use_cache=True, logits_to_keep=1)
             held = stem
             group = sorted(by_context[context], key=lambda request: len(request[1]))  # least padding
             while group:
                 try:
-                    answers |= self._score(context[-1], group[: self.batch_size], cache)
+                    answers |= self._score(context[len(stem) :], group[: self.batch_size], cache)
                 except RuntimeError as error:
                     if self.batch_size == 1 or not should_reduce_batch_size(error):
                         raise
@@ -102,14 +103,16 @@ class SharedPrefixLM(HFLM):
                     group = group[self.batch_size :]
         return answers
 
-    def _score(self, last: int, batch: list[tuple[int, list[int]]], cache: DynamicCache) -> dict[int, tuple]:
-        """{request: (log-likelihood, whether greedy)} for answers that follow the token `last` after the cache."""
+    def _score(self, rest: tuple, batch: list[tuple[int, list[int]]], cache: DynamicCache | None) -> dict[int, tuple]:
+        """{request: (log-likelihood, whether greedy)} for answers to the cached prompt and the `rest` of its tokens."""
         width = len(batch[-1][1])
         # Padding comes after the answer, where causal attention hides it.
-        inputs = [[last, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch]
+        inputs = self._tensor([[*rest, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch])
         branches = copy.deepcopy(cache)
-        branches.batch_repeat_interleave(len(batch))
-        logits = self.model(self._tensor(inputs), past_key_values=branches, use_cache=True).logits
+        if branches is not None:
+            branches.batch_repeat_interleave(len(batch))
+        how = {"past_key_values": branches, "use_cache": branches is not None, "logits_to_keep": width}
+        logits = self.model(inputs, **how).logits
         log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
         scores = {}
         for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]

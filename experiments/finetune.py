@@ -22,7 +22,6 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers.integrations import get_available_reporting_integrations
 from transformers.utils import is_flash_attn_2_available
 
 from core import clex, files, rope
@@ -33,7 +32,7 @@ from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, records, texts
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
-from experiments.training import budget, launch
+from experiments.training import budget, checkpoint, launch
 from experiments.training.corpus import Corpus
 from experiments.training.output import Output
 from experiments.training.packing import pack
@@ -41,7 +40,7 @@ from experiments.training.trainer import Trainer, default_dtype, training_argume
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 # Settings that change how a run is computed, not its result.
-_FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every", "report_to")
+_FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every")
 
 
 class FineTune(Experiment):
@@ -73,8 +72,6 @@ class FineTune(Experiment):
         saving = "recompute activations to save memory (default on one GPU: only where it is needed)"
         group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
         option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
-        also = "where losses go besides TensorBoard's logs, such as wandb; its package must be installed"
-        group.add_argument("--report-to", nargs="+", metavar="NAME", help=also)
         group = parser.add_argument_group("planning")
         group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
         option(group, "--gpus", count, "N", "GPUs to plan for (default: those here)")
@@ -157,8 +154,6 @@ class FineTune(Experiment):
         names = {field.name for field in dataclasses.fields(Training)} - {"steps"}  # which are by factor
         changes = {name: value for name, value in vars(self.arguments).items() if name in names and value is not None}
         training = dataclasses.replace(self.base.origin.training if self.base.origin else Training(), **changes)
-        if missing := sorted({*training.report_to} - {*get_available_reporting_integrations()}):
-            raise InputError(f"transformers cannot report to {missing[0]} here; install its package, or leave it out.")
         if training.dtype == "bfloat16" and torch.cuda.is_available() and default_dtype() != "bfloat16":
             raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
         return dataclasses.replace(training, dtype=training.dtype or default_dtype())
@@ -179,9 +174,10 @@ class FineTune(Experiment):
         while True:
             try:
                 return self.train_once(output, training, corpus)
-            except RuntimeError as error:
-                less = budget.smaller(training) if alone else None
+            except BaseException as error:
+                less = budget.smaller(training) if alone and isinstance(error, RuntimeError) else None
                 if less is None or not should_reduce_batch_size(error):
+                    error.add_note(f"last checkpoint: {checkpoint.last(output.unfinished) or 'none'}")
                     raise
             # Outside the handler, so that the failed run's tensors are freed.
             training = less

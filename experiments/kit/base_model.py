@@ -11,6 +11,7 @@ import functools
 import importlib.util
 import json
 import os
+import pickle
 from dataclasses import asdict
 from pathlib import Path
 from unittest import mock
@@ -18,7 +19,7 @@ from unittest import mock
 import gguf
 import torch
 import transformers
-from huggingface_hub import snapshot_download, try_to_load_from_cache
+from huggingface_hub import try_to_load_from_cache
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers import models as tokenizer_models
 from transformers import (
@@ -36,7 +37,8 @@ from core.errors import InputError, in_one_line
 from core.extend import check_extension
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
-from core.huggingface.configuration import EXTENSION, text_config
+from core.huggingface import checkpoint
+from core.huggingface.configuration import EXTENSION, check_length, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
 from eval import hub, special_tokens
@@ -137,13 +139,12 @@ class BaseModel:
 
     def snapshot(self) -> Path:
         """The directory of its checkpoint, of the hub's at the pinned commit if there is one; downloaded if needed."""
-        if Path(self.source).is_dir():
+        if not self.on_hub:
             return Path(self.source)
-        pickled = ["*.bin", "*.bin.index.json"]
-        directory = Path(snapshot_download(self.source, **self.pin, ignore_patterns=[*_OTHER_FORMATS, *pickled]))
-        if not any(directory.glob("*.safetensors")):
-            directory = Path(snapshot_download(self.source, **self.pin, ignore_patterns=_OTHER_FORMATS))
-        return directory
+        download = functools.partial(hub.snapshot, self.source, "model", "try again, or give a directory")
+        directory = Path(download(ignore_patterns=[*_OTHER_FORMATS, "*.bin", "*.bin.index.json"]))
+        whole = any(directory.glob("*.safetensors"))
+        return directory if whole else Path(download(ignore_patterns=_OTHER_FORMATS))
 
     # What its configuration says.
 
@@ -165,15 +166,10 @@ class BaseModel:
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
             raise InputError(
                 f"no checkpoint at {self.name!r}: give a directory with config.json and weights, a name on the Hugging "
-                f"Face hub, or one of {', '.join(base_models.MODELS)} ({in_one_line(error)})"
+                f"Face hub, or one of {', '.join(base_models.MODELS)} "
+                f"({hub.reason(error) if self.on_hub else in_one_line(error)})"
             ) from error
-        # transformers would silently fill in a missing length with the class's default, so look at the file itself.
-        length_key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")
-        if not (content.get("text_config") or content).get(length_key):
-            raise InputError(
-                f"{self.name}/config.json does not state the context length the model was pre-trained with; "
-                f"add {length_key!r} to it."
-            )
+        check_length(config, content, self.name)
         if not getattr(text_config(config), "rope_parameters", None):
             raise InputError(
                 f"a {config.model_type!r} model has no RoPE parameters in its configuration; give a model with RoPE."
@@ -349,6 +345,8 @@ class BaseModel:
         if self.gguf_file:  # unpack the quantised blocks into a plain dense model
             unpacked = transformers.GgufConfig(dequantize=True)
             arguments = {"gguf_file": self.gguf_file, "quantization_config": unpacked, "config": config}
+        elif not self.on_hub:
+            checkpoint.tensors(Path(self.source), config)  # refuses files that are no weights, as an export does
         # transformers would build the same map of names for each module of a GGUF file, which takes most of the time.
         names = functools.cache(gguf.get_tensor_name_map)
         try:
@@ -364,15 +362,15 @@ class BaseModel:
         except (MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
-            raise InputError(f"cannot load the weights of {self.name}: {in_one_line(error)}") from error
+            pickled = isinstance(error, pickle.UnpicklingError)  # torch would advise to load it nevertheless
+            reason = "a pickle of more than tensors; give safetensors" if pickled else in_one_line(error)
+            raise InputError(f"cannot load the weights of {self.name}: {reason}") from error
         # transformers fills missing weights with random numbers and only prints a table.
-        for what in ("missing", "unexpected", "mismatched"):
-            # A mismatched key comes as a tuple with its shapes.
-            if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{what}_keys"]):
-                raise InputError(
-                    f"the weights of {self.name} do not fit its configuration: {len(keys)} {what}, for example "
-                    f"{keys[0]}; give a complete checkpoint of this architecture."
-                )
+        if wrong := checkpoint.misfit(info, "missing", "unexpected", "mismatched"):
+            raise InputError(
+                f"the weights of {self.name} do not fit its configuration: {wrong}; "
+                "give a complete checkpoint of this architecture."
+            )
         clex.restore(model, self.source)
         return model.eval().to(device())
 

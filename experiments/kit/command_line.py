@@ -198,6 +198,8 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
 def run(main: Callable[[], None], otherwise: int = 2) -> None:
     """Call `main`. An error that a user can fix becomes one sentence and exit status 2; an interrupt exits with 130.
 
+    Whoever keeps a part of an unfinished run adds a note to the error that says so.
+
     Args:
         otherwise: the exit status if the command line or the machine is at fault, not the model or the data.
     """
@@ -210,8 +212,8 @@ def run(main: Callable[[], None], otherwise: int = 2) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        print("\ninterrupted; run the same command again to resume from here.", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"\ninterrupted{_kept(error)}.", file=sys.stderr)
         sys.exit(130)
     except Exception as error:
         sentence = explained(error)
@@ -222,17 +224,22 @@ def run(main: Callable[[], None], otherwise: int = 2) -> None:
         sys.exit(2 if refused else otherwise)
 
 
+def _kept(error: BaseException) -> str:
+    """What an unfinished run has kept, to end a sentence; empty if nobody has noted it."""
+    return "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+
+
 def explained(error: Exception) -> str | None:
     """The sentence that tells a user what to do about an error; None if only a developer can fix it."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, NonFiniteError):
-        return f"{error}; the run stopped there and keeps what was done before."
+        return f"{error}{_kept(error)}."
     text = in_one_line(error, width=400)  # which has room for a path
     # torch and safetensors have writers of their own, which report a full disk only in the message.
     full = "No space left on device", "PytorchStreamWriter failed writing", "unexpected pos"
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(words in str(error) for words in full):
-        return f"no space left on the disk ({text}); free some and run the same command again, which resumes from here."
+        return f"no space left on the disk ({text}); free some and run the same command again{_kept(error)}."
     short = "out of memory", "can't allocate memory", "not enough memory"
     if isinstance(error, MemoryError) or any(words in str(error) for words in short):
         return (

@@ -39,8 +39,10 @@ class Journal(contextlib.AbstractContextManager):
     def __getitem__(self, key: str) -> object:
         return self.entries[key]
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, _, error: BaseException | None, __) -> None:
         self._open.close()
+        if error:
+            error.add_note(f"{len(self.entries):,} parts are kept, and the same command goes on from there")
 
     def add(self, key: str, value: object) -> None:
         """Append an entry; it is on disk when this returns."""

@@ -39,17 +39,16 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
 
 
 def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path):
-    status, _, err = call("extend", "--model", "smoke", "--output", tmp_path / "out", "--dtype", "bfloat16")
+    status, _, err = call("extend", "--model", "smoke", "--output", tmp_path / "out")
     assert status == 0 and (tmp_path / "out" / "tokenizer.json").exists(), err
     config = json.loads((tmp_path / "out" / "config.json").read_text())
-    assert config["dtype"] == "bfloat16" and config["rope_scaling"]["rope_type"] == "longrope"
+    assert config["dtype"] == "float32" and config["rope_scaling"]["rope_type"] == "longrope"
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
         ("smoke --link --output {out}", "--link needs a checkpoint"),
-        ("{model} --dtype float32 --output {out}", "keep their dtype"),
         ("{model} --output {model}/out", ""),
         ("{model} --output {model}", "exists already; give a new path"),
         ("{model} --method pi --n-hat 8 --output {out}", "no option 'n_hat'"),

@@ -59,6 +59,7 @@ def places(tmp_path_factory):
     variant("pickled")
     (paths["pickled"] / "model.safetensors").unlink()
     torch.save(Evil(), paths["pickled"] / "pytorch_model.bin")
+    variant("pointer", {"model.safetensors": b"version https://git-lfs.github.com/spec/v1\nsize 9\n"})
     (root / "tiny").symlink_to(model)
     paths["tiny"] = root / "tiny"
     for name, content in {"latin": "Ça va mal".encode("latin-1") * 9, "empty": b""}.items():
@@ -119,9 +120,10 @@ PASSKEY = "passkey --results {results} --depths 1 --keys 1 --lengths 400"
 SCORE = "perplexity --results {results} --texts {text} --lengths 64 --stride 32 --model"
 
 
-@pytest.mark.parametrize("name", ["missing", "reshaped", "truncated", "bad_tokenizer", "pickled"])
+@pytest.mark.parametrize("name", ["missing", "reshaped", "truncated", "bad_tokenizer", "pickled", "pointer"])
 def test_weights_that_do_not_fit(refused, name):
-    refused(f"{SCORE} {{{name}}}")
+    says = refused(f"{SCORE} {{{name}}}")
+    assert ("git lfs pull" in says) == (name in ("truncated", "pointer")) and "weights_only" not in says
     assert not Path("escaped").exists()
 
 
@@ -229,7 +231,7 @@ def test_records_that_are_torn(refused, tmp_path):
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), "free some and run the same command again"),
+        (OSError(errno.ENOSPC, "No space left on device"), "run the same command again; 0 parts are kept"),
         (RuntimeError("[enforce fail at inline_container.cc] . unexpected pos 64 vs 0"), "no space left on the disk"),
         (RuntimeError("[enforce fail at alloc_cpu.cpp:124] . can't allocate memory"), "out of memory"),
         (PermissionError(errno.EACCES, "Permission denied", "x"), "check that path"),
