@@ -1,9 +1,11 @@
 """A stand-in for a server of OpenAI's completions, with the habits of vLLM or of llama-server."""
 
+import contextlib
 import http.server
 import json
 import threading
 import time
+from collections.abc import Iterator
 
 
 class Completions:
@@ -12,7 +14,9 @@ class Completions:
     Attributes:
         url: of the server.
         asked: the body of every completion that was asked for.
-        next: what happens to the next requests instead: a status, "dies", "slow", or a function of the answer.
+        next: what happens to the next requests instead: a status, "dies", "slow", a function of the answer, or pieces
+            of a body.
+        served_models: what the list of models is instead.
     """
 
     def __init__(self, log_probs, name="model", owner="vllm", most=4096, words=300, port=0):
@@ -22,7 +26,7 @@ class Completions:
             most: the longest prompt and answer.
         """
         self.log_probs, self.name, self.owner, self.most, self.words = log_probs, name, owner, most, words
-        self.asked, self.next, self.states_length = [], [], True
+        self.asked, self.next, self.states_length, self.served_models, self.keys = [], [], True, None, []
         self.fingerprint = "vllm-0.1.2-abc" if owner == "vllm" else "b123"
         handler = type("Handler", (_Handler,), {"served": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
@@ -39,6 +43,8 @@ class Completions:
 
     def models(self):
         length = {"max_model_len": self.most} if self.owner == "vllm" else {"meta": {"n_ctx": self.most}}
+        if self.served_models is not None:
+            return {"data": self.served_models}
         return {"data": [{"id": self.name, "owned_by": self.owner, **(length if self.states_length else {})}]}
 
     def complete(self, asked):
@@ -74,6 +80,7 @@ class Completions:
         return 200, {
             "choices": [choice],
             "usage": {"prompt_tokens": len(prompt)},
+            "model": self.name,
             "system_fingerprint": self.fingerprint,
         }
 
@@ -90,12 +97,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.served.asked.append(asked)
+        self.served.keys.append(self.headers["Authorization"])
         instead = self.served.next.pop(0) if self.served.next else None
         if instead == "dies":
             self.close_connection = True
             return
         if instead == "slow":
             time.sleep(0.5)
+        if isinstance(instead, Iterator):
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):  # whoever asked has enough
+                self.wfile.writelines(instead)
+            self.close_connection = True
+            return
         status, answer = self.served.complete(asked)
         if callable(instead):
             instead(answer)

@@ -129,7 +129,7 @@ class Experiment:
             measured = self.measured(run, file)
             if measured is not None:
                 summary = self.summary(run, {key: entry["value"] for key, entry in measured.items()})
-                by = {"fingerprints": sorted({entry["by"] for entry in measured.values()})} if self.serving else {}
+                by = {"fingerprints": [self.serving.at(run).fingerprint]} if self.serving else {}
                 self.finish(run | summary | by, file, sum(entry["seconds"] for entry in measured.values()))
 
     def finish(self, record: dict, file: Path, seconds: float) -> None:
@@ -281,7 +281,7 @@ class Experiment:
             {"value", "seconds"} by key; None in every process but the first.
         """
         keys = list(self.content)
-        path = self.journal_path(file, run["identity"])
+        path = self.journal_path(file, self.serving.journal_identity(run) if self.serving else run["identity"])
         process, count = processes.rank()
 
         # Every process reads all journals before any process writes more.
@@ -306,8 +306,7 @@ class Experiment:
             try:
                 for key, value in self.measure(run, todo) if todo else ():
                     now = time.perf_counter()
-                    entry = {"value": value, "seconds": round(now - started, 3)}
-                    lines.add(key, entry | ({"by": self.endpoint.fingerprint} if self.endpoint else {}))
+                    lines.add(key, {"value": value, "seconds": round(now - started, 3)})
                     started = now
                     bar.update(1)
             except NonFiniteError as error:

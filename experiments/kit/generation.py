@@ -97,12 +97,17 @@ class Generation(Experiment):
     def _in_template(self, question: str) -> str:
         if not self.base.tokenizer.chat_template:
             raise InputError(f"the tokenizer of {self.base.name} has no chat template; leave --chat out.")
-        turns = [{"role": "user", "content": question}]
-        try:
-            return self.base.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
-        except Exception as error:  # a template is a program and raises anything
-            reason = in_one_line(error)
-            raise InputError(f"the chat template of {self.base.name} fails ({reason}); leave --chat out.") from error
+        reason = "it leaves out or changes what is asked"
+        for content in (question, [{"type": "text", "text": question}]):  # some templates take typed parts alone
+            turns = [{"role": "user", "content": content}]
+            try:
+                text = self.base.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+            except Exception as error:  # a template is a program and raises anything
+                reason = in_one_line(error)
+                continue
+            if question.strip() in text:  # many trim it
+                return text
+        raise InputError(f"the chat template of {self.base.name} fails ({reason}); leave --chat out.")
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         """What the model is asked.

@@ -7,6 +7,7 @@ import contextlib
 import functools
 from pathlib import Path
 
+from huggingface_hub.utils import httpx
 from transformers import GenerationConfig
 
 from core import clex, rope
@@ -16,7 +17,7 @@ from core.huggingface.rotation import skeleton
 from eval.endpoint import Endpoint
 from eval.generation import model_stops
 from experiments.kit import command_line, records
-from experiments.kit.base_model import HALF, own_name
+from experiments.kit.base_model import HALF, BaseModel, own_name
 
 # Servers that compute what this process does, by the type of the models with which that was measured: see
 # results/servers.csv. Records of any other server or type are not compared with those of this process.
@@ -30,9 +31,26 @@ def add_argument(to: argparse.ArgumentParser) -> None:
 
 
 def _url(text: str) -> str:
-    if not text.startswith(("http://", "https://")):
-        raise argparse.ArgumentTypeError(f"{text!r} does not begin with http://")
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
+        raise argparse.ArgumentTypeError("give an address such as http://127.0.0.1:8000; a key is in OPENAI_API_KEY")
     return text
+
+
+def served_name(base: BaseModel, run: dict) -> str:
+    """The name of what a server must serve, or its end: BASE/RUN where a method made it, else the checkpoint's own.
+
+    A folder that is called as a run is, as that of a fine-tune, comes after the folder that it is in.
+    """
+    own = base.name if base.on_hub else own_name(base.name)
+    if run["method"] is None:
+        return own
+    if not base.extension:
+        return f"{own_name(base.name)}/{records.run_of(run)}"
+    return f"{Path(base.name).resolve().parent.name}/{own}" if own == records.run_of(run) else own
 
 
 class Serving:
@@ -63,7 +81,7 @@ class Serving:
     def _follows_length(self, method: str | None) -> bool:
         """Whether the frequencies of a method, or of the checkpoint as it is, depend on the input's length."""
         if method and not self.base.extension:
-            return bool(rope.get(method).start)
+            return bool(rope.get(method).start or rope.get(method).by_length)
         if (Path(self.base.source) / clex.FILE).is_file():
             return True
         model = skeleton(self.base.config)
@@ -77,6 +95,11 @@ class Serving:
         print(f"note: nobody measured that {server} computes {kind} as this process does; its records stand apart.")
         return {"engine": {"name": server}}, ["engine"]
 
+    def journal_identity(self, run: dict) -> str:
+        """A run's, by this version of the server, for these results: what another says is not what this one says."""
+        by = {"fingerprint": self.at(run).fingerprint, "results": str(self.experiment.results.resolve())}
+        return records.identity(identity=run["identity"], **by)
+
     def at(self, run: dict, tokens: int = 0) -> Endpoint:
         """The run's model on the server; InputError if it cannot read so many tokens."""
         length = self.experiment.run_length(run)
@@ -85,8 +108,7 @@ class Serving:
                 f"{tokens:,} tokens are asked for, and this model states {length:,}, past which servers may compute "
                 "anything; ask for shorter prompts."
             )
-        extends = run["method"] is not None and not self.base.extension
-        endpoint = self._connected(records.run_of(run) if extends else own_name(self.base.name), length)
+        endpoint = self._connected(served_name(self.base, run), length)
         endpoint.check_length(tokens)
         return endpoint
 

@@ -1,5 +1,6 @@
 """A server's answers are those of this process; what it cannot do, and what it does in silence, is refused."""
 
+import itertools
 import math
 import time
 
@@ -27,7 +28,8 @@ def log_probs(ids):
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     monkeypatch.setattr(endpoint, "PAUSE", 0.01)
-    monkeypatch.setattr(endpoint, "PATIENCE", 0.2)
+    monkeypatch.setattr(endpoint, "TRIES", 4)
+    monkeypatch.setattr(endpoint, "LARGEST", 2**18)
 
 
 def requests(count=4, **more):
@@ -45,7 +47,7 @@ def stops():
 @pytest.mark.parametrize("owner", ["vllm", "llamacpp"])
 def test_continuations_are_those_of_this_process(owner, stops):
     free, stopped = requests(), requests(3, stop=stops)
-    with Completions(log_probs, owner=owner) as served:
+    with Completions(log_probs, "elsewhere/model", owner) as served:
         answers = Endpoint(served.url, "elsewhere/model", CONFIG).generate(free)
         assert dict(answers) == dict(generate(MODEL, free))
         cut = dict(Endpoint(f"{served.url}/v1/", "model", CONFIG).generate(stopped))
@@ -77,37 +79,107 @@ def test_log_likelihoods_are_those_of_this_process():
     assert max(len(body["prompt"]) for body in served.asked) == CONFIG.max_position_embeddings + 1
 
 
-def text_alone(answer):
-    answer["choices"][0].pop("token_ids", None)
+def puts(value, *path):
+    """What puts a value in place of one in an answer; without a value, it leaves that out."""
+
+    def change(answer):
+        *before, last = path
+        for key in before:
+            answer = answer[key]
+        answer[last] = value
+        if value is puts:
+            del answer[last]
+
+    return change
 
 
-def begins_with_bos(answer):
-    answer["usage"]["prompt_tokens"] += 1
-
-
-def null(answer):
-    answer["choices"][0]["logprobs"]["token_logprobs"][-1] = None
+CHOICE = "choices", 0
+NATS = *CHOICE, "logprobs", "token_logprobs"
 
 
 @pytest.mark.parametrize(
     ("how", "then", "scores", "fragment"),
     [
         ({"name": "another"}, None, False, "another"),
+        ({"name": "served/other"}, None, False, "not base/model"),
+        ({"name": "\x1b[31mbase/model"}, None, False, "pattern"),
         ({}, 422, False, "llama-server"),
-        ({}, text_alone, False, "SGLang"),
+        ({}, puts(puts, *CHOICE, "token_ids"), False, "SGLang"),
         ({"owner": "llamacpp"}, None, True, "vLLM does"),
-        ({}, begins_with_bos, False, "4 tokens instead of 3"),
-        ({}, lambda answer: answer.pop("choices"), False, "choices"),
+        ({}, puts(4, "usage", "prompt_tokens"), False, "4 tokens instead of 3"),
+        ({}, puts(puts, "choices"), False, "choices"),
+        ({}, puts([], "choices"), False, "choices"),
+        ({}, puts("1", "choices"), False, "choices"),
         ({"log_probs": lambda ids: [[math.nan] * 300]}, None, False, "not JSON compliant"),
+        ({}, puts([6, 7, 8], *CHOICE, "token_ids"), False, "3 tokens"),
+        ({}, puts([6, 300], *CHOICE, "token_ids"), False, "300"),
+        ({}, puts([6, -1], *CHOICE, "token_ids"), False, "300"),
+        ({}, puts([6, True], *CHOICE, "token_ids"), False, "valid integer"),
+        ({}, puts([6, None], *CHOICE, "token_ids"), False, "valid integer"),
+        ({}, puts([6, 7.0], *CHOICE, "token_ids"), False, "valid integer"),
+        ({}, puts([], *NATS), False, "0 log-probabilities"),
+        ({}, puts([0.0, 0.5], *NATS), False, "above 0"),
+        ({}, puts("other", "model"), False, "other"),
+        ({}, puts({}, "system_fingerprint"), False, "system_fingerprint"),
+        ({}, puts("\x1b[31m", "system_fingerprint"), False, "pattern"),
+        ({}, iter([b"<html>"]), False, "JSON"),
+        ({}, iter([b"[" * 100_000]), False, "JSON"),
+        ({}, itertools.repeat(b"0" * 2**16), False, "bytes"),
+        ({}, (time.sleep(0.05) or b"0" for _ in itertools.count()), False, "seconds"),
+        ({}, "slow", False, "seconds"),
     ],
-    ids=["another model", "no ids", "ids are not returned", "no echo", "BOS", "other JSON", "NaN"],
 )
-def test_a_server_that_cannot_do_what_is_needed_is_refused_at_once(how, then, scores, fragment):
-    with Completions(**{"log_probs": counting, **how}) as served:
+def test_a_server_that_cannot_do_what_is_needed_is_refused_at_once(how, then, scores, fragment, monkeypatch):
+    if fragment == "seconds":
+        monkeypatch.setattr(endpoint, "LONGEST_ANSWER", 0.2)
+    with Completions(**{"log_probs": counting, "name": "base/model", **how}) as served:
         served.next = [then]
-        with pytest.raises(InputError, match=fragment):
-            Endpoint(served.url, "model", CONFIG, scores=scores)
-        assert len(served.asked) <= 1
+        with pytest.raises(InputError, match=fragment) as refused:
+            Endpoint(served.url, "base/model", CONFIG, scores=scores)
+        assert len(served.asked) <= 1 and str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize("models", [["model"], [{"id": 7}], [{}], [{"id": "model", "max_model_len": -1}], "model", []])
+def test_a_list_of_models_that_is_none_is_refused(models):
+    with Completions(counting) as served, pytest.raises(InputError, match=r"data\.|data:|no model"):
+        served.served_models = models
+        Endpoint(served.url, "model", CONFIG)
+
+
+@pytest.mark.parametrize("key", ["sk secret", "sk-\nsecret", "sk-sécret", "sk-secret\x07."])
+def test_a_key_is_stripped_or_refused_and_never_shown(key, monkeypatch):
+    with Completions(counting) as served:
+        monkeypatch.setenv("OPENAI_API_KEY", " sk-secret\n")
+        at = Endpoint(served.url, "model", CONFIG)
+        assert served.keys == ["Bearer sk-secret"]
+        served.complete = lambda asked: (401, {"error": "wrong key sk-secret"})
+        with pytest.raises(InputError, match="wrong key …"):
+            list(at.generate(requests(1)))
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(InputError, match="OPENAI_API_KEY") as refused:
+            Endpoint(served.url, "model", CONFIG)
+    assert "sk" not in str(refused.value) and "cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("ended", ["abort", "error", "content_filter", "", None])
+def test_an_answer_that_the_server_broke_off_is_asked_for_again(ended, monkeypatch):
+    broken = puts(ended, *CHOICE, "finish_reason")
+    with Completions(counting) as served:
+        at = Endpoint(served.url, "model", CONFIG)
+        served.next = [broken, broken]
+        assert dict(at.generate([Request("one", (7, 8), 3)])) == {"one": [9, 10, 11]}
+        served.next = [broken] * 4
+        with pytest.raises(InputError, match="one .*ends by"):
+            list(at.generate([Request("one", (7, 8), 3)]))
+        assert not served.next
+
+
+def test_a_server_that_was_changed_meanwhile_is_not_mixed_with_the_one_before():
+    with Completions(counting) as served:
+        at = Endpoint(served.url, "model", CONFIG)
+        served.fingerprint = "vllm-0.2"
+        with pytest.raises(InputError, match="another than before"):
+            list(at.generate(requests(1)))
 
 
 def test_what_does_not_fit_is_refused_before_it_is_sent_and_never_shortened():
@@ -125,17 +197,15 @@ def test_what_does_not_fit_is_refused_before_it_is_sent_and_never_shortened():
 def test_a_log_probability_that_is_not_finite_names_its_sample():
     with Completions(counting) as served:
         at = Endpoint(served.url, "model", CONFIG)
-        served.next = [null]
+        served.next = [puts([0.0, None], *NATS)]
         with pytest.raises(NonFiniteError, match="odd.*not finite"):
             list(at.generate([Request("odd", (3, 4), 2)]))
 
 
-def test_what_fails_for_a_moment_is_asked_again(monkeypatch):
-    monkeypatch.setattr(endpoint, "PATIENCE", 5)
-    monkeypatch.setattr(endpoint, "LONGEST_ANSWER", 0.2)
+def test_what_fails_for_a_moment_is_asked_again():
     with Completions(counting) as served:
         at = Endpoint(served.url, "model", CONFIG)
-        served.next = [429, "dies", "slow"]
+        served.next = [429, "dies", 503]
         assert dict(at.generate([Request("one", (7, 8), 3)])) == {"one": [9, 10, 11]}
 
 

@@ -44,7 +44,7 @@ def log_probs(places):
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     monkeypatch.setattr(endpoint, "PAUSE", 0.01)
-    monkeypatch.setattr(endpoint, "PATIENCE", 0.1)
+    monkeypatch.setattr(endpoint, "TRIES", 3)
 
 
 def journal(results, model):
@@ -87,11 +87,18 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
         by.next, asked = [], len(by.asked)
         assert call(*command, "--endpoint", by.url)[0] == 0
         assert len(by.asked) == asked + 1 + 4 - done  # what the server can do is asked once
-    assert len(journal(results, "toy-yarn")) == 4
+        assert len(journal(results, "toy-yarn")) == 4
+        # Another folder's records, and another version of the server, begin anew, each with one request that tries it.
+        for other, by.fingerprint in (("others", by.fingerprint), ("results", "vllm-0.2")):
+            (results / "toy-yarn" / "passkey" / "yarn_s=2.json").unlink(missing_ok=True)
+            asked = len(by.asked)
+            assert call(*command[:-1], tmp_path / other, "--endpoint", by.url)[0] == 0
+            assert len(by.asked) == asked + 1 + 4
+    assert record(results)["fingerprints"] == ["vllm-0.2"]
 
 
 def test_what_is_kept_of_a_long_question_follows_the_extended_length(places, tmp_path, monkeypatch):
-    with Completions(counting, "yarn_s=2") as by:
+    with Completions(counting, "exports/toy/yarn_s=2") as by:
         words = f"open_llm --model {places}/toy --method yarn --dtype float32 --results {tmp_path} --endpoint {by.url}"
         monkeypatch.setattr(sys, "argv", words.split())
         experiment = OpenLLM(OpenLLM.parse())
@@ -104,16 +111,21 @@ def test_what_is_kept_of_a_long_question_follows_the_extended_length(places, tmp
     [
         ("--model {}/toy-clex", "--endpoint out"),
         ("--model {}/toy --method pi yarn", "one --method"),
-        ("--model {}/toy --method pi", "pi_s=2"),
+        ("--model {}/toy --method pi", "not toy/pi_s=2"),
+        ("--model {}/toy --method by-length --of pi", "--endpoint out"),
         ("--model {}/toy-yarn --lengths 1200", "1,024"),
         ("--model {}/toy-yarn --endpoint localhost:80", "http://"),
+        ("--model {}/toy-yarn --endpoint http://[::1", "http://"),
+        ("--model {}/toy-yarn --endpoint 'http://127.0.0.1\n:80'", "http://"),
+        ("--model {}/toy-yarn --endpoint http://user:secret@127.0.0.1", "OPENAI_API_KEY"),
     ],
 )
 def test_what_a_server_cannot_compute_is_one_sentence(call, places, tmp_path, arguments, fragment):
     with Completions(counting, "toy-yarn") as by:
+        by.served_models = [{"id": name, "max_model_len": 4096} for name in ("toy-yarn", "pi_s=2", "other/pi_s=2")]
         given = shlex.split(f"--endpoint {by.url} {arguments.format(places)}")
         status, _, err = call("passkey", *ASKED, *given, "--results", tmp_path / "results")
-    assert status == 2 and fragment in err.splitlines()[-1] and "Traceback" not in err
+    assert status == 2 and fragment in err.splitlines()[-1] and "Traceback" not in err and "secret" not in err
     assert not list(tmp_path.rglob("*.json*"))
 
 

@@ -17,6 +17,8 @@ TEMPLATE = (
     "<s>{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }} [end]{% endfor %}"
     "{% if add_generation_prompt %}[assistant]{% endif %}"
 )
+# As of several vision models, in which a text of its own is nothing.
+PARTS = TEMPLATE.replace("message['content'] }}", "'' }}{% for part in message['content'] %}{{ part['text'] }}{% endfor %}")
 
 
 def like_llama():

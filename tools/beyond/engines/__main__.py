@@ -52,7 +52,8 @@ def main() -> None:
     for method, options in _settings(base, arguments):
         here = _losses(extend(model, method, factor, **options), ids, scored) if method else as_it_is
         if arguments.endpoint:
-            server = Endpoint(arguments.endpoint, arguments.model, base.config, scores=True)
+            name = serving.served_name(base, {"method": method, "factor": factor, "options": options})
+            server = Endpoint(arguments.endpoint, name, base.config, scores=True)
             (answers,) = server.scored([ids.tolist()], [scored])
             losses, version = [-nats for nats, _ in answers], server.fingerprint
         else:
