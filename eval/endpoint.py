@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's completions; it does what generation and lm-eval's model do in this process.
+"""A server that speaks OpenAI's completions; it continues prompts as :mod:`eval.generation` does in this process.
 
 Prompts go as token ids, so that a server tokenises nothing and puts nothing before them. Stops are cut here, because
 some servers know no stop ids. Log-probabilities are always asked for: without them, vLLM makes tokens of NaN.
@@ -9,25 +9,22 @@ What a server says is checked before it counts. An answer that the server itself
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import os
 import re
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import PurePath
 from typing import Annotated, Any, NotRequired
 
 from huggingface_hub.utils import httpx
 from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
-from transformers import PreTrainedConfig
 from typing_extensions import TypedDict
 
 from core.errors import InputError, NonFiniteError, in_one_line
-from core.huggingface.configuration import text_config
 from eval.generation import Request
 
 # By the owner that a server states of its models.
@@ -45,20 +42,14 @@ _RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
 _PROBE = (3, 4, 5)  # ids of any vocabulary
 # A server may take a penalty from the checkpoint's generation_config.json, which changes greedy choices, too.
 _GREEDY = {"temperature": 0, "repetition_penalty": 1, "logprobs": 1, "return_token_ids": True}
-_ROUNDING = 1e-3  # nats by which a log-probability may exceed 0
 
 # What is read of replies. Names are shown and recorded, so they hold nothing that a terminal would obey.
 _Name = Annotated[str, Field(pattern=r"^\P{C}*$")]
-_Nats = float | None  # JSON has no NaN; some servers write null
-
-
-class _Context(TypedDict):
-    n_ctx: NotRequired[PositiveInt]
 
 
 class _Token(TypedDict):
     id: int
-    logprob: _Nats
+    logprob: float | None
 
 
 class _Usage(TypedDict):
@@ -70,7 +61,6 @@ class _Model(TypedDict):
     root: NotRequired[_Name | None]
     owned_by: NotRequired[_Name | None]
     max_model_len: NotRequired[PositiveInt | None]
-    meta: NotRequired[_Context | None]
 
 
 class _Models(TypedDict):
@@ -80,8 +70,7 @@ class _Models(TypedDict):
 class _LogProbs(TypedDict):
     """Of vLLM and SGLang, or of llama-server, which says all of a token in one place (`content`)."""
 
-    token_logprobs: NotRequired[list[_Nats]]
-    top_logprobs: NotRequired[list[dict[str, _Nats] | None] | None]
+    token_logprobs: NotRequired[list[float | None]]
     content: NotRequired[list[_Token]]
 
 
@@ -114,23 +103,20 @@ class Endpoint:
         most_tokens: of a prompt and its answer together; infinite if it does not say.
     """
 
-    def __init__(
-        self, url: str, name: str, config: PreTrainedConfig, ends: Iterable[int] = (), scores: bool = False
-    ) -> None:
+    def __init__(self, url: str, name: str, vocabulary: int, ends: Iterable[int] = ()) -> None:
         """Connect to the server, and ask once for all that is needed.
 
         Args:
             url: such as http://127.0.0.1:8000, with /v1 or without.
             name: the model's, such as BASE/METHOD; the server's name or path of it ends with these parts.
-            config: the model's.
+            vocabulary: for how many ids the model has embeddings.
             ends: the model's own end-of-sequence ids.
-            scores: whether log-probabilities of prompts are needed, not continuations.
 
         Raises:
             InputError: nothing answers there, another model is served, or the server cannot do what is needed.
         """
         self.url, self.ends = f"{url.rstrip('/').removesuffix('/v1')}/v1/", frozenset(ends)
-        self.config, self._over = config, threading.Event()
+        self.vocabulary, self._over = vocabulary, threading.Event()
         self.fingerprint: str | None = None
         self._key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not re.fullmatch("[!-~]*", self._key):
@@ -138,11 +124,10 @@ class Endpoint:
         self._http = httpx.Client(
             base_url=self.url,
             headers={"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
-            limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE),
             timeout=httpx.Timeout(LONGEST_ANSWER, connect=10),
             trust_env=False,  # a proxy for the internet does not reach a cluster's own hosts
         )
-        models = self._send(_read_models, "to say what it serves")
+        models = self._send(functools.partial(_MODELS.validate_json, strict=True), "to say what it serves")["data"]
         parts = PurePath(name).parts
         model = next((each for each in models for key in ("root", "id")
                       if PurePath(each.get(key) or "").parts[-len(parts) :] == parts), None)  # fmt: skip
@@ -152,39 +137,31 @@ class Endpoint:
                 f"{url} serves {served or 'no model'}, not {name}; serve that, or give it that name (vLLM: "
                 f"--served-model-name {name})."
             )
-        self.model, owner = model["id"], str(model.get("owned_by"))
+        self.model, owner = model["id"], model.get("owned_by") or "an unnamed server"
         self.server = SERVERS.get(owner, owner)
-        self.most_tokens = model.get("max_model_len") or (model.get("meta") or {}).get("n_ctx") or math.inf
-        first = "a first prompt of token ids, which vLLM, SGLang and llama-server take,"
-        if scores:
-            self._score(first, _PROBE)
-        else:
-            self._continue(Request(first, _PROBE, 2))
+        self.most_tokens = model.get("max_model_len") or math.inf
+        self._continue(Request("a first prompt of token ids, which vLLM, SGLang and llama-server take,", _PROBE, 2))
 
     def generate(self, requests: Iterable[Request]) -> Iterator[tuple[str, list[int]]]:
         """Continue every prompt greedily; yields (key, new token ids) in the order they finish.
 
+        After an error nothing more is asked.
+
         Raises:
-            InputError: a prompt and its answer do not fit, or the server refuses a request or stays silent.
+            InputError: the server refuses a request, stays silent, or says what is no answer.
             NonFiniteError: a log-probability is not finite; the message names the sample.
         """
         requests = sorted(requests, key=lambda request: request.prompt)  # neighbours share prefixes, which servers keep
-        self.check_length(max((len(each.prompt) + each.max_new_tokens for each in requests), default=0))
-        yield from self._side_by_side(self._continue, requests)
-
-    def scored(self, prompts: Sequence[Sequence[int]], counts: Sequence[int]) -> list[list[tuple[float, bool]]]:
-        """(log-probability in nats, whether no token is more probable) of each of the last `counts` tokens of a prompt.
-
-        Raises:
-            InputError, NonFiniteError: as :meth:`generate`.
-        """
-        self.check_length(max(map(len, prompts), default=0) + 1)  # servers make at least one token
-
-        def one(number: int) -> tuple[int, list[tuple[float, bool]]]:
-            return number, self._score(f"prompt {number}", prompts[number])[-counts[number] :]
-
-        scores = dict(self._side_by_side(one, range(len(prompts))))
-        return [scores[number] for number in range(len(prompts))]
+        pool = ThreadPoolExecutor(AT_ONCE)
+        try:
+            for done in as_completed([pool.submit(self._continue, request) for request in requests]):
+                yield done.result()
+        except BaseException:
+            self._over.set()
+            self._http.close()  # what is under way ends, and is not tried again
+            raise
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def check_length(self, tokens: int) -> None:
         """Refuse more tokens than the server takes; some servers would silently make fewer new ones instead."""
@@ -195,32 +172,19 @@ class Endpoint:
             )
 
     def _continue(self, request: Request) -> tuple[str, list[int]]:
-        ends = self.ends | request.stop
-        how: dict[str, Any] = {"min_tokens": request.min_new_tokens, "stop_token_ids": sorted(ends)}
-        tokens, _ = self._complete(request.key, request.prompt, request.max_new_tokens, **how)
-        stop = next((i for i, token in enumerate(tokens) if token in ends), None)
-        if stop is not None and stop < request.min_new_tokens:
-            raise InputError(f"{request.key}: {self.server} ends an answer before min_tokens; vLLM does not.")
-        return request.key, tokens[:stop]
+        body = {
+            "model": self.model,
+            "prompt": request.prompt,
+            "max_tokens": request.max_new_tokens,
+            "min_tokens": request.min_new_tokens,
+            "stop_token_ids": sorted(self.ends | request.stop),
+            **_GREEDY,
+        }
+        largest = LARGEST + LARGEST_PER_TOKEN * (len(request.prompt) + request.max_new_tokens)
+        return request.key, self._send(functools.partial(self._tokens, request), request.key, body, largest)
 
-    def _score(self, what: str, prompt: Sequence[int]) -> list[tuple[float, bool]]:
-        return self._complete(what, prompt, 1, echo=True)[1]
-
-    def _complete(
-        self, what: str, prompt: Sequence[int], most: int, echo: bool = False, **options: Any
-    ) -> tuple[list[int], list[tuple[float, bool]]]:
-        """At most so many new tokens; with `echo`, what the server says of each token of the prompt but the first."""
-        body = {"model": self.model, "prompt": list(prompt), "max_tokens": most, "echo": echo, **_GREEDY, **options}
-        read = functools.partial(self._answer, what, len(prompt), most, echo)
-        return self._send(read, what, body, LARGEST + LARGEST_PER_TOKEN * (len(prompt) + most))
-
-    def _answer(
-        self, what: str, asked: int, most: int, echo: bool, content: bytes
-    ) -> tuple[list[int], list[tuple[float, bool]]]:
-        """What :meth:`_complete` returns, from a reply that says nothing else than it must.
-
-        Args:
-            asked: how many tokens the prompt has.
+    def _tokens(self, request: Request, content: bytes) -> list[int]:
+        """The new tokens in a reply, up to what stops them; it must say what was asked for, and nothing else.
 
         Raises:
             _Again: the server broke its answer off.
@@ -233,34 +197,30 @@ class Endpoint:
         ended, log_probs = choice["finish_reason"], choice["logprobs"] or {}
         if ended not in WHOLE:
             raise _Again(f"its answer ends by {ended!r}")
+        tokens, nats = choice.get("token_ids"), log_probs.get("token_logprobs", [])
         if "content" in log_probs:
-            tokens: list[int] | None = [each["id"] for each in log_probs["content"]]
-            nats, tops = _numbers(each["logprob"] for each in log_probs["content"]), []
-        else:
-            tokens, nats = choice.get("token_ids"), _numbers(log_probs.get("token_logprobs", ()))
-            tops = [_numbers((top or {}).values()) for top in log_probs.get("top_logprobs") or ()]
-        size = text_config(self.config).vocab_size
-        if echo:  # nothing is before the first token
-            tokens, nats, tops = [], nats[1:asked], tops[1:asked]
+            tokens, nats = ([each[key] for each in log_probs["content"]] for key in ("id", "logprob"))
+        made, asked, most = len(tokens or ()), len(request.prompt), request.max_new_tokens
+        ends = self.ends | request.stop
+        stop = next((i for i, token in enumerate(tokens or ()) if token in ends), made)
         for wrong, words in (
             (model != self.model, f"answers as {model}, not as {self.model}; give one that has that model alone"),
             (fingerprint != self.fingerprint, "is another than before; give the same command again to ask it for all"),
             (read != asked, f"read {read} tokens instead of {asked}; vLLM takes ids as they are"),
-            (echo and not len(nats) == len(tops) == asked - 1, "gives no log-probabilities of a prompt; vLLM does"),
             (tokens is None, "gives no ids of new tokens; vLLM, llama-server and recent versions of SGLang do"),
-            (not echo and ended == "length" and len(tokens or ()) < most,
-             f"made {len(tokens or ())} tokens of {most}, because no more fit; start it with a longer context"),
-            (not echo and not len(nats) == len(tokens or ()) <= most,
-             f"gives {len(tokens or ())} tokens and {len(nats)} log-probabilities of at most {most}; vLLM does not"),
-            (any(not 0 <= token < size for token in tokens or ()),
-             f"gives ids that are none of the model's {size}; let it serve the model with its own vocabulary"),
-            (max(nats, default=0) > _ROUNDING, "gives log-probabilities above 0; vLLM does not"),
+            (stop < min(made, request.min_new_tokens), "ends an answer before min_tokens; vLLM does not"),
+            (ended == "length" and made < most,
+             f"made {made} tokens of {most}, because no more fit; start it with a longer context"),
+            (not len(nats) == made <= most,
+             f"gives {made} tokens and {len(nats)} log-probabilities of at most {most}; vLLM does not"),
+            (not all(0 <= token < self.vocabulary for token in tokens or ()),
+             f"gives ids that are none of the model's {self.vocabulary}; let it serve the model's own vocabulary"),
         ):  # fmt: skip
             if wrong:
-                raise InputError(f"{what}: {self.server} at {self.url} {words}.")
-        if not all(map(math.isfinite, itertools.chain(nats, *tops))):
-            raise NonFiniteError(f"{what}: a log-probability is not finite")
-        return tokens or [], [(one, one >= max(top, default=math.inf)) for one, top in zip(nats, tops)]
+                raise InputError(f"{request.key}: {self.server} at {self.url} {words}.")
+        if not all(one is not None and math.isfinite(one) for one in nats):  # JSON has no NaN; some servers write null
+            raise NonFiniteError(f"{request.key}: a log-probability is not finite")
+        return (tokens or [])[:stop]
 
     def _send(self, read: Callable[[bytes], Any], what: str, body: dict | None = None, largest: int = LARGEST) -> Any:
         """What `read` makes of a reply of at most so many bytes; a completion that may succeed later is asked again."""
@@ -309,24 +269,3 @@ class Endpoint:
         if reply.status_code in _RETRIED:
             raise _Again(reason)
         raise InputError(f"the server at {self.url} refuses {what} ({reason}); give another, or correct it.")
-
-    def _side_by_side(self, work: Callable, items: Iterable) -> Iterator:
-        """The result for each item, as it is known; after an error nothing more is asked."""
-        pool = ThreadPoolExecutor(AT_ONCE)
-        try:
-            for done in as_completed([pool.submit(work, item) for item in items]):
-                yield done.result()
-        except BaseException:
-            self._over.set()
-            self._http.close()  # what is under way ends, and is not tried again
-            raise
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _read_models(content: bytes) -> list[_Model]:
-    return _MODELS.validate_json(content, strict=True)["data"]
-
-
-def _numbers(values: Iterable[float | None]) -> list[float]:
-    return [math.nan if value is None else value for value in values]

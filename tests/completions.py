@@ -16,20 +16,20 @@ class Completions:
         asked: the body of every completion that was asked for.
         next: what happens to the next requests instead: a status, "dies", "slow", a function of the answer, or pieces
             of a body.
-        served_models: what the list of models is instead.
     """
 
-    def __init__(self, log_probs, name="model", owner="vllm", most=4096, words=300, port=0):
+    def __init__(self, log_probs, name="model", owner="vllm", most=4096, words=300, models=None):
         """
         Args:
             log_probs: from token ids to log-probabilities [ids, words] of each next one.
             most: the longest prompt and answer.
+            models: the list of models, instead of this one.
         """
         self.log_probs, self.name, self.owner, self.most, self.words = log_probs, name, owner, most, words
-        self.asked, self.next, self.states_length, self.served_models, self.keys = [], [], True, None, []
+        self.asked, self.next, self.states_length, self.listed, self.keys = [], [], True, models, []
         self.fingerprint = "vllm-0.1.2-abc" if owner == "vllm" else "b123"
         handler = type("Handler", (_Handler,), {"served": self})
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
@@ -42,10 +42,9 @@ class Completions:
         self.server.server_close()
 
     def models(self):
-        length = {"max_model_len": self.most} if self.owner == "vllm" else {"meta": {"n_ctx": self.most}}
-        if self.served_models is not None:
-            return {"data": self.served_models}
-        return {"data": [{"id": self.name, "owned_by": self.owner, **(length if self.states_length else {})}]}
+        length = {"max_model_len": self.most} if self.states_length else {}
+        one = {"id": self.name, "owned_by": self.owner} | length
+        return {"data": [one] if self.listed is None else self.listed}
 
     def complete(self, asked):
         """(status, answer)"""
@@ -68,15 +67,7 @@ class Completions:
         elif any(one != one for one in nats):
             return 400, {"error": {"message": "Out of range float values are not JSON compliant: nan"}}
         else:
-            tops = [{str(token): one} for token, one in zip(tokens, nats)]
-            if asked.get("echo"):
-                before = self.log_probs(prompt)
-                given = [float(now[token]) for now, token in zip(before, prompt[1:])]
-                best = [
-                    {str(token): one, "best": float(max(now))} for token, one, now in zip(prompt[1:], given, before)
-                ]
-                nats, tops = [None, *given, *nats], [None, *best, *tops]
-            choice |= {"token_ids": tokens, "logprobs": {"token_logprobs": nats, "top_logprobs": tops}}
+            choice |= {"token_ids": tokens, "logprobs": {"token_logprobs": nats}}
         return 200, {
             "choices": [choice],
             "usage": {"prompt_tokens": len(prompt)},

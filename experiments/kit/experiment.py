@@ -77,8 +77,7 @@ class Experiment:
         raise NotImplementedError
 
     def check(self, run: dict, keys: list[str]) -> None:
-        """Refuse samples that the model cannot read, and set `longest`; no weights are loaded yet."""
-        self.longest = max(run.get("lengths") or [run.get("length", 0)])
+        """Refuse samples that the model cannot read; no weights are loaded yet."""
 
     def suffix(self) -> str:
         """The end of the record's name, where records of several settings of one method are kept."""
@@ -296,7 +295,6 @@ class Experiment:
                 samples = f"{len(keys):,} sample{'s' * (len(keys) > 1)}"
                 print(f"{self.name} of {self.base.folder}, {file.stem}: {samples}{setting}", file=sys.stderr)
             self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
-        self.endpoint = self.serving.at(run, self.longest) if self.serving and todo else None
         total, start = len(keys), len(keys) - len(todo)
         with (
             journal.Journal(path.with_name(f"{path.name}.{process}.jsonl")) as lines,

@@ -17,7 +17,7 @@ from core.huggingface.rotation import skeleton
 from eval.endpoint import Endpoint
 from eval.generation import model_stops
 from experiments.kit import command_line, records
-from experiments.kit.base_model import HALF, BaseModel, own_name
+from experiments.kit.base_model import BaseModel, own_name
 
 # Servers that compute what this process does, by the type of the models with which that was measured: see
 # results/servers.csv. Records of any other server or type are not compared with those of this process.
@@ -59,7 +59,7 @@ class Serving:
     def __init__(self, experiment, dtype: str | None) -> None:
         """
         Args:
-            dtype: that of --dtype, if it is given; else the experiment's becomes the checkpoint's, which servers take.
+            dtype: that of --dtype, if it is given.
 
         Raises:
             InputError: it cannot be used for these runs, or nobody says in which dtype the server computes.
@@ -68,10 +68,7 @@ class Serving:
         if len(runs := experiment.comparison()) > 1:
             raise InputError("a server has one model; give one --method, or an exported checkpoint alone.")
         if not dtype:
-            dtype = str(self.base.config.dtype).removeprefix("torch.")
-            if dtype not in HALF:
-                raise InputError(f"servers convert {dtype} weights; tell the server a dtype, and say it by --dtype.")
-            experiment.arguments.dtype = dtype
+            raise InputError("nobody but you knows in which dtype the server computes; say it by --dtype.")
         ((method, _),) = runs
         if self._follows_length(method):  # each server has its own rule
             raise InputError(
@@ -100,25 +97,25 @@ class Serving:
         by = {"fingerprint": self.at(run).fingerprint, "results": str(self.experiment.results.resolve())}
         return records.identity(identity=run["identity"], **by)
 
-    def at(self, run: dict, tokens: int = 0) -> Endpoint:
-        """The run's model on the server; InputError if it cannot read so many tokens."""
+    def check_length(self, run: dict, tokens: int) -> None:
+        """Refuse more tokens of prompt and answer than the model states or the server takes."""
         length = self.experiment.run_length(run)
         if tokens > length:
             raise InputError(
                 f"{tokens:,} tokens are asked for, and this model states {length:,}, past which servers may compute "
                 "anything; ask for shorter prompts."
             )
-        endpoint = self._connected(served_name(self.base, run), length)
-        endpoint.check_length(tokens)
-        return endpoint
+        self.at(run).check_length(tokens)
+
+    def at(self, run: dict) -> Endpoint:
+        """The run's model on the server."""
+        return self._connected(served_name(self.base, run))
 
     @functools.cache  # noqa: B019 (it lives as long as the command)
-    def _connected(self, name: str, length: int) -> Endpoint:
-        config = self.base.config
-        text_config(config).max_position_embeddings = length
-        stops = GenerationConfig.from_model_config(config)
+    def _connected(self, name: str) -> Endpoint:
+        stops = GenerationConfig.from_model_config(self.base.config)
         if self.base.source != "random":
             with contextlib.suppress(OSError):  # there is none
                 stops = GenerationConfig.from_pretrained(self.base.source, **self.base.pin)
-        scores = not hasattr(self.experiment, "request")  # it continues no prompts
-        return Endpoint(self.experiment.arguments.endpoint, name, config, model_stops(stops), scores)
+        size = text_config(self.base.config).vocab_size
+        return Endpoint(self.experiment.arguments.endpoint, name, size, model_stops(stops))
