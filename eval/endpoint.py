@@ -163,14 +163,6 @@ class Endpoint:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def check_length(self, tokens: int) -> None:
-        """Refuse more tokens than the server takes; some servers would silently make fewer new ones instead."""
-        if tokens > self.most_tokens:
-            raise InputError(
-                f"the server at {self.url} takes {self.most_tokens:,} tokens of prompt and answer, and {tokens:,} are "
-                "asked for; start it with more (vLLM: --max-model-len), or ask for shorter ones."
-            )
-
     def _continue(self, request: Request) -> tuple[str, list[int]]:
         body = {
             "model": self.model,

@@ -26,7 +26,7 @@ class Completions:
             models: the list of models, instead of this one.
         """
         self.log_probs, self.name, self.owner, self.most, self.words = log_probs, name, owner, most, words
-        self.asked, self.next, self.states_length, self.listed, self.keys = [], [], True, models, []
+        self.asked, self.next, self.listed, self.keys = [], [], models, []
         self.fingerprint = "vllm-0.1.2-abc" if owner == "vllm" else "b123"
         handler = type("Handler", (_Handler,), {"served": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -42,8 +42,7 @@ class Completions:
         self.server.server_close()
 
     def models(self):
-        length = {"max_model_len": self.most} if self.states_length else {}
-        one = {"id": self.name, "owned_by": self.owner} | length
+        one = {"id": self.name, "owned_by": self.owner, "max_model_len": self.most}
         return {"data": [one] if self.listed is None else self.listed}
 
     def complete(self, asked):

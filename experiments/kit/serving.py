@@ -98,14 +98,16 @@ class Serving:
         return records.identity(identity=run["identity"], **by)
 
     def check_length(self, run: dict, tokens: int) -> None:
-        """Refuse more tokens of prompt and answer than the model states or the server takes."""
-        length = self.experiment.run_length(run)
-        if tokens > length:
+        """Refuse more tokens of prompt and answer than the model states, or than the server says that it takes.
+
+        Past the first servers may compute anything; past the second some silently make fewer new ones.
+        """
+        stated, taken = self.experiment.run_length(run), self.at(run).most_tokens
+        if tokens > min(stated, taken):
             raise InputError(
-                f"{tokens:,} tokens are asked for, and this model states {length:,}, past which servers may compute "
-                "anything; ask for shorter prompts."
+                f"{tokens:,} tokens are asked for, the model states {stated:,}, and the server takes {taken:,}; ask "
+                "for shorter prompts, or start it with more (vLLM: --max-model-len)."
             )
-        self.at(run).check_length(tokens)
 
     def at(self, run: dict) -> Endpoint:
         """The run's model on the server."""

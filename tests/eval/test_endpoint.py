@@ -93,6 +93,7 @@ NATS = *CHOICE, "logprobs", "token_logprobs"
         ({"models": [{"id": "base/model", "max_model_len": -1}]}, None, "max_model_len"),
         ({"models": []}, None, "no model"),
         ({}, 422, "llama-server"),
+        ({"most": 4}, None, "made 1 tokens of 2"),
         ({}, puts(None, *CHOICE, "token_ids"), "SGLang"),
         ({}, puts(4, "usage", "prompt_tokens"), "4 tokens instead of 3"),
         ({}, puts([], "choices"), "choices"),
@@ -122,8 +123,7 @@ def test_a_server_that_cannot_do_what_is_needed_is_refused_at_once(how, then, fr
         assert len(served.asked) <= 1 and str(refused.value).isprintable()
 
 
-@pytest.mark.parametrize("key", ["sk secret", "sk-\nsecret", "sk-sécret", "sk-secret\x07."])
-def test_a_key_is_stripped_or_refused_and_never_shown(key, monkeypatch):
+def test_a_key_is_stripped_or_refused_and_never_shown(monkeypatch):
     with Completions(counting) as served:
         monkeypatch.setenv("OPENAI_API_KEY", " sk-secret\n")
         at = Endpoint(served.url, "model", WORDS)
@@ -131,10 +131,11 @@ def test_a_key_is_stripped_or_refused_and_never_shown(key, monkeypatch):
         served.complete = lambda asked: (401, {"error": "wrong key sk-secret"})
         with pytest.raises(InputError, match="wrong key …"):
             list(at.generate(requests(1)))
+    for key in ("sk secret", "sk-\nsecret", "sk-sécret", "sk-secret\x07."):
         monkeypatch.setenv("OPENAI_API_KEY", key)
-        with pytest.raises(InputError, match="OPENAI_API_KEY") as refused:
+        with pytest.raises(InputError, match=r"^OPENAI_API_KEY[^é\n\x07]*$") as refused:
             Endpoint(served.url, "model", WORDS)
-    assert "sk" not in str(refused.value) and "cret" not in str(refused.value)
+        assert "sk" not in str(refused.value) and "cret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,8 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
         ("--model {}/toy --method pi yarn", "one --method"),
         ("--model {}/toy --method pi", "not toy/pi_s=2"),
         ("--model {}/toy --method by-length --of pi", "--endpoint out"),
-        ("--model {}/toy-yarn --lengths 1200", "1,024"),
+        ("--model {}/toy-yarn --lengths 1200", "states 1,024"),
+        ("--model {}/toy-yarn --lengths 900", "takes 800"),
         ("--model {}/toy-yarn --endpoint localhost:80", "http://"),
         ("--model {}/toy-yarn --endpoint http://[::1", "http://"),
         ("--model {}/toy-yarn --endpoint 'http://127.0.0.1\n:80'", "http://"),
@@ -110,7 +111,7 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
 )
 def test_what_a_server_cannot_compute_is_one_sentence(call, places, tmp_path, arguments, fragment):
     names = "toy-yarn", "pi_s=2", "other/pi_s=2"
-    with Completions(counting, "toy-yarn", models=[{"id": name, "max_model_len": 4096} for name in names]) as by:
+    with Completions(counting, "toy-yarn", models=[{"id": name, "max_model_len": 800} for name in names]) as by:
         given = shlex.split(f"--dtype float32 --endpoint {by.url} {arguments.format(places)}")
         status, _, err = call("passkey", *ASKED[:-2], *given, "--results", tmp_path / "results")
     assert status == 2 and fragment in err.splitlines()[-1] and "Traceback" not in err and "secret" not in err
