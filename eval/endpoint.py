@@ -127,7 +127,7 @@ class Endpoint:
             timeout=httpx.Timeout(LONGEST_ANSWER, connect=10),
             trust_env=False,  # a proxy for the internet does not reach a cluster's own hosts
         )
-        models = self._send(functools.partial(_MODELS.validate_json, strict=True), "to say what it serves")["data"]
+        models = self._send(functools.partial(_MODELS.validate_json, strict=True), "a request for its models")["data"]
         parts = PurePath(name).parts
         model = next((each for each in models for key in ("root", "id")
                       if PurePath(each.get(key) or "").parts[-len(parts) :] == parts), None)  # fmt: skip
@@ -191,7 +191,8 @@ class Endpoint:
             raise _Again(f"its answer ends by {ended!r}")
         tokens, nats = choice.get("token_ids"), log_probs.get("token_logprobs", [])
         if "content" in log_probs:
-            tokens, nats = ([each[key] for each in log_probs["content"]] for key in ("id", "logprob"))
+            tokens = [each["id"] for each in log_probs["content"]]
+            nats = [each["logprob"] for each in log_probs["content"]]
         made, asked, most = len(tokens or ()), len(request.prompt), request.max_new_tokens
         ends = self.ends | request.stop
         stop = next((i for i, token in enumerate(tokens or ()) if token in ends), made)

@@ -32,8 +32,8 @@ class SharedPrefixLM(HFLM):
         return super().tok_encode(string, add_special_tokens, **options)
 
     @classmethod
-    def encoded(cls, tokenizer: PreTrainedTokenizerBase, context: str, continuation: str) -> tuple[list, list]:
-        """The ids of a question and of an answer to it, as they are scored; no model is needed.
+    def check(cls, tokenizer: PreTrainedTokenizerBase, context: str, continuation: str) -> None:
+        """Refuse an answer to a question that cannot be scored; no model is needed.
 
         Raises:
             InputError: the answer has no tokens, or the model has no embedding for one of the tokens.
@@ -44,7 +44,6 @@ class SharedPrefixLM(HFLM):
         if not after:
             raise InputError(f"the answer {continuation!r} adds no token to the question's; leave it out.")
         special_tokens.check_ids(tokenizer, before + after, f"the answer {continuation!r} or its question")
-        return before, after
 
     @torch.inference_mode()
     def _loglikelihood_tokens(

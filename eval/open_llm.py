@@ -105,13 +105,7 @@ def content_hashes(
     return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in content.items()}
 
 
-def check(
-    tokenizer: PreTrainedTokenizerBase,
-    name: str,
-    keys: Iterable[str],
-    data: Path | None = None,
-    shots: int | None = None,
-) -> None:
+def check(tokenizer: PreTrainedTokenizerBase, name: str, keys: Iterable[str], data: Path | None, shots: int | None):
     """Refuse documents that cannot be scored with the tokenizer; no model is needed.
 
     Args:
@@ -123,7 +117,7 @@ def check(
     for key, _, requests in _requests(_rows(load(name, data, shots)), set(keys)):
         for request in requests:
             try:
-                SharedPrefixLM.encoded(tokenizer, *request.args)
+                SharedPrefixLM.check(tokenizer, *request.args)
             except InputError as error:
                 raise InputError(f"{TASKS[name].title}, document {key}: {error}") from error
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 from pathlib import Path
 
 from huggingface_hub.utils import httpx
@@ -65,6 +64,7 @@ class Serving:
             InputError: it cannot be used for these runs, or nobody says in which dtype the server computes.
         """
         self.experiment, self.base = experiment, experiment.base
+        self._endpoint: Endpoint | None = None
         if len(runs := experiment.comparison()) > 1:
             raise InputError("a server has one model; give one --method, or an exported checkpoint alone.")
         if not dtype:
@@ -110,14 +110,12 @@ class Serving:
             )
 
     def at(self, run: dict) -> Endpoint:
-        """The run's model on the server."""
-        return self._connected(served_name(self.base, run))
-
-    @functools.cache  # noqa: B019 (it lives as long as the command)
-    def _connected(self, name: str) -> Endpoint:
-        stops = GenerationConfig.from_model_config(self.base.config)
-        if self.base.source != "random":
-            with contextlib.suppress(OSError):  # there is none
-                stops = GenerationConfig.from_pretrained(self.base.source, **self.base.pin)
-        size = text_config(self.base.config).vocab_size
-        return Endpoint(self.experiment.arguments.endpoint, name, size, model_stops(stops))
+        """The run's model on the server, which is asked once what it can do."""
+        if self._endpoint is None:
+            stops = GenerationConfig.from_model_config(self.base.config)
+            if self.base.source != "random":
+                with contextlib.suppress(OSError):  # there is none
+                    stops = GenerationConfig.from_pretrained(self.base.source, **self.base.pin)
+            name, size = served_name(self.base, run), text_config(self.base.config).vocab_size
+            self._endpoint = Endpoint(self.experiment.arguments.endpoint, name, size, model_stops(stops))
+        return self._endpoint

@@ -199,12 +199,9 @@ def test_too_short_is_refused(task, length, tokenizer):
 
 @pytest.mark.parametrize("task", ["niah_single_1", "vt", "cwe", "fwe", "qa_1"])  # one of each script
 def test_a_length_that_does_not_grow_is_refused(task, tokenizer):
-    class Cutting:
-        def tokenize(self, text):
-            return tokenizer.tokenize(text)[:600]
-
+    cutting = types.SimpleNamespace(tokenize=lambda text: tokenizer.tokenize(text)[:600])
     with pytest.raises(InputError, match="no more tokens"):
-        samples(task, 1536, Cutting(), 1, encode=Cutting().tokenize)
+        samples(task, 1536, cutting, 1)
 
 
 def test_an_interrupt_is_not_swallowed(tokenizer):

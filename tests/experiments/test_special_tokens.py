@@ -75,7 +75,6 @@ def test_a_prompt_begins_with_it_once_and_keeps_to_its_length(requests_of, line)
         (PASSKEY, " The pass key is", PARTS),
         (RULER, " Answer: According to the coded text above, the three", TEMPLATE),
     ],
-    ids=["passkey", "typed parts", "ruler"],
 )
 def test_chat_asks_in_the_template_and_begins_the_answer(requests_of, model, tmp_path, line, begun, template):
     (model / "chat_template.jinja").write_text(template)
