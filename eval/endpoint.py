@@ -12,7 +12,6 @@ import functools
 import math
 import os
 import re
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -132,9 +131,9 @@ class Endpoint:
         model = next((each for each in models for key in ("root", "id")
                       if PurePath(each.get(key) or "").parts[-len(parts) :] == parts), None)  # fmt: skip
         if model is None:
-            served = textwrap.shorten(", ".join(each["id"] for each in models), 160, placeholder=" …")
+            served = in_one_line(Exception(", ".join(each["id"] for each in models) or "no model"))
             raise InputError(
-                f"{url} serves {served or 'no model'}, not {name}; serve that, or give it that name (vLLM: "
+                f"{url} serves {served}, not {name}; serve that, or give it that name (vLLM: "
                 f"--served-model-name {name})."
             )
         self.model, owner = model["id"], model.get("owned_by") or "an unnamed server"
@@ -144,8 +143,6 @@ class Endpoint:
 
     def generate(self, requests: Iterable[Request]) -> Iterator[tuple[str, list[int]]]:
         """Continue every prompt greedily; yields (key, new token ids) in the order they finish.
-
-        After an error nothing more is asked.
 
         Raises:
             InputError: the server refuses a request, stays silent, or says what is no answer.
@@ -158,7 +155,7 @@ class Endpoint:
                 yield done.result()
         except BaseException:
             self._over.set()
-            self._http.close()  # what is under way ends, and is not tried again
+            self._http.close()  # what is under way ends, and nothing more is asked
             raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
