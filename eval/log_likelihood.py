@@ -1,9 +1,8 @@
-"""lm-eval's Hugging Face model class: a prefix that requests share is read only once, or a server scores."""
+"""lm-eval's Hugging Face model class: a prefix that requests share is read only once."""
 
 from __future__ import annotations
 
 import copy
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -15,7 +14,6 @@ from transformers import DynamicCache, PreTrainedTokenizerBase
 from core.clex import at_length, factor_for
 from core.errors import InputError
 from eval import special_tokens
-from eval.endpoint import Endpoint
 from eval.kv_cache import keeps_tokens, shared_prefix
 
 
@@ -34,8 +32,8 @@ class SharedPrefixLM(HFLM):
         return super().tok_encode(string, add_special_tokens, **options)
 
     @classmethod
-    def encoded(cls, tokenizer: PreTrainedTokenizerBase, context: str, continuation: str) -> tuple[list, list]:
-        """The ids of a question and of an answer to it, as they are scored; no model is needed.
+    def check(cls, tokenizer: PreTrainedTokenizerBase, context: str, continuation: str) -> None:
+        """Refuse an answer to a question that cannot be scored; no model is needed.
 
         Raises:
             InputError: the answer has no tokens, or the model has no embedding for one of the tokens.
@@ -46,16 +44,6 @@ class SharedPrefixLM(HFLM):
         if not after:
             raise InputError(f"the answer {continuation!r} adds no token to the question's; leave it out.")
         special_tokens.check_ids(tokenizer, before + after, f"the answer {continuation!r} or its question")
-        return before, after
-
-    def _kept(self, strings: tuple[str, str], context: list[int], continuation: list[int]) -> list[int]:
-        """The ids to score; a text that is too long loses its beginning, and its last token is never read."""
-        if not 0 < len(continuation) <= self.max_length:
-            raise InputError(
-                f"the answer {strings[1]!r} has {len(continuation)} tokens, and the model scores 1 to "
-                f"{self.max_length}; leave it out."
-            )
-        return (context + continuation)[-(self.max_length + 1) :]
 
     @torch.inference_mode()
     def _loglikelihood_tokens(
@@ -65,7 +53,13 @@ class SharedPrefixLM(HFLM):
         by_scale = defaultdict(lambda: defaultdict(list))
         longest = defaultdict(int)
         for i, (strings, context, continuation) in enumerate(requests):
-            kept = self._kept(strings, context, continuation)
+            if not 0 < len(continuation) <= self.max_length:
+                raise InputError(
+                    f"the answer {strings[1]!r} has {len(continuation)} tokens, and the model scores 1 to "
+                    f"{self.max_length}; leave it out."
+                )
+            # A text that is too long loses its beginning, and its last token is never read.
+            kept = (context + continuation)[-(self.max_length + 1) :]
             scale = factor_for(self.model, len(kept) - 1)
             by_scale[scale][tuple(kept[: -len(continuation)])].append((i, continuation))
             longest[scale] = max(longest[scale], len(kept) - 1)
@@ -122,19 +116,3 @@ class SharedPrefixLM(HFLM):
 
     def _tensor(self, tokens: Sequence) -> torch.Tensor:
         return torch.tensor(tokens, dtype=torch.long, device=self.device)
-
-
-class ServedLM(SharedPrefixLM):
-    """The same tokenisation and the same cuts; a server scores the tokens."""
-
-    def __init__(self, endpoint: Endpoint, tokenizer: PreTrainedTokenizerBase) -> None:
-        self.endpoint, self.tokenizer, self._model = endpoint, tokenizer, endpoint
-        self.add_bos_token = self.custom_prefix_token_id = self._max_length = self.enable_thinking = None
-        self._rank, self._world_size = 0, 1
-
-    def _loglikelihood_tokens(
-        self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
-    ) -> list[tuple[float, bool]]:
-        prompts = [self._kept(*request) for request in requests]
-        scored = self.endpoint.scored(prompts, [len(continuation) for *_, continuation in requests])
-        return [(math.fsum(nats for nats, _ in each), all(greedy for _, greedy in each)) for each in scored]

@@ -77,8 +77,7 @@ class Experiment:
         raise NotImplementedError
 
     def check(self, run: dict, keys: list[str]) -> None:
-        """Refuse samples that the model cannot read, and set `longest`; no weights are loaded yet."""
-        self.longest = max(run.get("lengths") or [run.get("length", 0)])
+        """Refuse samples that the model cannot read; no weights are loaded yet."""
 
     def suffix(self) -> str:
         """The end of the record's name, where records of several settings of one method are kept."""
@@ -129,7 +128,7 @@ class Experiment:
             measured = self.measured(run, file)
             if measured is not None:
                 summary = self.summary(run, {key: entry["value"] for key, entry in measured.items()})
-                by = {"fingerprints": sorted({entry["by"] for entry in measured.values()})} if self.serving else {}
+                by = {"fingerprints": [self.serving.at(run).fingerprint]} if self.serving else {}
                 self.finish(run | summary | by, file, sum(entry["seconds"] for entry in measured.values()))
 
     def finish(self, record: dict, file: Path, seconds: float) -> None:
@@ -281,7 +280,7 @@ class Experiment:
             {"value", "seconds"} by key; None in every process but the first.
         """
         keys = list(self.content)
-        path = self.journal_path(file, run["identity"])
+        path = self.journal_path(file, self.serving.journal_identity(run) if self.serving else run["identity"])
         process, count = processes.rank()
 
         # Every process reads all journals before any process writes more.
@@ -296,7 +295,6 @@ class Experiment:
                 samples = f"{len(keys):,} sample{'s' * (len(keys) > 1)}"
                 print(f"{self.name} of {self.base.folder}, {file.stem}: {samples}{setting}", file=sys.stderr)
             self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
-        self.endpoint = self.serving.at(run, self.longest) if self.serving and todo else None
         total, start = len(keys), len(keys) - len(todo)
         with (
             journal.Journal(path.with_name(f"{path.name}.{process}.jsonl")) as lines,
@@ -306,8 +304,7 @@ class Experiment:
             try:
                 for key, value in self.measure(run, todo) if todo else ():
                     now = time.perf_counter()
-                    entry = {"value": value, "seconds": round(now - started, 3)}
-                    lines.add(key, entry | ({"by": self.endpoint.fingerprint} if self.endpoint else {}))
+                    lines.add(key, {"value": value, "seconds": round(now - started, 3)})
                     started = now
                     bar.update(1)
             except NonFiniteError as error:
