@@ -112,10 +112,11 @@ rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   MODEL=PATH_OR_NAME FACTOR=2 your own model, without training, under build/own/
 ##   METHODS="pi yarn"           these methods alone
 ##   QUICK=1                     one seed and few samples
-##   REPLACE=1                   replace records that have other settings
+##   REPLACE=1                   measure it again and replace the records
 ##   TEXTS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
-	$(PY) -m experiments.rerun $(RERUN)
-	@for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RECORDS)) || exit; done
+	@$(PY) -m experiments.rerun $(RERUN) || skipped=$$?; [ $${skipped:-0} -le 1 ] || exit $$skipped; \
+	for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RECORDS)) || exit; done; \
+	exit $${skipped:-0}
 ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
 	$(PY) -m experiments.ablation_n_hat $(RERUN)
 	$(PY) -m experiments.ablation_intervals $(RERUN)

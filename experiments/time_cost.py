@@ -27,7 +27,7 @@ from core import rope
 from core.errors import InputError
 from core.extend import extend
 from experiments.kit import command_line, journal, records
-from experiments.kit.base_model import option_contents, options_for_record
+from experiments.kit.base_model import computed, options_for_record
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
 from experiments.training.loss import HeadLoss
@@ -73,8 +73,9 @@ class TimeCost(Experiment):
             "precision": given.precision,
             **({"checkpointing": True} if given.checkpointing else {}),
         }
-        for method, options in compared.values():
-            run |= option_contents(method, options)
+        geometry = self.base.geometry
+        run["computed"] = {name: computed(geometry, method, self.factor, options)
+                           for name, (method, options) in compared.items()}  # fmt: skip
         file = self.to_measure(run, f"s={self.factor:g}")
         if file is None:
             return

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 from pathlib import Path
-
-from transformers import GenerationConfig
 
 from core import clex, rope
 from core.errors import InputError
 from core.huggingface.configuration import text_config
 from core.huggingface.rotation import skeleton
 from eval.endpoint import Endpoint
-from eval.generation import model_stops
 from experiments.kit import command_line, records
 from experiments.kit.base_model import HALF, own_name
 
@@ -94,9 +90,5 @@ class Serving:
     def _connected(self, name: str, length: int) -> Endpoint:
         config = self.base.config
         text_config(config).max_position_embeddings = length
-        stops = GenerationConfig.from_model_config(config)
-        if self.base.source != "random":
-            with contextlib.suppress(OSError):  # there is none
-                stops = GenerationConfig.from_pretrained(self.base.source, **self.base.pin)
         scores = not hasattr(self.experiment, "request")  # it continues no prompts
-        return Endpoint(self.experiment.arguments.endpoint, name, config, model_stops(stops), scores)
+        return Endpoint(self.experiment.arguments.endpoint, name, config, self.base.stops, scores)

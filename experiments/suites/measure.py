@@ -16,7 +16,7 @@ from experiments import base_models, suites
 from experiments.base_models.model import Model, papers_n_hat
 from experiments.kit import command_line, records
 from experiments.kit.command_line import existing_directory, option
-from experiments.suites.chains import Chain, Command, at_once, measure, run
+from experiments.suites.chains import SKIPPED_COMMAND, Chain, Command, at_once, measure, run
 from experiments.suites.steps import Suite, merged
 
 BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
@@ -67,15 +67,23 @@ def _measure_all(chains: list[Chain], suite: Suite, command: Command, workers: i
         raise InputError(f"nothing could be measured of {suite.own_checkpoint}; see {logs}.")
     print(f"records in {suite.results}; render them with")
     print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}")
+    if any(line.startswith(SKIPPED_COMMAND) for line in skipped):
+        sys.exit(1)
 
 
 def _measure_one(chain: Chain, suite: Suite) -> None:
-    """Measure one chain; exit with status 75 (EX_TEMPFAIL) if the checkpoint that it needs is not there yet."""
+    """Measure one chain; exit with status 1 if a command was skipped, which the last lines say.
+
+    The status is 75 (EX_TEMPFAIL) if the checkpoint that it needs is not there yet.
+    """
     if chain.needs and not Path(chain.needs).is_dir():
         print(f"{chain.name} needs {chain.needs}, which another chain writes; run this one again when it is there.")
         sys.exit(os.EX_TEMPFAIL)
     with files.lock(suite.output / chain.name):
-        measure(chain, suite.results / suite.name, lenient=suite.own_checkpoint is not None)
+        skipped = measure(chain, suite.results / suite.name, lenient=suite.own_checkpoint is not None)
+    if skipped:
+        print(*skipped, sep="\n")
+        sys.exit(1)
 
 
 def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) -> list[Chain]:
@@ -136,7 +144,7 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     output = "OUTPUT (default build/rerun/MODEL, for a model of your own build/own; with --quick …-quick)"
     option(where, "--output", command_line.directory, "DIR", output)
     option(where, "--results", command_line.directory, "DIR", "where records go (default OUTPUT/results)")
-    replace = "replace records of the same name that have other settings"
+    replace = "measure all of it again, from the beginning, and replace the records"
     where.add_argument("--replace", action="store_true", help=replace)
     option(where, "--workers", command_line.count, "N", "chains at a time (default: one per core; one with GPUs)")
     return parser.parse_args()

@@ -1,16 +1,18 @@
 """A run is known by the content of what it measures, whatever the names of its files; and whose records are whose."""
 
+import dataclasses
 import json
 import shutil
 
 import pyarrow.parquet
 import pytest
 
+from core import rope
 from core.extend import extend_checkpoint
 from experiments.kit import records
 from experiments.kit.base_model import BaseModel
 from tests.eval.test_open_llm import write_benchmarks
-from tests.models import checkpoint
+from tests.models import checkpoint, fine_tuned
 
 LENGTH = 2048
 
@@ -34,6 +36,14 @@ def other_question(folder):
     pyarrow.parquet.write_table(table.set_column(index, "ctx_a", pyarrow.array(texts)), file)
 
 
+def other_end(folder):
+    edit(folder / "toy" / "generation_config.json", lambda stated: stated.update(eos_token_id=[2, 3]))
+
+
+def other_factors(folder):
+    edit(folder / "factors.json", lambda stated: stated.update(factors=[1.5] * 8))
+
+
 def other_normaliser(folder):
     edit(folder / "toy" / "tokenizer.json", lambda stated: stated.update(normalizer={"type": "Lowercase"}))
 
@@ -43,10 +53,17 @@ def other_normaliser(folder):
     [
         (other_question, "data", "open_llm --benchmarks {root}/data --tasks hellaswag --limit 2"),
         (other_normaliser, "base", "passkey --lengths 400 --depths 2 --keys 1"),
+        (other_end, "data", "passkey --lengths 400 --depths 2 --keys 1"),
+        (
+            other_factors,
+            "scaling",
+            "passkey --lengths 400 --depths 2 --keys 1 --method factors --file {root}/factors.json",
+        ),
     ],
 )
 def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, change, part, line):
     write_benchmarks(tmp_path / "data" / "open_llm")
+    (tmp_path / "factors.json").write_text(json.dumps({"factors": [2.0] * 8}))
     command = [*line.format(root=tmp_path).split(), "--model", model, "--results", tmp_path / "results"]
     assert call(*command)[0] == 0
     (file,) = (tmp_path / "results" / "toy" / command[0]).glob("*.json")
@@ -61,6 +78,30 @@ def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path
     (other,) = set(journal.parent.glob("*.jsonl")) - {journal}  # measured anew, every sample
     assert len(other.read_text().splitlines()) == len(journal.read_text().splitlines()) == 2
     assert second[part] != json.loads(first)[part]  # of what two records of one table must share
+
+
+def test_a_changed_formula_is_another_run_and_what_changes_no_score_is_none(call, model, tmp_path, monkeypatch):
+    line = ["passkey", "--model", model, "--method", "pi", "--depths", "1", "--keys", "1", "--results"]
+    lengths = ["--lengths", "400", "300"]
+    assert call(*line, tmp_path / "results", *lengths)[0] == 0
+    (file,) = (tmp_path / "results" / "toy" / "passkey").glob("*.json")
+    scores = json.loads(file.read_text())["scores"]
+    no_effect = {"attention_dropout": 0.3, "initializer_range": 0.9, "my_note": "x"}
+    edit(model / "config.json", lambda config: config.update(no_effect))
+    (model / "training_args.bin").write_text("x")
+    assert "done already" in call(*line, tmp_path / "results", "--lengths", "300", "400")[1]
+    (journal,) = (tmp_path / "runs" / "toy" / "passkey").glob("*.jsonl")
+    journal.write_text(journal.read_text().replace('"score": ', '"score": 7'))  # whose answers nothing takes any more
+    for command in ([tmp_path / "results", "--replace"], [tmp_path / "other"]):
+        status, out, _ = call(*line, *command, *lengths)
+        (file,) = (command[0] / "toy" / "passkey").glob("*.json")
+        assert status == 0 and "done already" not in out and json.loads(file.read_text())["scores"] == scores
+    pi = rope.METHODS["pi"]
+    monkeypatch.setitem(
+        rope.METHODS, "pi", dataclasses.replace(pi, function=lambda geometry, s: pi.function(geometry, 3 * s))
+    )
+    status, _, err = call(*line, tmp_path / "results", *lengths)
+    assert status == 2 and "another scaling" in err
 
 
 def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, tmp_path, monkeypatch):
@@ -88,16 +129,19 @@ def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(call, model, t
     assert (tmp_path / "own" / "runs" / "toy" / "passkey").is_dir()
 
 
-def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records_are_apart(call, model, tmp_path):
-    facts = {"scale": "tiny", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
-    facts |= {"identity": "abc", "model": {"sha256": {"model.safetensors": "def"}}}
-    (model / "training.json").write_text(json.dumps(facts))
+def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records_are_apart(
+    call, model, tmp_path, monkeypatch
+):
+    fine_tuned(model, scale="tiny")
     line = ["--depths", "1", "--keys", "1", "--lengths", "400", "--results", tmp_path / "results"]
     assert call("passkey", "--model", model, *line)[0] == 0
     model.rename(tmp_path / "elsewhere")
     assert "done already" in call("passkey", "--model", tmp_path / "elsewhere", *line)[1]
     assert BaseModel("tiny").results == records.RESULTS  # of untrained base models alone
     assert BaseModel(str(tmp_path / "elsewhere"), as_it_is=True).results == records.OWN
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+    status, _, err = call("passkey", "--model", tmp_path / "elsewhere", *line)
+    assert status == 2 and "is no fine-tune that" in err and err.count("\n") == 1
 
 
 def test_an_export_is_a_row_by_its_methods_name(call, tmp_path):

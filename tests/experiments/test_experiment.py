@@ -14,7 +14,7 @@ from eval.generation import generate
 from eval.passkey import sample as sample_passkey
 from experiments.kit import records
 from tests import processes
-from tests.models import byte_tokenizer, checkpoint, random_model
+from tests.models import byte_tokenizer, checkpoint, fine_tuned, random_model
 
 ARGUMENTS = ["--method", "pi", "--lengths", "512", "--depths", "3", "--keys", "4"]
 
@@ -116,15 +116,15 @@ def test_two_processes_score_as_one(model, whole, tmp_path):
 def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_again(tmp_path, call):
     extended = extend(random_model(max_position_embeddings=512), "yarn", 4)
     model = export(extended, tmp_path / "yarn", byte_tokenizer())
-    how = {"scale": "toy", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
-    base = {"model": {"sha256": {"model.safetensors": "def"}}}
-    (model / "training.json").write_text(json.dumps(how | base | {"identity": "abc", "losses": [1.0]}))
+    training = fine_tuned(model)
     options = ["--depths", "1", "--keys", "1", "--lengths", "1024"]
     assert call("passkey", "--model", model, "--results", tmp_path / "results", *options)[0] == 0
     record = json.loads((tmp_path / "results" / "toy" / "passkey" / "yarn_s=4_seed=3.json").read_text())
     assert (record["method"], record["factor"]) == ("yarn", 4.0)
     assert record["base"] == {"model.safetensors": "def"}
-    assert record["training"] == {"identity": "abc", "seed": 3, "steps": 7, "length": 2048}
+    settings = records.identity(**records.asked(training) | {"seed": None})
+    stated = {key: training[key] for key in ("identity", "seed", "steps", "length")}
+    assert record["training"] == stated | {"settings": settings}
     ((_, part),) = journal(tmp_path / "results")
     sample = sample_passkey(byte_tokenizer().encode, 1024, 0, 0)
     tokens = torch.tensor([byte_tokenizer()(sample.prompt, add_special_tokens=False).input_ids])
