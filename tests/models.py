@@ -7,8 +7,6 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from experiments.kit import base_model, records
-
 SIZES = {
     "hidden_size": 64,
     "intermediate_size": 96,
@@ -62,6 +60,8 @@ def checkpoint(directory, **overrides):
 
 def fine_tuned(directory, **settings) -> dict:
     """Write the training.json with which experiments.finetune would have left this checkpoint; return it."""
+    from experiments.kit import base_model, records
+
     facts = {"scale": "toy", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
     facts |= {"model": {"sha256": {"model.safetensors": "def"}}} | settings
     facts |= {"identity": records.identity(**facts), "sha256": base_model.weight_hashes(directory)}

@@ -15,6 +15,7 @@ from tests.eval.test_open_llm import write_benchmarks
 from tests.models import checkpoint, fine_tuned
 
 LENGTH = 2048
+PASSKEY = "passkey --lengths 400 --depths 2 --keys 1"
 
 
 @pytest.fixture
@@ -52,13 +53,9 @@ def other_normaliser(folder):
     ("change", "part", "line"),
     [
         (other_question, "data", "open_llm --benchmarks {root}/data --tasks hellaswag --limit 2"),
-        (other_normaliser, "base", "passkey --lengths 400 --depths 2 --keys 1"),
-        (other_end, "data", "passkey --lengths 400 --depths 2 --keys 1"),
-        (
-            other_factors,
-            "scaling",
-            "passkey --lengths 400 --depths 2 --keys 1 --method factors --file {root}/factors.json",
-        ),
+        (other_normaliser, "base", PASSKEY),
+        (other_end, "data", PASSKEY),
+        (other_factors, "scaling", PASSKEY + " --method factors --file {root}/factors.json"),
     ],
 )
 def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, change, part, line):
@@ -82,14 +79,14 @@ def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path
 
 def test_a_changed_formula_is_another_run_and_what_changes_no_score_is_none(call, model, tmp_path, monkeypatch):
     line = ["passkey", "--model", model, "--method", "pi", "--depths", "1", "--keys", "1", "--results"]
-    lengths = ["--lengths", "400", "300"]
+    lengths = ["--lengths", "500", "400"]
     assert call(*line, tmp_path / "results", *lengths)[0] == 0
     (file,) = (tmp_path / "results" / "toy" / "passkey").glob("*.json")
     scores = json.loads(file.read_text())["scores"]
     no_effect = {"attention_dropout": 0.3, "initializer_range": 0.9, "my_note": "x"}
     edit(model / "config.json", lambda config: config.update(no_effect))
     (model / "training_args.bin").write_text("x")
-    assert "done already" in call(*line, tmp_path / "results", "--lengths", "300", "400")[1]
+    assert "done already" in call(*line, tmp_path / "results", "--lengths", "400", "500")[1]
     (journal,) = (tmp_path / "runs" / "toy" / "passkey").glob("*.jsonl")
     journal.write_text(journal.read_text().replace('"score": ', '"score": 7'))  # whose answers nothing takes any more
     for command in ([tmp_path / "results", "--replace"], [tmp_path / "other"]):
@@ -97,9 +94,8 @@ def test_a_changed_formula_is_another_run_and_what_changes_no_score_is_none(call
         (file,) = (command[0] / "toy" / "passkey").glob("*.json")
         assert status == 0 and "done already" not in out and json.loads(file.read_text())["scores"] == scores
     pi = rope.METHODS["pi"]
-    monkeypatch.setitem(
-        rope.METHODS, "pi", dataclasses.replace(pi, function=lambda geometry, s: pi.function(geometry, 3 * s))
-    )
+    other = dataclasses.replace(pi, function=lambda geometry, s: pi.function(geometry, 3 * s))
+    monkeypatch.setitem(rope.METHODS, "pi", other)
     status, _, err = call(*line, tmp_path / "results", *lengths)
     assert status == 2 and "another scaling" in err
 
@@ -110,10 +106,10 @@ def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, t
     with monkeypatch.context() as patched:
         patched.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
         status, _, err = call(*line)
-        assert status == 2 and "qa_1, vt do not fit, which leaves --tasks fwe" in err, err
+        assert status == 2 and "vt, qa_1 do not fit, which leaves --tasks fwe" in err, err
     status, out, err = call(*line, "--fitting")
     skipped = [words.split(":")[0] for words in out.splitlines()[:2]]
-    assert status == 0 and skipped == ["skipped ruler qa_1", "skipped ruler vt"], err
+    assert status == 0 and skipped == ["skipped ruler vt", "skipped ruler qa_1"], err
     record = json.loads((tmp_path / "results" / "toy" / "ruler" / "as-it-is.json").read_text())
     assert record["tasks"] == ["fwe"]
     assert "done already" in call(*line[:-3], "fwe")[1]
