@@ -120,12 +120,6 @@ def compared(
     return sets[0] if sets else Comparison(())
 
 
-def _training_settings(record: dict) -> str:
-    """What two fine-tunes that differ in their seed alone have in common."""
-    training = record.get("training", {})
-    return json.dumps([training.get(name) for name in ("settings", "steps", "length")])
-
-
 def _size(records: list[dict]) -> tuple[int, int]:
     """How many records a set has; first, how many of them are of a method."""
     return sum(record["method"] is not None for record in records), len(records)
@@ -136,7 +130,7 @@ def _comparison(records: list[dict]) -> Comparison:
     for record in records:
         grouped.setdefault(Setting.of(record), []).append(record)
     for runs in grouped.values():
-        if len({_training_settings(run) for run in runs}) > 1:
+        if len({run.get("training", {}).get("settings") for run in runs}) > 1:
             names = ", ".join(run["file"] for run in runs)
             raise InputError(f"{names}: fine-tunes with different settings cannot be seeds of one row; keep one kind.")
     return Comparison(tuple(Row(each, tuple(grouped[each])) for each in sorted(grouped, key=lambda each: each.order)))

@@ -22,7 +22,6 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers.integrations import get_available_reporting_integrations
 from transformers.utils import is_flash_attn_2_available
 
 from core import clex, files, rope
@@ -44,7 +43,7 @@ from experiments.training.trainer import Trainer, default_dtype, training_argume
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 # Settings that change how a run is computed, not its result.
-_FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every", "report_to")
+_FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every")
 
 
 class FineTune(Experiment):
@@ -75,8 +74,6 @@ class FineTune(Experiment):
         saving = "recompute activations to save memory (default on one GPU: only where it is needed)"
         group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
         option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
-        also = "where losses go besides TensorBoard's logs, such as wandb; its package must be installed"
-        group.add_argument("--report-to", nargs="+", metavar="NAME", help=also)
         group = parser.add_argument_group("planning")
         group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
         option(group, "--gpus", count, "N", "GPUs to plan for (default: those here)")
@@ -171,8 +168,6 @@ class FineTune(Experiment):
         names = {field.name for field in dataclasses.fields(Training)} - {"steps"}  # which are by factor
         changes = {name: value for name, value in vars(self.arguments).items() if name in names and value is not None}
         training = dataclasses.replace(self.base.origin.training if self.base.origin else Training(), **changes)
-        if missing := sorted({*training.report_to} - {*get_available_reporting_integrations()}):
-            raise InputError(f"transformers cannot report to {missing[0]} here; install its package, or leave it out.")
         if training.dtype == "bfloat16" and torch.cuda.is_available() and default_dtype() != "bfloat16":
             raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
         return dataclasses.replace(training, dtype=training.dtype or default_dtype())

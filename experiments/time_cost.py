@@ -89,9 +89,9 @@ class TimeCost(Experiment):
             works = {"train": training_step(self.loaded, given.checkpointing), "test": _forward}
             self.round(compared, works, 0)  # warms up
             for turn in range(1, given.repeats + 1):
-                if str(turn) not in done:
+                if str(turn) not in done.entries:
                     done.add(str(turn), self.round(compared, works, turn))
-                rounds.append(done[str(turn)])
+                rounds.append(done.entries[str(turn)])
                 bar.update()
                 control = [row for row in scores(rounds, compared, reference) if row["again"]]
                 if turn >= LEAST and all(row["high"] - row["low"] <= 2 * given.precision for row in control):

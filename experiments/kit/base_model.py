@@ -325,11 +325,10 @@ class BaseModel:
     @functools.cached_property
     def stops(self) -> frozenset[int]:
         """The ids that end its answers: those of generation_config.json, if there is one, else its configuration's."""
-        stated = GenerationConfig.from_model_config(self.config)
-        if self.source != "random":
-            with contextlib.suppress(OSError):  # there is none
-                stated = GenerationConfig.from_pretrained(self.source, **self.pin)
-        return model_stops(stated)
+        with contextlib.suppress(OSError):  # there is none
+            if self.source != "random":
+                return model_stops(GenerationConfig.from_pretrained(self.source, **self.pin))
+        return model_stops(GenerationConfig.from_model_config(self.config))
 
     @functools.cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:

@@ -243,7 +243,10 @@ class Experiment:
             if training := self.base.training:
                 run["training"] = {key: training[key] for key in ("identity", "seed", "steps", "length")}
                 run["training"]["settings"] = records.identity(**records.asked(training) | {"seed": None})
-                self.check_recorded(training)
+                file = records.path(self.results, self.base.folder, "finetune", self.base.provenance["source"])
+                known = file.is_file() and records.read(file).get("identity")
+                if self.results.resolve() == records.RESULTS and known != training["identity"]:
+                    raise InputError(f"{file} is not of this fine-tune; give another --results for its evaluations.")
             if self.methods is None:
                 name = f"s={self.factor:g}"
             elif method is None:
@@ -258,14 +261,6 @@ class Experiment:
                 # The fields that must agree between two records in one table.
                 run["comparable"] = ["base", "dtype", *settings, "data", *apart]
                 yield run, file
-
-    def check_recorded(self, training: dict) -> None:
-        """Refuse to record a fine-tune beside the committed ones that is none of them."""
-        file = records.path(self.results, self.base.folder, "finetune", self.base.provenance["source"])
-        if self.results.resolve() == records.RESULTS and not (
-            file.is_file() and records.read(file).get("identity") == training["identity"]
-        ):
-            raise InputError(f"{self.base.name} is no fine-tune that {self.results} records; give another --results.")
 
     def to_measure(self, run: dict, name: str) -> Path | None:
         """The file of a run's record, and the run's identity in it; None, and a line that says so, if it is done.

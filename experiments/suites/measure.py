@@ -6,7 +6,6 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -57,7 +56,6 @@ def _measure_all(chains: list[Chain], suite: Suite, command: Command, workers: i
     logs, first, last = suite.output / "logs", {}, {}
     for number, chain in enumerate(chains):
         (last if chain.needs else first)[number] = chain
-    print(time_left(suite, chains, workers), flush=True)
     with files.lock(suite.output):
         skipped = run(first, command, logs, workers) + run(last, command, logs, workers=1)
     for line in dict.fromkeys(skipped):
@@ -100,24 +98,6 @@ def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) 
         what = f"no part {part!r}" if part else "nothing of these methods"
         raise InputError(f"the suite of {suite.name!r} has {what}; see all of it with --list alone.")
     return chains
-
-
-def time_left(suite: Suite, chains: Iterable[Chain], workers: int) -> str:
-    """How long the chains take, by the seconds of the committed records of what has no record yet."""
-    commands = [(chain.name, module.split(".")[-1], options) for chain in chains for module, *options in chain.commands]
-    files_of = {records.path(Path(), suite.name, experiment, name): options for name, experiment, options in commands}
-    left = {file: options for file, options in files_of.items() if not (suite.results / file).is_file()}
-    committed = {file: options for file, options in left.items() if (records.RESULTS / file).is_file()}
-    seconds = sum(_seconds(records.read(records.RESULTS / file), options) for file, options in committed.items())
-    known = f"{max(round(seconds / workers / 60), 1)} min, as {len(committed)} committed records have it"
-    unknown = "how long, no committed record says"
-    return f"{len(left)} commands, {workers} at a time: {known if committed else unknown}"
-
-
-def _seconds(record: dict, options: Command) -> float:
-    """What a record took; of training, for as many steps as the options say."""
-    steps = int(options[options.index("--steps") + 1]) if "--steps" in options else 1
-    return record["seconds"] * steps / (record["steps"] if "--steps" in options else 1)
 
 
 def _parse(description: str, script: str) -> argparse.Namespace:

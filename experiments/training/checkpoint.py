@@ -97,7 +97,7 @@ def whole(folder: Path, facts: dict) -> Path | None:
     if checkpoint is None:
         return None
     manifest = files.read_json(checkpoint / MANIFEST, f"it may be incomplete; restore it, or {anew}")
-    if differing := records.difference(run_of(checkpoint), facts["run"]):
+    if differing := records.difference(manifest.get("run", {}), facts["run"]):
         raise InputError(f"{folder} holds a run with {differing}; start this one elsewhere, or {anew}.")
     for what in ("packages", "code"):
         if differing := [name for name, value in facts[what].items() if manifest[what].get(name) != value]:

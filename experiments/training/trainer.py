@@ -223,7 +223,7 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path) 
         use_cpu=not on_gpu,
         activation_checkpointing=settings.checkpointing,
         seed=seed,
-        report_to=[name for name in settings.report_to if name != TENSORBOARD],  # which is written here
+        report_to=[],  # TensorBoard's logs are written here
         train_sampling_strategy="sequential",
         save_steps=settings.save_every,
         logging_steps=1,

@@ -137,7 +137,7 @@ def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records
     assert BaseModel(str(tmp_path / "elsewhere"), as_it_is=True).results == records.OWN
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     status, _, err = call("passkey", "--model", tmp_path / "elsewhere", *line)
-    assert status == 2 and "is no fine-tune that" in err and err.count("\n") == 1
+    assert status == 2 and "is not of this fine-tune" in err and err.count("\n") == 1
 
 
 def test_an_export_is_a_row_by_its_methods_name(call, tmp_path):
