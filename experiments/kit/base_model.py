@@ -59,6 +59,7 @@ HALF = ("bfloat16", "float16")
 # state themselves. Of others, those that its class knows count, and those that models read whose classes do not.
 _NO_EFFECT = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "use_cache",
               "initializer_range", "initializer_factor")  # fmt: skip
+_TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
 DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
 _ALSO_READ = {"head_dim", "sliding_window", "router_bias", EXTENSION}
 # Files of weights in the order in which transformers looks for them; an index beside them names shards.
@@ -278,7 +279,8 @@ class BaseModel:
             rules = json.loads(tokens.backend_tokenizer.to_str())
             rules = {key: value for key, value in rules.items() if key not in ("padding", "truncation")}
         else:
-            rules = {"class": type(tokens).__name__, "vocabulary": tokens.get_vocab()}
+            rules = {"class": type(tokens).__name__, "vocabulary": tokens.get_vocab(), "read": tokens(_TEXT).input_ids}
+        rules |= {"cleans": True} if tokens.clean_up_tokenization_spaces else {}
         special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
         return {
             "tokenizer": records.identity(rules=rules, **special),

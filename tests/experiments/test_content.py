@@ -41,6 +41,10 @@ def other_end(folder):
     edit(folder / "toy" / "generation_config.json", lambda stated: stated.update(eos_token_id=[2, 3]))
 
 
+def other_spaces(folder):
+    edit(folder / "toy" / "tokenizer_config.json", lambda stated: stated.update(clean_up_tokenization_spaces=True))
+
+
 def other_factors(folder):
     edit(folder / "factors.json", lambda stated: stated.update(factors=[1.5] * 8))
 
@@ -54,6 +58,7 @@ def other_normaliser(folder):
     [
         (other_question, "data", "open_llm --benchmarks {root}/data --tasks hellaswag --limit 2"),
         (other_normaliser, "base", PASSKEY),
+        (other_spaces, "base", PASSKEY),
         (other_end, "data", PASSKEY),
         (other_factors, "scaling", PASSKEY + " --method factors --file {root}/factors.json"),
     ],
