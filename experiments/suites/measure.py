@@ -38,8 +38,6 @@ def main(description: str, part: str | None = None) -> None:
         return
     if arguments.chain is not None and arguments.chain >= len(chains):
         raise InputError(f"there are {len(chains)} chains; --list numbers them from 0.")
-    files.check_writable(suite.output)
-    files.check_writable(suite.results)
     if suite.own_checkpoint:
         from experiments.kit.base_model import BaseModel  # imports transformers, which listing does not need
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import time
 
 import pytest
@@ -14,6 +13,7 @@ from eval.generation import generate
 from eval.passkey import sample as sample_passkey
 from experiments.kit import records
 from tests import processes
+from tests.experiments.test_processes import ranks
 from tests.models import byte_tokenizer, checkpoint, fine_tuned, random_model
 
 ARGUMENTS = ["--method", "pi", "--lengths", "512", "--depths", "3", "--keys", "4"]
@@ -100,12 +100,7 @@ def test_the_hash_of_the_code_covers_all_that_measures(monkeypatch):
 
 def test_two_processes_score_as_one(model, whole, tmp_path):
     results = tmp_path / "results"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    ranks = [both | {"RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")]  # as a launcher tells them
-    children = [processes.command(*command(model, results), environment=rank) for rank in ranks]
+    children = [processes.command(*command(model, results), environment=rank) for rank in ranks()]
     assert [processes.wait(child) for child in children] == [0, 0]
     (shared,), (expected,) = finished(results).values(), finished(whole).values()
     assert shared["scores"] == expected["scores"] and shared["identity"] == expected["identity"]
