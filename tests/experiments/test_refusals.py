@@ -16,7 +16,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from experiments.kit import command_line, records
-from experiments.kit.records import ROOT
 from tests import processes
 from tests.models import checkpoint, fine_tuned
 
@@ -197,15 +196,6 @@ def test_training_json_of_no_fine_tune_or_of_other_weights(refused, places, tmp_
     facts = fine_tuned(folder)
     (folder / "training.json").write_text(json.dumps(change and facts | change))
     refused(PASSKEY + " --model {tmp}/tuned")
-
-
-def test_another_model_or_other_settings_never_replace_what_a_clone_holds(refused, tmp_path):
-    committed = tmp_path / "results" / "tiny"
-    (committed / "passkey").mkdir(parents=True)
-    for name in (records.MODEL, "passkey/pi_s=2.json"):
-        (committed / name).write_bytes((ROOT / "results" / "tiny" / name).read_bytes())
-    refused(PASSKEY + " --model {tiny} --method pi")
-    refused("passkey --model tiny --method pi --results {results} --lengths 640")
 
 
 def test_records_that_are_torn(refused, tmp_path):
