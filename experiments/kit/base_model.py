@@ -463,5 +463,4 @@ def _training(directory: Path) -> dict | None:
     training = files.read_json(file, anew)
     if training.get("identity") != records.identity(**records.asked(training)):
         raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
-    rope.get(training["method"])
     return training
