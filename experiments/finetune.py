@@ -28,10 +28,13 @@ from core import clex, files, rope
 from core.errors import InputError
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
+from experiments import suites
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, records, texts
+from experiments.kit.base_model import DROPOUT, computed
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
+from experiments.suites.steps import Suite
 from experiments.training import budget, checkpoint, launch
 from experiments.training.corpus import Corpus
 from experiments.training.output import Output
@@ -95,6 +98,9 @@ class FineTune(Experiment):
             print(budget.report(size, training, length, steps, gpus, self.arguments.memory))
             return
 
+        self.results = self.arguments.results or records.OWN
+        if self.results.resolve() == records.RESULTS and not self.of_suite(name):
+            raise InputError(f"{self.results} holds what the model's suite trains, alone; give another --results.")
         self.base.check_access()
         budget.device_batch(training, launch.expected())  # refuses a batch that cannot be divided
         corpus = Corpus(training.corpus)
@@ -110,12 +116,13 @@ class FineTune(Experiment):
             **{key: value for key, value in dataclasses.asdict(training).items() if key not in _FREE},
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "model": self.base.provenance,
+            **{name: rate for name, rate in self.base.config.to_dict().items() if name.endswith(DROPOUT) and rate},
+            **computed(self.base.geometry, method, self.factor, options),
             **texts.bos_for_record(self.bos),
         }
         settings = json.loads(json.dumps(settings, default=str))  # as it is when read from a file
         settings["identity"] = records.identity(**settings)
         output = Output(self.arguments.output or CHECKPOINTS / self.base.folder / name, settings)
-        self.results = self.arguments.results or records.OWN
         record = records.path(self.results, self.base.folder, self.name, name)
         is_recorded = records.is_done(record, settings, self.arguments.replace)
         records.check_model(self.results, self.base.folder, self.facts())
@@ -130,6 +137,15 @@ class FineTune(Experiment):
         if first and not is_recorded:
             print(output.path)
             self.record(output.facts(), record)
+
+    def of_suite(self, name: str) -> bool:
+        """Whether the model's suite trains the run of this name, with all other settings as they are here."""
+        changed = ("steps", "length", "batch", "learning_rate", "dtype", "bos")
+        if not self.base.origin or any(getattr(self.arguments, option) is not None for option in changed):
+            return False
+        suite = Suite(self.base.folder, self.base.origin, self.results, self.results)
+        parts = (part for module in suites.find(self.base.folder) for part in module.PARTS)
+        return any(chain.name == name for part in parts for chain in part(suite))
 
     def setting(self) -> tuple[str, dict]:
         """The method and its options: the base model's if the command line does not say which pairs to choose."""
@@ -224,7 +240,7 @@ class FineTune(Experiment):
         last = losses[-max(1, len(losses) // 10) :]
         scores = {"first_loss": losses[0], "final_loss": sum(last) / len(last), "final_steps": len(last)}
         scores["tokens_per_second"] = round(facts["tokens"] / facts["seconds"], 1)
-        left_out = ("data_facts", "seconds_per_step", "environment")
+        left_out = ("sha256", "data_facts", "seconds_per_step", "environment")
         kept = {key: value for key, value in facts.items() if key not in left_out}
         self.finish(kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores}, file, facts["seconds"])
 

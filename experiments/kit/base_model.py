@@ -6,6 +6,7 @@ A base model's name wins over a directory of that name: `tiny` is the base model
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import importlib.util
@@ -26,6 +27,7 @@ from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
+    GenerationConfig,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -42,6 +44,7 @@ from core.huggingface.configuration import EXTENSION, check_length, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
 from eval import hub, special_tokens
+from eval.generation import model_stops
 from experiments import base_models
 from experiments.base_models.model import Model
 from experiments.kit import command_line, records
@@ -54,12 +57,15 @@ transformers.logging.set_verbosity_error()
 transformers.AttentionInterface.register("sdpa", less_memory.sdpa)  # the same, with less memory
 
 HALF = ("bfloat16", "float16")
-# Fields of a configuration that change no number: who wrote it, and the dtype, which records state themselves.
-_NO_EFFECT = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "use_cache")
-# The fields of training.json that an evaluation reads.
-_TRAINING = {"scale": str, "method": str, "factor": (int, float), "options": dict, "seed": int, "steps": int,
-             "length": int, "identity": str, "model": dict}  # fmt: skip
-_WEIGHTS = {".safetensors", ".gguf", ".bin"}
+# Fields of a configuration that change no number: who wrote it, how weights were drawn, and the dtype, which records
+# state themselves. Of others, those that its class knows count, and those that models read whose classes do not.
+_NO_EFFECT = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "use_cache",
+              "initializer_range", "initializer_factor")  # fmt: skip
+_TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
+DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
+_ALSO_READ = {"head_dim", "sliding_window", "router_bias", EXTENSION}
+# Files of weights in the order in which transformers looks for them; an index beside them names shards.
+_WEIGHTS = "model.safetensors", "pytorch_model.bin"
 # Weights in formats that are not used here.
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 
@@ -236,6 +242,8 @@ class BaseModel:
         hashes, commit = weight_hashes(Path(self.source)), self._commit()
         if self.training:
             source = records.run_of(self.training | {"training": self.training})
+            if self.training.get("sha256") != hashes:
+                raise InputError(f"the weights in {self.name} are not those that its training wrote; fine-tune again.")
         elif self.model:
             source = self.model.source
         else:
@@ -267,13 +275,13 @@ class BaseModel:
             rules = json.loads(tokens.backend_tokenizer.to_str())
             rules = {key: value for key, value in rules.items() if key not in ("padding", "truncation")}
         else:
-            rules = {"class": type(tokens).__name__, "vocabulary": tokens.get_vocab()}
-        config = {key: value for key, value in self.config.to_diff_dict().items() if key not in _NO_EFFECT}
-        for part in (config, *config.values()):  # a composite model has the language model's as a part
-            if isinstance(part, dict) and EXTENSION in part:
-                part[EXTENSION] = {key: part[EXTENSION].get(key) for key in ("context_length", "rope_theta", "factor")}
+            rules = {"class": type(tokens).__name__, "vocabulary": tokens.get_vocab(), "read": tokens(_TEXT).input_ids}
+        rules |= {"cleans": True} if tokens.clean_up_tokenization_spaces else {}
         special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
-        return {"tokenizer": records.identity(rules=rules, **special), "config": records.identity(**config)}
+        return {
+            "tokenizer": records.identity(rules=rules, **special),
+            "config": records.identity(**_effective(self.config)),
+        }
 
     def facts(self, *factors: float) -> dict:
         """The contents of model.json beside its records; of a model that cannot be extended, its geometry is L alone.
@@ -311,6 +319,14 @@ class BaseModel:
             return option or "float32"
         dtype = str(self.origin.gpu_dtype if self.origin else self.config.dtype).removeprefix("torch.")
         return dtype if dtype in HALF else "float32"
+
+    @functools.cached_property
+    def stops(self) -> frozenset[int]:
+        """The ids that end its answers: those of generation_config.json, if there is one, else its configuration's."""
+        with contextlib.suppress(OSError):  # there is none
+            if self.source != "random":
+                return model_stops(GenerationConfig.from_pretrained(self.source, **self.pin))
+        return model_stops(GenerationConfig.from_model_config(self.config))
 
     @functools.cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -390,9 +406,29 @@ def own_name(model: str) -> str:
     return files.component(path.name)
 
 
+def _effective(config: PreTrainedConfig) -> dict:
+    """What of a configuration changes what the model computes; in a composite model's are those of its parts."""
+    known, fields = type(config)().to_dict().keys() | _ALSO_READ, {}
+    for key, value in config.to_diff_dict().items():
+        if key in known and key not in _NO_EFFECT and not key.endswith(DROPOUT):
+            part = getattr(config, key, None)
+            fields[key] = _effective(part) if isinstance(part, PreTrainedConfig) else value
+    if EXTENSION in fields:
+        fields[EXTENSION] = {key: fields[EXTENSION].get(key) for key in ("context_length", "rope_theta", "factor")}
+    return fields
+
+
 def weight_hashes(directory: Path) -> dict[str, str]:
-    """The SHA-256 of each file of weights in a directory."""
-    return {file.name: files.sha256(file) for file in sorted(directory.glob("*")) if file.suffix in _WEIGHTS}
+    """The SHA-256 of each file of weights that is loaded from a directory, by its path there."""
+    names = [file.name for file in directory.glob("*.gguf")]
+    for name in reversed(_WEIGHTS):
+        index = directory / f"{name}.index.json"
+        if (directory / name).is_file():
+            names = [name]
+        elif index.is_file():
+            names = list(files.read_json(index, "give a complete checkpoint").get("weight_map", {}).values())
+    paths = {name: directory / name for name in {*names, clex.FILE}}
+    return {name: files.sha256(path) for name, path in sorted(paths.items()) if path.is_file()}
 
 
 def options_for_record(method: str, options: dict) -> dict:
@@ -400,38 +436,29 @@ def options_for_record(method: str, options: dict) -> dict:
     return options | {name: path.name for name, path in rope.named_files(method, options).items()}
 
 
-def option_contents(method: str | None, options: dict) -> dict:
-    """What identifies the weights and files that a method's options name, if any."""
-    paths = rope.named_files(method, options) if method else {}
-    return {name: _file_content(path) for name, path in paths.items()}
+def computed(geometry: RopeGeometry, method: str, factor: float, options: dict) -> dict:
+    """What identifies what a method computes: θ and the attention factor in seven digits, the same on every machine.
 
-
-def _file_content(path: Path) -> str | dict:
-    """The hash of a file, or of each weight file in a directory; a record's hash leaves out environment and seconds."""
-    if not path.is_file():
-        return weight_hashes(path)
-    if path.suffix != ".json":
-        return files.sha256(path)
-    content = files.read_json(path, "give a file that is whole", (dict, list))
-    if isinstance(content, dict):
-        content = {key: value for key, value in content.items() if key not in ("environment", "seconds")}
-    return records.identity(content=content)
+    One that learns is identified by the content of the file that its options name, if any.
+    """
+    if rope.get(method).start:
+        paths = rope.named_files(method, options)
+        return {name: files.sha256(path / clex.FILE if path.is_dir() else path) for name, path in paths.items()}
+    scaling = rope.scale(geometry, method, factor, **options)
+    return {"scaling": records.identity(values=[f"{x:.6e}" for x in (*scaling.inv_freq, scaling.attention_factor)])}
 
 
 def _training(directory: Path) -> dict | None:
     """The training.json of a checkpoint that experiments.finetune made; None for any other.
 
     Raises:
-        InputError: the training.json is not what experiments.finetune writes.
+        InputError: the training.json is not what experiments.finetune wrote.
     """
     file = directory / "training.json"
     if not file.is_file():
         return None
-    training = files.read_json(file, "fine-tune again, or remove it to evaluate the checkpoint under its own name")
-    for key, kind in _TRAINING.items():
-        value = training.get(key)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise InputError(f"{file} has {key} {value!r}, which experiments.finetune never writes; fine-tune again.")
-    files.component(training["scale"])
-    rope.get(training["method"])
+    anew = "fine-tune again, or remove it to evaluate the checkpoint under its own name"
+    training = files.read_json(file, anew)
+    if training.get("identity") != records.identity(**records.asked(training)):
+        raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
     return training

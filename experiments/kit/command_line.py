@@ -165,9 +165,9 @@ def add_results_argument(to: argparse.ArgumentParser) -> None:
 
 
 def add_records_arguments(to: argparse.ArgumentParser) -> None:
-    """Add --results and --replace: where records are written, and whether they may replace another run's."""
+    """Add --results and --replace: where records are written, and whether they are replaced."""
     option(to, "--results", directory, "DIR", f"write records to DIR {_PLACES}")
-    to.add_argument("--replace", action="store_true", help="replace a record of the same name that has other settings")
+    to.add_argument("--replace", action="store_true", help="measure again, and replace a record of that name")
 
 
 def method_options(arguments: argparse.Namespace) -> dict:

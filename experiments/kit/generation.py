@@ -62,6 +62,10 @@ class Generation(Experiment):
         self.settings()
         return {key: sample for drawn in self.fitting.values() for key, sample in drawn.items()}
 
+    def data(self) -> dict:
+        """The samples, and the tokens that end an answer."""
+        return super().data() | {"ends": sorted(self.base.stops)}
+
     @property
     def chats(self) -> bool:
         """Whether --chat was given, of a benchmark that has it."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from pathlib import Path
 
 from huggingface_hub.utils import httpx
-from transformers import GenerationConfig
 
 from core import clex, rope
 from core.errors import InputError
 from core.huggingface.configuration import text_config
 from core.huggingface.rotation import skeleton
 from eval.endpoint import Endpoint
-from eval.generation import model_stops
 from experiments.kit import command_line, records
 from experiments.kit.base_model import BaseModel, own_name
 
@@ -93,9 +90,8 @@ class Serving:
         return {"engine": {"name": server}}, ["engine"]
 
     def journal_identity(self, run: dict) -> str:
-        """A run's, by this version of the server, for these results: what another says is not what this one says."""
-        by = {"fingerprint": self.at(run).fingerprint, "results": str(self.experiment.results.resolve())}
-        return records.identity(identity=run["identity"], **by)
+        """A run's, by this version of the server: what another says is not what this one says."""
+        return records.identity(identity=run["identity"], fingerprint=self.at(run).fingerprint)
 
     def check_length(self, run: dict, tokens: int) -> None:
         """Refuse more tokens of prompt and answer than the model states, or than the server says that it takes.
@@ -112,10 +108,6 @@ class Serving:
     def at(self, run: dict) -> Endpoint:
         """The run's model on the server, which is asked once what it can do."""
         if self._endpoint is None:
-            stops = GenerationConfig.from_model_config(self.base.config)
-            if self.base.source != "random":
-                with contextlib.suppress(OSError):  # there is none
-                    stops = GenerationConfig.from_pretrained(self.base.source, **self.base.pin)
             name, size = served_name(self.base, run), text_config(self.base.config).vocab_size
-            self._endpoint = Endpoint(self.experiment.arguments.endpoint, name, size, model_stops(stops))
+            self._endpoint = Endpoint(self.experiment.arguments.endpoint, name, size, self.base.stops)
         return self._endpoint

@@ -8,14 +8,18 @@ from core.errors import InputError
 from experiments.kit import journal, records
 
 
-def test_another_runs_record_is_replaced_only_when_asked_to(tmp_path):
-    file = records.path(tmp_path, "tiny", "passkey", "pi_s=2")
-    assert not records.is_done(file, {"identity": "a"})
-    records.write(file, {"identity": "a", "lengths": [64]})
-    assert records.is_done(file, {"identity": "a", "lengths": (64,)})
-    with pytest.raises(InputError, match=r"lengths \[64\], not \[128\]"):
-        records.is_done(file, {"identity": "b", "lengths": [128]})
-    assert not records.is_done(file, {"identity": "b", "lengths": [128]}, replace=True)
+@pytest.mark.parametrize(
+    ("before", "now", "sentence"),
+    [
+        ({"seed": 1}, {"seed": 2}, "seed 1, not 2"),
+        ({"options": {"n_hat": 6}}, {"options": {}}, "options n_hat 6, not none"),
+        ({"model": {"sha256": {"a": "0" * 64}}}, {"model": {"sha256": {"a": "1" * 64}}}, "another model sha256 a"),
+        ({"scaling": "0" * 12}, {"scaling": None}, "another scaling"),
+        ({"engine": {"name": "vLLM"}, "seconds": 3}, {}, "another engine"),
+    ],
+)
+def test_two_runs_differ_in_a_few_words(before, now, sentence):
+    assert records.difference(before, now) == sentence
 
 
 @pytest.mark.parametrize("name", ["..", "", "a/b", "../../../escaped", ".hidden", "a\0b", "x" * 300, 7, None])

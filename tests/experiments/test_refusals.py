@@ -16,9 +16,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from experiments.kit import command_line, records
-from experiments.kit.records import ROOT
 from tests import processes
-from tests.models import checkpoint
+from tests.models import checkpoint, fine_tuned
 
 NO_TENSOR = "model.layers.1.mlp.up_proj.weight"
 
@@ -186,33 +185,19 @@ def test_places_to_write_to(refused, command, line):
     refused(f"{command} {line}")
 
 
-TRAINING = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "seed": 0, "steps": 1, "length": 256,
-            "identity": "a", "model": {"sha256": {}}, "data_facts": {"books": []}}  # fmt: skip
-
-
 @pytest.mark.parametrize(
     "change",
-    [
-        {"scale": "../../../escaped"}, {"scale": None}, {"method": "../../escaped"}, {"factor": "2"}, "[]",
-    ],
+    [{"scale": "../../../escaped"}, {"method": None}, {"factor": -2.0}, {"seed": -1}, {"sha256": {}}, []],
     ids=str,
-)  # fmt: skip
-def test_training_json_of_no_fine_tune(refused, places, tmp_path, change):
+)
+def test_training_json_of_no_fine_tune_or_of_other_weights(refused, places, tmp_path, change):
     folder = tmp_path / "tuned"
     folder.mkdir()
     for file in places["model"].iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
-    (folder / "training.json").write_text(change if isinstance(change, str) else json.dumps(TRAINING | change))
+    facts = fine_tuned(folder)
+    (folder / "training.json").write_text(json.dumps(change and facts | change))
     refused(PASSKEY + " --model {tmp}/tuned")
-
-
-def test_another_model_or_other_settings_never_replace_what_a_clone_holds(refused, tmp_path):
-    committed = tmp_path / "results" / "tiny"
-    (committed / "passkey").mkdir(parents=True)
-    for name in (records.MODEL, "passkey/pi_s=2.json"):
-        (committed / name).write_bytes((ROOT / "results" / "tiny" / name).read_bytes())
-    refused(PASSKEY + " --model {tiny} --method pi")
-    refused("passkey --model tiny --method pi --results {results} --lengths 640")
 
 
 def test_records_that_are_torn(refused, tmp_path):

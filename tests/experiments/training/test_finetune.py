@@ -65,6 +65,9 @@ def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(f
     (file,) = (tmp_path / "results").rglob("finetune/*.json")
     assert file.relative_to(tmp_path / "results").as_posix() == "toy/finetune/dprope_n-hat=6_s=2_seed=5.json"
     record = json.loads(file.read_text())
+    ran_on = record["ran_on"]
+    assert (ran_on["processes"], ran_on["device_batch"], ran_on["accumulated"]) == (1, 2, 2)
+    assert ran_on["attention"] == "sdpa" and ran_on["loss"] == "chunked"
     assert record["identity"] == training["identity"] and record["losses"] == training["losses"]
     assert record["scores"]["final_loss"] == training["losses"][-1]
     expected = {"processes": 1, "device_batch": 2, "accumulated": 2, "attention": "sdpa", "loss": "chunked"}
@@ -73,10 +76,14 @@ def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(f
 
     # Again: nothing is done twice; a lost record is written again; another run is not taken for this one.
     file.unlink()
+    another = tmp_path / "out.unfinished" / "checkpoint-9" / "model.safetensors"
+    another.parent.mkdir(parents=True)
+    another.touch()
     status, out, _ = finetuned(*command, "--device-batch", 1)
+    assert another.exists()
     assert status == 0 and "done already" in out and json.loads(file.read_text())["losses"] == training["losses"]
     status, _, err = finetuned("--model", sure, "--method", "dprope", "--seed", 5, "--steps", 4)
-    assert status == 2 and 'options {"n_hat": 6}, not {}' in err and len(err.splitlines()) == 1
+    assert status == 2 and "options n_hat 6, not none" in err and len(err.splitlines()) == 1
 
 
 def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path):
@@ -165,6 +172,7 @@ def test_a_gradient_that_is_not_finite_stops_too(finetuned, monkeypatch):
         (["--method", "clex", "--factor", "1"], "above 1"),
         (["--method", "pi", "yarn"], "one method"),
         (["--output", str(ROOT / "core")], "holds no training run"),
+        (["--results", str(RESULTS)], "the model's suite trains"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_nothing(finetuned, tmp_path, change, sentence):
