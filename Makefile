@@ -12,8 +12,13 @@ CORPUS  ?=
 REPLACE ?=
 RESULTS ?=
 PY      := $(VENV)/bin/python
-# One word to the shell, whatever a value holds; $(value …) keeps Make from expanding what a user wrote.
-quote    = '$(subst ','\'',$(1))'
+# What a user wrote is one word to the shell, and Make expands it neither here nor for the environment of a command.
+unexport MODEL METHOD METHODS FACTOR QUICK TEXTS BENCHMARKS CORPUS REPLACE RESULTS
+define newline
+
+
+endef
+quote    = '$(subst $(newline), ,$(subst ','\'',$(1)))'
 option   = $(if $(value $(2)),$(1) $(call quote,$(value $(2))))
 SHOWN    = $(call option,--model,MODEL) $(call option,--results,RESULTS)
 
@@ -26,8 +31,8 @@ FIGURES := $(call modules,figures)
 MEASURED = $(or $(value MODEL),tiny)
 BASES   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
 FOLDER   = $(notdir $(patsubst %/,%,$(MEASURED)))
-RECORDS  = $(or $(value RESULTS),$(if $(filter $(MEASURED),$(BASES)),build/rerun/$(FOLDER),build/own)$(if $(QUICK),-quick)/results)
-RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(QUICK),--quick) $(if $(REPLACE),--replace) \
+RECORDS  = $(or $(value RESULTS),$(if $(filter $(MEASURED),$(BASES)),build/rerun/$(FOLDER),build/own)$(if $(value QUICK),-quick)/results)
+RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(value QUICK),--quick) $(if $(value REPLACE),--replace) \
   $(call option,--texts,TEXTS) $(call option,--benchmarks,BENCHMARKS) $(call option,--corpus,CORPUS) \
   $(if $(value METHODS),--methods $(foreach name,$(value METHODS),$(call quote,$(name)))) --results $(call quote,$(RECORDS))
 
@@ -112,10 +117,11 @@ rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   MODEL=PATH_OR_NAME FACTOR=2 your own model, without training, under build/own/
 ##   METHODS="pi yarn"           these methods alone
 ##   QUICK=1                     one seed and few samples
-##   REPLACE=1                   replace records that have other settings
+##   REPLACE=1                   measure it again and replace the records
 ##   TEXTS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
-	$(PY) -m experiments.rerun $(RERUN)
-	@for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RECORDS)) || exit; done
+	@$(PY) -m experiments.rerun $(RERUN) || skipped=$$?; [ $${skipped:-0} -le 1 ] || exit $$skipped; \
+	for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RECORDS)) || exit; done; \
+	exit $${skipped:-0}
 ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
 	$(PY) -m experiments.ablation_n_hat $(RERUN)
 	$(PY) -m experiments.ablation_intervals $(RERUN)

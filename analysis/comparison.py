@@ -11,6 +11,7 @@ from analysis.results import Model, Results
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
 from core import roles
+from core.errors import InputError
 
 Metrics = Callable[[dict], Scores]
 
@@ -128,6 +129,10 @@ def _comparison(records: list[dict]) -> Comparison:
     grouped: dict[Setting, list[dict]] = {}
     for record in records:
         grouped.setdefault(Setting.of(record), []).append(record)
+    for runs in grouped.values():
+        if len({run.get("training", {}).get("settings") for run in runs}) > 1:
+            names = ", ".join(run["file"] for run in runs)
+            raise InputError(f"{names}: fine-tunes with different settings cannot be seeds of one row; keep one kind.")
     return Comparison(tuple(Row(each, tuple(grouped[each])) for each in sorted(grouped, key=lambda each: each.order)))
 
 
@@ -175,9 +180,8 @@ def _ablation(results: Results, experiment: str, option: str, trained: bool, def
 
 
 def factors(results: Results, *experiments: str) -> list[float]:
-    """The scaling factors of the records."""
-    values = {float(r["factor"]) for name in experiments for r in results.records(name) if r["method"]}
-    return sorted(values)
+    """The scaling factors of the records, ascending: 1 of a model as it is."""
+    return sorted({float(record["factor"]) for name in experiments for record in results.records(name)})
 
 
 def agree(record: dict, other: dict) -> bool:

@@ -38,7 +38,7 @@ def output_path(module: str) -> str:
 
 
 def run(doc: str, kind: str, render: Render) -> None:
-    """Render into KIND/MODEL/ beside the records; what has no records is skipped, unless nothing has.
+    """Render into KIND/MODEL/ beside the records; a line for each model names what is left out for want of records.
 
     Args:
         kind: "tables" or "figures".
@@ -51,28 +51,25 @@ def run(doc: str, kind: str, render: Render) -> None:
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
 
-    folder = results.folder_of(arguments.model, arguments.results)
-    models = [arguments.model] if arguments.model else results.models(folder)
+    model, folder = results.chosen(arguments.model, arguments.results)
+    models = [model] if model else results.models(folder)
     if not models:
         raise InputError(f"there are no records under {folder}; measure something, or give --results.")
     tasks = [(name, Results.of(model, folder)) for model in models for name in arguments.names or names]
-    missing, count = None, 0
+    missing: dict[str, dict[str, NotMeasured]] = {}
     fork = multiprocessing.get_context("fork")  # this process has imported what the others need
-    with ProcessPoolExecutor(os.cpu_count(), fork, initializer=_leave_interrupt) as pool:
-        for outcome in pool.map(functools.partial(_rendered, kind, render), tasks):
+    ignored = signal.SIGINT, signal.SIG_IGN  # Ctrl-C is answered once, by the process that all others are forked from
+    with ProcessPoolExecutor(os.cpu_count(), fork, signal.signal, ignored) as pool:
+        for (name, measured), outcome in zip(tasks, pool.map(functools.partial(_rendered, kind, render), tasks)):
             if isinstance(outcome, NotMeasured):
-                missing = outcome
+                missing.setdefault(measured.model.name, {})[name] = outcome
                 continue
             files, text = outcome
             print(*([text] if arguments.names else []), *map(os.path.relpath, files), sep="\n", flush=True)
-            count += 1
-    if missing and not count:
-        raise missing
-
-
-def _leave_interrupt() -> None:
-    """Ctrl-C is answered once, by the process that all others are forked from."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if arguments.names and sum(map(len, missing.values())) == len(tasks):
+        raise next(iter(missing[models[0]].values()))
+    for model, left_out in missing.items():
+        print(f"left out of {model}: {', '.join(left_out)}; the same command with one of these names says why.")
 
 
 def _rendered(kind: str, render: Render, task: tuple[str, Results]) -> tuple[list[Path], str] | NotMeasured:

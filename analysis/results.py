@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -149,10 +150,16 @@ def models(folder: Path = RESULTS) -> list[str]:
     return sorted(file.parent.name for file in Path(folder).glob(f"*/{MODEL}"))
 
 
-def folder_of(model: str | None, folder: Path | None = None) -> Path:
-    """The folder of records to read: `folder` if it is one, else that of the model's, the committed ones first."""
-    elsewhere = model is not None and model not in models(RESULTS) and model in models(OWN)
-    return folder or (OWN if elsewhere else RESULTS)
+def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, Path]:
+    """The name of the model that --model gives, and the folder of its records: `folder`, else the committed ones first.
+
+    A checkpoint's path and a name on the hub are those under which experiments record them, apart from the committed.
+    """
+    if model is None or model in models(folder or RESULTS):
+        return model, folder or RESULTS
+    training = Path(model, "training.json")  # a fine-tune has the name of the model that it began with
+    name = read(training)["scale"] if training.is_file() else Path(os.path.abspath(model)).name
+    return name, folder or (RESULTS if name == model and name not in models(OWN) else OWN)
 
 
 def every(folder: Path = RESULTS) -> Iterator[Results]:

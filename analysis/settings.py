@@ -54,15 +54,15 @@ class Setting:
         return dict(self.options).get(name, default)
 
     def scaling(self, geometry: RopeGeometry) -> RopeScaling | None:
-        """The scaled RoPE; None if it follows the input, or if this version has no such method or options."""
+        """The scaled RoPE; None if it follows the input or a file, or this version has no such method or options."""
         from core import rope
 
         method = rope.METHODS.get(self.method)
-        if method is None or method.start:
+        if method is None or method.start or dict(self.options).keys() & _FILES:
             return None
         try:
             return rope.scale(geometry, self.method, self.factor, **dict(self.options))
-        except InputError:  # also if a file of the method is not here
+        except InputError:
             return None
 
     def plain(self, *options: str) -> bool:
@@ -95,7 +95,7 @@ class Setting:
         return index, self.factor, -(options.get("n_hat") or 1e9), options.get("intervals", 0), len(rest), str(rest)
 
 
-_FILES = ("weights", "file")
+_FILES = {"weights", "file"}
 _APART = ("attention_factor", "weights")
 
 

@@ -65,4 +65,6 @@ def _is_finite(value: object) -> bool:
 
 def in_one_line(error: BaseException, width: int = 160) -> str:
     """What an error of a library says, in one line that fits into a sentence; its type if it says nothing."""
-    return textwrap.shorten(str(error), width, placeholder=" …") or type(error).__name__
+    # It may quote a file or a server, whose characters a terminal must not obey.
+    said = "".join(character if character.isprintable() else " " for character in str(error))
+    return textwrap.shorten(said, width, placeholder=" …") or type(error).__name__

@@ -1,53 +1,96 @@
-"""A server that speaks OpenAI's completions; it does what generation and lm-eval's model do in this process.
+"""A server that speaks OpenAI's completions; it continues prompts as :mod:`eval.generation` does in this process.
 
 Prompts go as token ids, so that a server tokenises nothing and puts nothing before them. Stops are cut here, because
 some servers know no stop ids. Log-probabilities are always asked for: without them, vLLM makes tokens of NaN.
+
+What a server says is checked before it counts. An answer that the server itself broke off is asked for again.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import os
+import re
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
 from huggingface_hub.utils import httpx
-from transformers import PreTrainedConfig
+from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from core.errors import InputError, NonFiniteError, in_one_line
 from eval.generation import Request
 
 # By the owner that a server states of its models.
 SERVERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama-server"}
+# How an answer ends that is whole, with stop ids and strings as "stop"; others are broken off: "abort", "error", null.
+WHOLE = ("stop", "length")
 AT_ONCE = 32  # requests in flight; a server makes its own batches of them
-PATIENCE = 120.0  # seconds of retries for one request, such as while a server is started again
+TRIES = 8  # of one request, with two minutes of pauses in all, such as while a server is started again
+PAUSE = 1.0  # seconds before the second try; then twice as long each time
 LONGEST_ANSWER = 3600.0  # seconds; a server on a CPU reads a long prompt for minutes
-PAUSE = 0.5  # seconds before the second try; then twice as long each time
+# The largest reply in bytes: a list of models, and for each token of prompt and answer its text, its id and the
+# log-probabilities, which take 50 to 400.
+LARGEST, LARGEST_PER_TOKEN = 2**20, 1024
 _RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
 _PROBE = (3, 4, 5)  # ids of any vocabulary
 # A server may take a penalty from the checkpoint's generation_config.json, which changes greedy choices, too.
 _GREEDY = {"temperature": 0, "repetition_penalty": 1, "logprobs": 1, "return_token_ids": True}
 
+# What is read of replies. Names are shown and recorded, so they hold nothing that a terminal would obey.
+_Name = Annotated[str, Field(pattern=r"^\P{C}*$")]
 
-@dataclass(frozen=True)
-class _Answer:
-    """What a server made of a prompt: new tokens, with what was asked for; log-probabilities are in nats.
 
-    Attributes:
-        tokens: None if the server gives no ids.
-        nats: the log-probabilities of the new tokens.
-        ended: why the answer ends, "stop" or "length".
-        scored: (log-probability, whether no token is more probable) of each token of the prompt but the first.
-    """
+class _Token(TypedDict):
+    id: int
+    logprob: float | None
 
-    tokens: list[int] | None
-    nats: list[float]
-    ended: str
-    scored: list[tuple[float, bool]]
+
+class _Usage(TypedDict):
+    prompt_tokens: int
+
+
+class _Model(TypedDict):
+    id: _Name
+    root: NotRequired[_Name | None]
+    owned_by: NotRequired[_Name | None]
+    max_model_len: NotRequired[PositiveInt | None]
+
+
+class _Models(TypedDict):
+    data: list[_Model]
+
+
+class _LogProbs(TypedDict):
+    """Of vLLM and SGLang, or of llama-server, which says all of a token in one place (`content`)."""
+
+    token_logprobs: NotRequired[list[float | None]]
+    content: NotRequired[list[_Token]]
+
+
+class _Choice(TypedDict):
+    finish_reason: str | None
+    logprobs: _LogProbs | None
+    token_ids: NotRequired[list[int] | None]
+
+
+class _Reply(TypedDict):
+    choices: Annotated[list[_Choice], Field(min_length=1)]
+    usage: _Usage
+    model: NotRequired[_Name]
+    system_fingerprint: NotRequired[_Name | None]
+
+
+_MODELS, _REPLY = TypeAdapter(_Models), TypeAdapter(_Reply)
+
+
+class _Again(Exception):
+    """What was asked for may succeed when it is asked for again."""
 
 
 class Endpoint:
@@ -55,188 +98,164 @@ class Endpoint:
 
     Attributes:
         server: its program: a value of SERVERS, or what it calls itself.
-        fingerprint: what it states of its version and its settings; empty if nothing.
+        fingerprint: what its first answer states of its version and its settings, and so every other; empty if nothing.
         most_tokens: of a prompt and its answer together; infinite if it does not say.
     """
 
-    def __init__(
-        self, url: str, name: str, config: PreTrainedConfig, ends: Iterable[int] = (), scores: bool = False
-    ) -> None:
+    def __init__(self, url: str, name: str, vocabulary: int, ends: Iterable[int] = ()) -> None:
         """Connect to the server, and ask once for all that is needed.
 
         Args:
             url: such as http://127.0.0.1:8000, with /v1 or without.
-            name: the model's; of a path, the last part counts.
-            config: the model's.
+            name: the model's, such as BASE/METHOD; the server's name or path of it ends with these parts.
+            vocabulary: for how many ids the model has embeddings.
             ends: the model's own end-of-sequence ids.
-            scores: whether log-probabilities of prompts are needed, not continuations.
 
         Raises:
             InputError: nothing answers there, another model is served, or the server cannot do what is needed.
         """
-        self.url, self.ends, self.fingerprint = f"{url.rstrip('/').removesuffix('/v1')}/v1/", frozenset(ends), ""
-        self.config = config
-        key = os.environ.get("OPENAI_API_KEY")
+        self.url, self.ends = f"{url.rstrip('/').removesuffix('/v1')}/v1/", frozenset(ends)
+        self.vocabulary, self._over = vocabulary, threading.Event()
+        self.fingerprint: str | None = None
+        self._key = os.environ.get("OPENAI_API_KEY", "").strip()
+        if not re.fullmatch("[!-~]*", self._key):
+            raise InputError("OPENAI_API_KEY, which is not shown, holds what no key does; set it to the key alone.")
         self._http = httpx.Client(
             base_url=self.url,
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE),
+            headers={"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
             timeout=httpx.Timeout(LONGEST_ANSWER, connect=10),
             trust_env=False,  # a proxy for the internet does not reach a cluster's own hosts
         )
-        models = self._send("models", patience=0).get("data") or [{}]
-        own_name = PurePath(name).name
-        ids = {PurePath(each[key]).name: each for each in models for key in ("root", "id") if each.get(key)}
-        if own_name not in ids:
+        models = self._send(functools.partial(_MODELS.validate_json, strict=True), "a request for its models")["data"]
+        parts = PurePath(name).parts
+        model = next((each for each in models for key in ("root", "id")
+                      if PurePath(each.get(key) or "").parts[-len(parts) :] == parts), None)  # fmt: skip
+        if model is None:
+            served = in_one_line(Exception(", ".join(each["id"] for each in models) or "no model"))
             raise InputError(
-                f"{url} serves {', '.join(str(each.get('id')) for each in models)}, not {name}; serve that, or give "
-                f"it that name (vLLM: --served-model-name {own_name})."
+                f"{url} serves {served}, not {name}; serve that, or give it that name (vLLM: "
+                f"--served-model-name {name})."
             )
-        model = ids[own_name]
-        self.model, owner = model["id"], str(model.get("owned_by"))
+        self.model, owner = model["id"], model.get("owned_by") or "an unnamed server"
         self.server = SERVERS.get(owner, owner)
-        self.most_tokens = model.get("max_model_len") or (model.get("meta") or {}).get("n_ctx") or math.inf
-        first = "a first prompt of token ids, which vLLM, SGLang and llama-server take,"
-        if scores:
-            self._score(first, _PROBE)
-        else:
-            self._continue(Request(first, _PROBE, 2))
+        self.most_tokens = model.get("max_model_len") or math.inf
+        self._continue(Request("a first prompt of token ids, which vLLM, SGLang and llama-server take,", _PROBE, 2))
 
     def generate(self, requests: Iterable[Request]) -> Iterator[tuple[str, list[int]]]:
         """Continue every prompt greedily; yields (key, new token ids) in the order they finish.
 
         Raises:
-            InputError: a prompt and its answer do not fit, or the server refuses a request or stays silent.
+            InputError: the server refuses a request, stays silent, or says what is no answer.
             NonFiniteError: a log-probability is not finite; the message names the sample.
         """
         requests = sorted(requests, key=lambda request: request.prompt)  # neighbours share prefixes, which servers keep
-        self.check_length(max((len(each.prompt) + each.max_new_tokens for each in requests), default=0))
-        yield from self._side_by_side(self._continue, requests)
-
-    def scored(self, prompts: Sequence[Sequence[int]], counts: Sequence[int]) -> list[list[tuple[float, bool]]]:
-        """(log-probability in nats, whether no token is more probable) of each of the last `counts` tokens of a prompt.
-
-        Raises:
-            InputError, NonFiniteError: as :meth:`generate`.
-        """
-        self.check_length(max(map(len, prompts), default=0) + 1)  # servers make at least one token
-
-        def one(number: int) -> tuple[int, list[tuple[float, bool]]]:
-            return number, self._score(f"prompt {number}", prompts[number])[-counts[number] :]
-
-        scores = dict(self._side_by_side(one, range(len(prompts))))
-        return [scores[number] for number in range(len(prompts))]
-
-    def check_length(self, tokens: int) -> None:
-        """Refuse more tokens than the server takes; some servers would silently make fewer new ones instead."""
-        if tokens > self.most_tokens:
-            raise InputError(
-                f"the server at {self.url} takes {self.most_tokens:,} tokens of prompt and answer, and {tokens:,} are "
-                "asked for; start it with more (vLLM: --max-model-len), or ask for shorter ones."
-            )
-
-    def _continue(self, request: Request) -> tuple[str, list[int]]:
-        ends = self.ends | request.stop
-        limits = {"max_tokens": request.max_new_tokens, "min_tokens": request.min_new_tokens}
-        answer = self._complete(request.key, request.prompt, **limits, stop_token_ids=sorted(ends))
-        tokens = answer.tokens
-        if tokens is None:
-            raise InputError(
-                f"{self.server} at {self.url} gives no ids of the tokens that it makes; vLLM, llama-server and recent "
-                "versions of SGLang do."
-            )
-        stop = next((i for i, token in enumerate(tokens) if token in ends), None)
-        if stop is not None and stop < request.min_new_tokens:
-            raise InputError(f"{request.key}: {self.server} ends an answer before min_tokens; vLLM does not.")
-        if stop is None and answer.ended == "length" and len(tokens) < request.max_new_tokens:
-            raise InputError(
-                f"{request.key}: {self.server} made {len(tokens)} tokens of {request.max_new_tokens}, because no "
-                "more fit; start it with a longer context."
-            )
-        return request.key, tokens[:stop]
-
-    def _score(self, what: str, prompt: Sequence[int]) -> list[tuple[float, bool]]:
-        answer = self._complete(what, prompt, max_tokens=1, echo=True)
-        if len(answer.scored) != len(prompt) - 1:
-            raise InputError(f"{self.server} at {self.url} gives no log-probabilities of a prompt's tokens; vLLM does.")
-        return answer.scored
-
-    def _complete(self, what: str, prompt: Sequence[int], **options: Any) -> _Answer:
-        """One completion; `what` names the prompt in errors."""
-        body = {"model": self.model, "prompt": list(prompt), **_GREEDY, **options}
-        reply = self._send("completions", body, what)
-        try:
-            answer = _read(reply, len(prompt) if options.get("echo") else 0)
-            read = reply["usage"]["prompt_tokens"]
-            self.fingerprint = reply.get("system_fingerprint") or ""
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
-            raise InputError(
-                f"the server at {self.url} does not answer as OpenAI's completions do ({what}: "
-                f"{type(error).__name__}, {in_one_line(error)}); vLLM does."
-            ) from error
-        if read != len(prompt):
-            raise InputError(
-                f"{what}: {self.server} read {read} tokens instead of {len(prompt)}; give a server that takes token "
-                "ids as they are, such as vLLM."
-            )
-        if not all(map(math.isfinite, [*answer.nats, *(nats for nats, _ in answer.scored)])):
-            raise NonFiniteError(f"{what}: a log-probability is not finite")
-        return answer
-
-    def _send(
-        self, path: str, body: dict | None = None, what: str = "to say what it serves", patience: float | None = None
-    ) -> dict:
-        """The JSON of a reply; a request that may succeed later is sent again for `patience` seconds."""
-        until, pause = time.monotonic() + (PATIENCE if patience is None else patience), PAUSE
-        while True:
-            try:
-                reply = self._http.request("POST" if body else "GET", path, json=body)
-                if reply.status_code == 200:
-                    return dict(reply.json())
-                reason = f"HTTP {reply.status_code}: {in_one_line(Exception(reply.text))}"
-                refused = reply.status_code not in _RETRIED
-            except (httpx.HTTPError, ValueError, TypeError) as error:
-                reason, refused = f"{type(error).__name__}: {in_one_line(error)}", False
-            if refused:
-                raise InputError(f"the server at {self.url} refuses {what} ({reason}); give another, or correct it.")
-            if time.monotonic() + pause > until:
-                raise InputError(
-                    f"the server at {self.url} does not answer ({reason}); start it, and give the same command again."
-                )
-            time.sleep(pause)
-            pause = min(2 * pause, 10)
-
-    def _side_by_side(self, work: Callable, items: Iterable) -> Iterator:
-        """The result for each item, as it is known; after an error nothing more is asked."""
         pool = ThreadPoolExecutor(AT_ONCE)
         try:
-            for done in as_completed([pool.submit(work, item) for item in items]):
+            for done in as_completed([pool.submit(self._continue, request) for request in requests]):
                 yield done.result()
         except BaseException:
-            self._http.close()  # what is under way ends, and is not tried again
+            self._over.set()
+            self._http.close()  # what is under way ends, and nothing more is asked
             raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
+    def _continue(self, request: Request) -> tuple[str, list[int]]:
+        body = {
+            "model": self.model,
+            "prompt": request.prompt,
+            "max_tokens": request.max_new_tokens,
+            "min_tokens": request.min_new_tokens,
+            "stop_token_ids": sorted(self.ends | request.stop),
+            **_GREEDY,
+        }
+        largest = LARGEST + LARGEST_PER_TOKEN * (len(request.prompt) + request.max_new_tokens)
+        return request.key, self._send(functools.partial(self._tokens, request), request.key, body, largest)
 
-def _read(reply: dict, echoed: int) -> _Answer:
-    """An answer of vLLM and SGLang, or of llama-server, which says all of a token in one place.
+    def _tokens(self, request: Request, content: bytes) -> list[int]:
+        """The new tokens in a reply, up to what stops them; it must say what was asked for, and nothing else.
 
-    Args:
-        echoed: how many of the tokens with log-probabilities are the prompt's.
-    """
-    choice = reply["choices"][0]
-    log_probs, ended = choice["logprobs"], choice["finish_reason"]
-    if "content" in log_probs:
-        content = log_probs["content"]
-        return _Answer([each["id"] for each in content], _numbers(each["logprob"] for each in content), ended, [])
-    tops = [_numbers(top.values()) if top else [] for top in log_probs.get("top_logprobs") or []]
-    nats = _numbers(log_probs["token_logprobs"])
-    greedy = [one >= max(top, default=math.inf) for one, top in zip(nats, tops)] or [False] * len(nats)
-    scored = list(zip(nats, greedy))[1:echoed]  # nothing is before the first token
-    return _Answer(choice.get("token_ids"), nats[echoed:], ended, scored)
+        Raises:
+            _Again: the server broke its answer off.
+        """
+        reply = _REPLY.validate_json(content, strict=True)
+        choice, read, model = reply["choices"][0], reply["usage"]["prompt_tokens"], reply.get("model", self.model)
+        fingerprint = reply.get("system_fingerprint") or ""
+        if self.fingerprint is None:
+            self.fingerprint = fingerprint
+        ended, log_probs = choice["finish_reason"], choice["logprobs"] or {}
+        if ended not in WHOLE:
+            raise _Again(f"its answer ends by {ended!r}")
+        tokens, nats = choice.get("token_ids"), log_probs.get("token_logprobs", [])
+        if "content" in log_probs:
+            tokens = [each["id"] for each in log_probs["content"]]
+            nats = [each["logprob"] for each in log_probs["content"]]
+        made, asked, most = len(tokens or ()), len(request.prompt), request.max_new_tokens
+        ends = self.ends | request.stop
+        stop = next((i for i, token in enumerate(tokens or ()) if token in ends), made)
+        for wrong, words in (
+            (model != self.model, f"answers as {model}, not as {self.model}; give one that has that model alone"),
+            (fingerprint != self.fingerprint, "is another than before; give the same command again to ask it for all"),
+            (read != asked, f"read {read} tokens instead of {asked}; vLLM takes ids as they are"),
+            (tokens is None, "gives no ids of new tokens; vLLM, llama-server and recent versions of SGLang do"),
+            (stop < min(made, request.min_new_tokens), "ends an answer before min_tokens; vLLM does not"),
+            (ended == "length" and made < most,
+             f"made {made} tokens of {most}, because no more fit; start it with a longer context"),
+            (not len(nats) == made <= most,
+             f"gives {made} tokens and {len(nats)} log-probabilities of at most {most}; vLLM does not"),
+            (not all(0 <= token < self.vocabulary for token in tokens or ()),
+             f"gives ids that are none of the model's {self.vocabulary}; let it serve the model's own vocabulary"),
+        ):  # fmt: skip
+            if wrong:
+                raise InputError(f"{request.key}: {self.server} at {self.url} {words}.")
+        if not all(one is not None and math.isfinite(one) for one in nats):  # JSON has no NaN; some servers write null
+            raise NonFiniteError(f"{request.key}: a log-probability is not finite")
+        return (tokens or [])[:stop]
 
+    def _send(self, read: Callable[[bytes], Any], what: str, body: dict | None = None, largest: int = LARGEST) -> Any:
+        """What `read` makes of a reply of at most so many bytes; a completion that may succeed later is asked again."""
+        tries, pause = TRIES if body else 1, PAUSE
+        while True:
+            try:
+                return read(self._content(what, body, largest))
+            except ValidationError as error:
+                first = error.errors(include_input=False, include_url=False)[0]
+                reason = in_one_line(ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}"))
+                raise InputError(
+                    f"the server at {self.url} does not answer as OpenAI's do ({what}: {reason}); vLLM does."
+                ) from error
+            except _Again as error:
+                tries -= 1
+                if not tries:
+                    raise InputError(
+                        f"the server at {self.url} does not answer {what} ({in_one_line(error)}); start it, or see "
+                        "why in its log, and give the same command again."
+                    ) from error
+            self._over.wait(pause)
+            pause *= 2
 
-def _numbers(values: Iterable[float | None]) -> list[float]:
-    """JSON has no NaN; some servers write null."""
-    return [math.nan if value is None else float(value) for value in values]
+    def _content(self, what: str, body: dict | None, largest: int) -> bytes:
+        """The content of one reply, to a completion or else for the list of models."""
+        until, content = time.monotonic() + LONGEST_ANSWER, bytearray()
+        try:
+            with self._http.stream(*(("POST", "completions") if body else ("GET", "models")), json=body) as reply:
+                for piece in reply.iter_bytes():
+                    content += piece
+                    if len(content) > largest:
+                        raise InputError(f"the server at {self.url} answers {what} by over {largest:,} bytes; see why.")
+                    if time.monotonic() > until:
+                        raise httpx.ReadTimeout("too slow")
+        except httpx.ReadTimeout as error:
+            raise InputError(
+                f"the server at {self.url} does not answer {what} within {LONGEST_ANSWER:,.0f} seconds; ask for "
+                "shorter prompts, or give a faster one."
+            ) from error
+        except (httpx.HTTPError, OverflowError, UnicodeError) as error:  # the last two of impossible addresses
+            raise _Again(f"{type(error).__name__}: {error}") from error
+        if reply.status_code == 200:
+            return bytes(content)
+        said = content.decode(errors="replace").replace(self._key or "\0", "…")
+        reason = f"HTTP {reply.status_code}: {in_one_line(Exception(said))}"
+        if reply.status_code in _RETRIED:
+            raise _Again(reason)
+        raise InputError(f"the server at {self.url} refuses {what} ({reason}); give another, or correct it.")

@@ -8,7 +8,7 @@ On a GPU, a chunk that is read over a cache costs more time to launch than to co
 length there and read whole, several of one length in one pass, which needs neither padding nor a mask.
 
 Decoding then runs in left-padded batches, in a cache that is allocated once instead of grown by concatenation
-(:mod:`eval.kv_cache`).
+(:mod:`eval.kv_cache`). A model that keeps more than keys and values of tokens reads and continues prompts one by one.
 
 Where a model's RoPE scale follows the input's length (CLEX, `dynamic`, `longrope`), only inputs of the same scale share
 a prefix or a batch. An input's scale is that of its prompt plus all tokens that may be generated.
@@ -25,8 +25,8 @@ from accelerate.utils.memory import should_reduce_batch_size
 from transformers import Cache, GenerationConfig, PreTrainedModel
 
 from core.clex import at_length, factor_for
-from core.errors import NonFiniteError
-from eval.kv_cache import Reserved, Rows, shared_prefix
+from core.errors import InputError, NonFiniteError
+from eval.kv_cache import Rows, keeps_tokens, reserved, shared_prefix
 
 # Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as matrix products stay
 # efficient. Attention without a cache skips the triangle, so a prompt that shares no prefix is read in one pass, up to
@@ -71,6 +71,7 @@ def generate(
             batch size. None for CPU_TOKENS or GPU_TOKENS.
 
     Raises:
+        InputError: the model returns no cache to continue from.
         NonFiniteError: logits are not finite; the message names the sample.
     """
 
@@ -78,7 +79,9 @@ def generate(
         return factor_for(model, _capacity(request))
 
     requests = sorted(requests, key=scale)
-    if cache_tokens is None:
+    if not keeps_tokens(model):
+        cache_tokens = 0  # one by one
+    elif cache_tokens is None:
         cache_tokens = GPU_TOKENS if _reads_whole(model) else CPU_TOKENS
     for _, group in groupby(requests, scale):
         ordered = sorted(group, key=lambda request: request.prompt)
@@ -126,6 +129,12 @@ def _first_batch(waiting: list[Request], cache_tokens: int) -> list[Request]:
 
 def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, list[int]]]:
     """Prefill each prompt into its row of a common cache, then decode all rows together."""
+    if not keeps_tokens(model):
+        prompts = torch.tensor([request.prompt for request in batch], device=model.device)  # one
+        read = model(prompts, use_cache=True, logits_to_keep=1)
+        if "past_key_values" not in read:
+            raise InputError(f"{type(model).__name__} keeps its state to itself; give a model that returns its cache.")
+        return _decode_rows(model, read.past_key_values, read.logits[:, -1], batch)
     longest = max(len(request.prompt) for request in batch)
     rows = Rows(model, len(batch), longest + max(request.max_new_tokens for request in batch))
     first: list[torch.Tensor] = []
@@ -138,7 +147,7 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
     return _decode_rows(model, rows, torch.stack(first), batch)
 
 
-def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) -> list[tuple[str, list[int]]]:
+def _decode_rows(model, rows: Cache, logits: torch.Tensor, batch: list[Request]) -> list[tuple[str, list[int]]]:
     """Continue all rows together; the logits after each prompt are [rows, vocabulary]."""
     lengths = torch.tensor([len(request.prompt) for request in batch], device=model.device)
     longest = int(lengths.max())
@@ -178,7 +187,7 @@ def _decode_rows(model, rows: Rows, logits: torch.Tensor, batch: list[Request]) 
             tokens,
             attention_mask=mask,
             position_ids=lengths[:, None],
-            past_key_values=rows.cache,
+            past_key_values=rows,
             use_cache=True,
         ).logits[:, -1]
         lengths = lengths + 1
@@ -194,8 +203,7 @@ class _Prefix:
 
     def forget(self, capacity: int | None = None) -> None:
         """Start from nothing, with room for so many tokens, by default for the longest prompt."""
-        layers = self.model.config.get_text_config().num_hidden_layers
-        self.cache = Cache(layers=[Reserved(capacity or self.longest) for _ in range(layers)])
+        self.cache = Cache(layers=reserved(self.model, capacity or self.longest))
         self.tokens: tuple[int, ...] = ()
 
     def prefill(self, prompts: list[tuple[int, ...]]) -> torch.Tensor:

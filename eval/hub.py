@@ -36,7 +36,7 @@ _PROBE = {"model": "config.json", "dataset": "README.md"}  # the file to ask for
 
 @functools.cache
 def reach(name: str, kind: str = "model") -> None:
-    """Ask the hub, once, whether a repository can be read. If the hub does not answer, use only the cache from now on.
+    """Ask the hub, once, whether a repository can be read. If the hub does not serve, use only the cache from now on.
 
     Without this, the libraries ask six times for every file, with no time limit. A name that cannot be a repository's
     is ignored, and a repository that does not exist is reported by whoever opens it.
@@ -58,51 +58,44 @@ def reach(name: str, kind: str = "model") -> None:
     except HfHubHTTPError as error:
         if sentence := _refusal(error, name, kind):
             raise InputError(sentence) from error
+        constants.HF_HUB_OFFLINE = error.response.status_code == 429 or error.response.status_code >= 500
     except httpx.RequestError:
         constants.HF_HUB_OFFLINE = True
 
 
-def files(name: str, pattern: str, otherwise: str) -> list[str]:
-    """The names of a dataset's files that match a pattern, at the pinned commit, sorted; nothing is downloaded.
+def reason(error: Exception) -> str:
+    """Why the hub gave nothing, for the sentence of an error."""
+    if constants.is_offline_mode():
+        return f"{constants.ENDPOINT} is out of reach or too busy, and its files are not all in the cache"
+    return in_one_line(error)
+
+
+def download(name: str, pattern: str, otherwise: str, dry_run: bool = False) -> list[Any]:
+    """A dataset's files that match a pattern, at the pinned commit, sorted: their paths, downloaded where needed.
 
     Args:
         otherwise: what to do if the hub cannot give the files; it ends the sentence of the error.
+        dry_run: download nothing, and return their names.
 
     Raises:
         InputError: the dataset cannot be read, or has no such file.
     """
-    return _matching(name, pattern, otherwise, dry_run=True)
-
-
-def download(name: str, pattern: str, otherwise: str) -> list[Path]:
-    """The files themselves, downloaded where needed, sorted."""
-    return _matching(name, pattern, otherwise, dry_run=False)
-
-
-def _matching(name: str, pattern: str, otherwise: str, dry_run: bool) -> list[Any]:
-    """The matching files: their paths on this machine, or in a dry run their names."""
-    reach(name, "dataset")
-    try:
-        snapshot = snapshot_download(
-            name,
-            repo_type="dataset",
-            revision=REVISIONS[name],
-            allow_patterns=pattern,
-            etag_timeout=PATIENCE,
-            dry_run=dry_run,
-        )
-    except _FAILURES as error:
-        if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, "dataset")):
-            raise InputError(sentence) from error
-        if constants.is_offline_mode():
-            reason = f"{constants.ENDPOINT} is out of reach, and its files are not all in the cache"
-        else:
-            reason = in_one_line(error)
-        raise InputError(f"cannot read {name} from the hub ({reason}); {otherwise}.") from error
-    names = [file.filename for file in snapshot] if isinstance(snapshot, list) else Path(snapshot).glob(pattern)
+    found = snapshot(name, "dataset", otherwise, allow_patterns=pattern, dry_run=dry_run)
+    names = [file.filename for file in found] if isinstance(found, list) else Path(found).glob(pattern)
     if not (matching := sorted(names)):
         raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
     return matching
+
+
+def snapshot(name: str, kind: str, otherwise: str, **how) -> str | list[Any]:
+    """What ``snapshot_download`` returns for a repository at its pinned commit; InputError as :func:`download`."""
+    reach(name, kind)
+    try:
+        return snapshot_download(name, repo_type=kind, revision=REVISIONS.get(name), etag_timeout=PATIENCE, **how)
+    except _FAILURES as error:
+        if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, kind)):
+            raise InputError(sentence) from error
+        raise InputError(f"cannot read {name} from the hub ({reason(error)}); {otherwise}.") from error
 
 
 def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:

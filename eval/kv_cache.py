@@ -1,6 +1,8 @@
 """The key-value cache of many prompts that are decoded together, in memory that is reserved once.
 
 Layers with a sliding window keep all keys, too: only such a cache can be cropped, and the mask applies the window.
+Other layers (linear attention, convolution, state space) keep a state that cannot be taken back to an earlier token. A
+model that has one reads each prompt whole and alone, into a cache of its own choice.
 """
 
 from __future__ import annotations
@@ -8,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from transformers import Cache, PreTrainedModel
-from transformers.cache_utils import DynamicLayer
+from transformers import Cache, DynamicCache, PreTrainedModel
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+
+def keeps_tokens(model: PreTrainedModel) -> bool:
+    """Whether all that a model's layers keep of what they have read is a key and a value for each token."""
+    kinds = {type(layer) for layer in DynamicCache(config=model.config).layers}
+    return not model._is_stateful and kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
 
 
 class Reserved(DynamicLayer):
@@ -39,13 +47,17 @@ class Reserved(DynamicLayer):
         return self.keys.shape[-2] if self.is_initialized else 0
 
 
-class Rows:
+def reserved(model: PreTrainedModel, capacity: int) -> list[Reserved]:
+    """A layer of the cache for each layer of the model, with room for so many tokens."""
+    return [Reserved(capacity) for _ in range(model.config.get_text_config().num_hidden_layers)]
+
+
+class Rows(Cache):
     """The cache of a batch: one row per request; all prompts end at the same column."""
 
     def __init__(self, model: PreTrainedModel, rows: int, capacity: int) -> None:
+        super().__init__(layers=reserved(model, capacity))
         self.rows = rows
-        self.layers = [Reserved(capacity) for _ in range(model.config.get_text_config().num_hidden_layers)]
-        self.cache = Cache(layers=self.layers)
 
     def take(self, row: int, end: int, prefix: Cache) -> None:
         """Copy prefilled prompts into rows from `row` on, their last tokens at column end − 1."""

@@ -1,9 +1,8 @@
-"""lm-eval's Hugging Face model class: a prefix that requests share is read only once, or a server scores."""
+"""lm-eval's Hugging Face model class: a prefix that requests share is read only once."""
 
 from __future__ import annotations
 
 import copy
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -15,8 +14,7 @@ from transformers import DynamicCache, PreTrainedTokenizerBase
 from core.clex import at_length, factor_for
 from core.errors import InputError
 from eval import special_tokens
-from eval.endpoint import Endpoint
-from eval.kv_cache import shared_prefix
+from eval.kv_cache import keeps_tokens, shared_prefix
 
 
 class SharedPrefixLM(HFLM):
@@ -34,8 +32,8 @@ class SharedPrefixLM(HFLM):
         return super().tok_encode(string, add_special_tokens, **options)
 
     @classmethod
-    def encoded(cls, tokenizer: PreTrainedTokenizerBase, context: str, continuation: str) -> tuple[list, list]:
-        """The ids of a question and of an answer to it, as they are scored; no model is needed.
+    def check(cls, tokenizer: PreTrainedTokenizerBase, context: str, continuation: str) -> None:
+        """Refuse an answer to a question that cannot be scored; no model is needed.
 
         Raises:
             InputError: the answer has no tokens, or the model has no embedding for one of the tokens.
@@ -46,16 +44,6 @@ class SharedPrefixLM(HFLM):
         if not after:
             raise InputError(f"the answer {continuation!r} adds no token to the question's; leave it out.")
         special_tokens.check_ids(tokenizer, before + after, f"the answer {continuation!r} or its question")
-        return before, after
-
-    def _kept(self, strings: tuple[str, str], context: list[int], continuation: list[int]) -> list[int]:
-        """The ids to score; a text that is too long loses its beginning, and its last token is never read."""
-        if not 0 < len(continuation) <= self.max_length:
-            raise InputError(
-                f"the answer {strings[1]!r} has {len(continuation)} tokens, and the model scores 1 to "
-                f"{self.max_length}; leave it out."
-            )
-        return (context + continuation)[-(self.max_length + 1) :]
 
     @torch.inference_mode()
     def _loglikelihood_tokens(
@@ -65,7 +53,13 @@ class SharedPrefixLM(HFLM):
         by_scale = defaultdict(lambda: defaultdict(list))
         longest = defaultdict(int)
         for i, (strings, context, continuation) in enumerate(requests):
-            kept = self._kept(strings, context, continuation)
+            if not 0 < len(continuation) <= self.max_length:
+                raise InputError(
+                    f"the answer {strings[1]!r} has {len(continuation)} tokens, and the model scores 1 to "
+                    f"{self.max_length}; leave it out."
+                )
+            # A text that is too long loses its beginning, and its last token is never read.
+            kept = (context + continuation)[-(self.max_length + 1) :]
             scale = factor_for(self.model, len(kept) - 1)
             by_scale[scale][tuple(kept[: -len(continuation)])].append((i, continuation))
             longest[scale] = max(longest[scale], len(kept) - 1)
@@ -77,23 +71,24 @@ class SharedPrefixLM(HFLM):
 
     def _answers(self, by_context: dict[tuple[int, ...], list]) -> dict[int, tuple[float, bool]]:
         """{request: (log-likelihood, whether greedy)} for {context: [(request, continuation)]} of one RoPE scale."""
-        answers = {}
+        answers, shares = {}, keeps_tokens(self.model)
         # Full layers even for sliding-window attention, as only those can be cropped; the mask applies the window.
         cache, held = DynamicCache(), tuple[int, ...]()
         for context in sorted(by_context):  # neighbours share the longest prefixes
-            stem = context[:-1]  # the last token's logits score the first of the answer, so it is read with them
+            # The last token's logits score the first of the answer, so it is read with them.
+            stem = context[:-1] if shares else ()
             shared = shared_prefix(held, stem)
             if shared:
                 cache.crop(shared - len(held))
             else:
-                cache = DynamicCache()
+                cache = DynamicCache() if shares else None
             if shared < len(stem):
                 self.model(self._tensor([stem[shared:]]), past_key_values=cache, use_cache=True, logits_to_keep=1)
             held = stem
             group = sorted(by_context[context], key=lambda request: len(request[1]))  # least padding
             while group:
                 try:
-                    answers |= self._score(context[-1], group[: self.batch_size], cache)
+                    answers |= self._score(context[len(stem) :], group[: self.batch_size], cache)
                 except RuntimeError as error:
                     if self.batch_size == 1 or not should_reduce_batch_size(error):
                         raise
@@ -102,14 +97,16 @@ class SharedPrefixLM(HFLM):
                     group = group[self.batch_size :]
         return answers
 
-    def _score(self, last: int, batch: list[tuple[int, list[int]]], cache: DynamicCache) -> dict[int, tuple]:
-        """{request: (log-likelihood, whether greedy)} for answers that follow the token `last` after the cache."""
+    def _score(self, rest: tuple, batch: list[tuple[int, list[int]]], cache: DynamicCache | None) -> dict[int, tuple]:
+        """{request: (log-likelihood, whether greedy)} for answers to the cached prompt and the `rest` of its tokens."""
         width = len(batch[-1][1])
         # Padding comes after the answer, where causal attention hides it.
-        inputs = [[last, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch]
+        inputs = self._tensor([[*rest, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch])
         branches = copy.deepcopy(cache)
-        branches.batch_repeat_interleave(len(batch))
-        logits = self.model(self._tensor(inputs), past_key_values=branches, use_cache=True).logits
+        if branches is not None:
+            branches.batch_repeat_interleave(len(batch))
+        how = {"past_key_values": branches, "use_cache": branches is not None, "logits_to_keep": width}
+        logits = self.model(inputs, **how).logits
         log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
         scores = {}
         for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]
@@ -119,19 +116,3 @@ class SharedPrefixLM(HFLM):
 
     def _tensor(self, tokens: Sequence) -> torch.Tensor:
         return torch.tensor(tokens, dtype=torch.long, device=self.device)
-
-
-class ServedLM(SharedPrefixLM):
-    """The same tokenisation and the same cuts; a server scores the tokens."""
-
-    def __init__(self, endpoint: Endpoint, tokenizer: PreTrainedTokenizerBase) -> None:
-        self.endpoint, self.tokenizer, self._model = endpoint, tokenizer, endpoint
-        self.add_bos_token = self.custom_prefix_token_id = self._max_length = self.enable_thinking = None
-        self._rank, self._world_size = 0, 1
-
-    def _loglikelihood_tokens(
-        self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
-    ) -> list[tuple[float, bool]]:
-        prompts = [self._kept(*request) for request in requests]
-        scored = self.endpoint.scored(prompts, [len(continuation) for *_, continuation in requests])
-        return [(math.fsum(nats for nats, _ in each), all(greedy for _, greedy in each)) for each in scored]

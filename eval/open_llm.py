@@ -25,9 +25,8 @@ from lm_eval.defaults import DEFAULT_OTHER_SEED
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, NonFiniteError, check_whole, in_one_line
-from eval.endpoint import Endpoint
 from eval.intervals import mean_interval, mean_of_means
-from eval.log_likelihood import ServedLM, SharedPrefixLM
+from eval.log_likelihood import SharedPrefixLM
 from eval.open_llm_files import TASKS, Tables, read
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
@@ -106,34 +105,25 @@ def content_hashes(
     return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in content.items()}
 
 
-def check(
-    tokenizer: PreTrainedTokenizerBase,
-    name: str,
-    keys: Iterable[str],
-    data: Path | None = None,
-    shots: int | None = None,
-) -> int:
-    """The tokens of the longest question with an answer; no model is needed.
+def check(tokenizer: PreTrainedTokenizerBase, name: str, keys: Iterable[str], data: Path | None, shots: int | None):
+    """Refuse documents that cannot be scored with the tokenizer; no model is needed.
 
     Args:
         name, keys, data, shots: as for :func:`evaluate`.
 
     Raises:
-        InputError: a document cannot be scored with the tokenizer; the message names it.
+        InputError: a document cannot be; the message names it.
     """
-    longest = 0
     for key, _, requests in _requests(_rows(load(name, data, shots)), set(keys)):
         for request in requests:
             try:
-                before, after = SharedPrefixLM.encoded(tokenizer, *request.args)
+                SharedPrefixLM.check(tokenizer, *request.args)
             except InputError as error:
                 raise InputError(f"{TASKS[name].title}, document {key}: {error}") from error
-            longest = max(longest, len(before) + len(after))
-    return longest
 
 
 def evaluate(
-    model: PreTrainedModel | Endpoint,
+    model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     name: str,
     keys: Iterable[str],
@@ -149,7 +139,7 @@ def evaluate(
     as for ARC.)
 
     Args:
-        model: a causal language model, here or on a server. As in lm-eval, a prompt longer than its configuration's
+        model: a causal language model. As in lm-eval, a prompt longer than its configuration's
             max_position_embeddings loses its beginning.
         name: a key of TASKS.
         keys: the keys to score, from :func:`documents`.
@@ -163,10 +153,8 @@ def evaluate(
         InputError: as :func:`load`.
         NonFiniteError: a log-likelihood is not finite; the message names the document.
     """
-    if isinstance(model, Endpoint):
-        lm = ServedLM(model, tokenizer)
-    else:  # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices would tie
-        lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
+    # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices would tie
+    lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
     pending = _requests(_rows(load(name, data, shots)), set(keys))
     while chunk := list(islice(pending, CHUNK)):
         answers = iter(lm.loglikelihood([request for *_, requests in chunk for request in requests], disable_tqdm=True))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from core.errors import DoesNotFit
+from core.errors import DoesNotFit, InputError
 
 # The paper's prompt (Figure 9), each line of it ending in a newline.
 INTRODUCTION = (
@@ -51,6 +51,7 @@ def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, se
 
     Raises:
         DoesNotFit: the length has no room for one filler.
+        InputError: more fillers make no more tokens.
     """
     answer = str(random.Random(f"{length} {depth} {seed}").randint(10000, 99999))
 
@@ -65,7 +66,9 @@ def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, se
     fillers = max((room - shortest) // max(tokens(1) - shortest, 1), 0)  # nearly; the exact number is near
     while fillers and tokens(fillers) > room:
         fillers -= 1
-    while tokens(fillers + 1) <= room:
+    while (longer := tokens(fillers + 1)) <= room:
+        if longer <= tokens(fillers):
+            raise InputError("a longer prompt has no more tokens with this tokenizer; give another one.")
         fillers += 1
     if fillers == 0:
         raise DoesNotFit(

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from tqdm import tqdm
 from transformers import DynamicCache, PreTrainedModel
 
 from core.clex import at_length
 from core.errors import NonFiniteError
+from eval.kv_cache import keeps_tokens
 
 CHUNK = 1024
 
 
 @torch.inference_mode()
-def position_losses(model: PreTrainedModel, tokens: torch.Tensor) -> np.ndarray:
+def position_losses(model: PreTrainedModel, tokens: torch.Tensor, title: str = "") -> np.ndarray:
     """−ln p(token m+1 | tokens 0 … m) in nats for every position m.
 
     The text is read in chunks of 1024 tokens over a key-value cache, so that logits exist for one chunk at a time.
-    Attention still reaches back to the first token.
+    Attention still reaches back to the first token. A model that keeps more than keys and values reads it whole.
 
     Args:
         model: a causal language model.
         tokens: token ids, int64 [length + 1].
+        title: of a progress bar in chunks; empty for none.
 
     Returns:
         float64 array [length].
@@ -29,15 +32,15 @@ def position_losses(model: PreTrainedModel, tokens: torch.Tensor) -> np.ndarray:
     Raises:
         NonFiniteError: a loss is not finite; the message names the first such position.
     """
-    tokens = tokens.to(model.device)
-    cache = DynamicCache(config=model.config)
-    losses = []
-    with at_length(model, len(tokens) - 1):
-        for start in range(0, len(tokens) - 1, CHUNK):
-            targets = tokens[start + 1 : start + 1 + CHUNK]
-            inputs = tokens[start : start + len(targets)]
-            logits = model(inputs[None], past_key_values=cache, use_cache=True).logits[0]
-            losses.append(token_losses(logits, targets, start))
+    inputs, targets = tokens.to(model.device)[:-1], tokens.to(model.device)[1:]
+    with at_length(model, len(inputs)):
+        if not keeps_tokens(model):
+            return token_losses(model(inputs[None], use_cache=False).logits[0], targets)
+        cache, losses = DynamicCache(config=model.config), []
+        for start in tqdm(range(0, len(inputs), CHUNK), title, unit="chunk", leave=False, disable=not title):
+            part = slice(start, start + CHUNK)
+            logits = model(inputs[None, part], past_key_values=cache, use_cache=True).logits[0]
+            losses.append(token_losses(logits, targets[part], start))
     return np.concatenate(losses)
 
 

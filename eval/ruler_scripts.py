@@ -91,6 +91,7 @@ class _Supervisor:
         self.tokenizer = tokenizer
         self.stopped: BaseException | None = None
         self.tries: int | None = None  # for the current sample; None while the script searches for a size that fits
+        self.characters = self.tokens = 0  # of the longest text but those that are not twice as long
 
     def run(self, script: Any) -> list[dict]:
         """The rows that the script would have written to its file."""
@@ -138,7 +139,12 @@ class _Supervisor:
     def text_to_tokens(self, text: str) -> range:
         """Replaces the package's tokenizer; the scripts only use the number of tokens."""
         try:
-            return range(len(self.tokenizer.tokenize(text)))
+            tokens = len(self.tokenizer.tokenize(text))
+            if len(text) > 2 * self.characters:
+                if tokens <= self.tokens:  # a script would lengthen the text endlessly
+                    raise InputError("a longer prompt has no more tokens with this tokenizer; give another one.")
+                self.characters, self.tokens = len(text), tokens
+            return range(tokens)
         except BaseException as error:
             if self.tries is None:
                 raise

@@ -36,8 +36,6 @@ def main() -> None:
     output = "write the extended model here; must not exist"
     command_line.option(parser, "--output", command_line.directory, "DIR", output)
     parser.add_argument("--link", action="store_true", help="hard-link a checkpoint's weights instead of copying them")
-    dtype = "dtype of the weights if the model has to be loaded (default float32); a checkpoint keeps its own"
-    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help=dtype)
     arguments = parser.parse_args()
     method, factor, options = arguments.method, arguments.factor, command_line.method_options(arguments)
     if arguments.output:
@@ -48,12 +46,14 @@ def main() -> None:
     base = BaseModel(arguments.model)
     geometry = config_geometry(base.config)
     source = checkpoint_of(base, arguments) if arguments.output else None
+    if base.stated_length != geometry.context_length:
+        print(f"note: it was extended before; this starts anew from its first L = {geometry.context_length:,} tokens.")
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
     if source:
         extend_checkpoint(source, arguments.output, method, factor, link=arguments.link, progress=True, **options)
     elif arguments.output:
-        model = base.load(arguments.dtype or "float32")
+        model = base.load()
         export(extend(model, method, factor, **options), arguments.output, base.stock_tokenizer())
     if arguments.output:
         print(f"\nwritten: {arguments.output}")
@@ -65,8 +65,6 @@ def checkpoint_of(base: BaseModel, arguments) -> Path | None:
         if arguments.link:
             raise InputError("--link needs a checkpoint and a method that is not learned; leave it out.")
         return None
-    if arguments.dtype:
-        raise InputError("a checkpoint's weights are not read and keep their dtype; leave --dtype out.")
     directory = base.snapshot()
     check_checkpoint(directory, arguments.output)
     return directory
@@ -74,11 +72,13 @@ def checkpoint_of(base: BaseModel, arguments) -> Path | None:
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     """Write the GGUF file --output."""
+    if not Path(arguments.model).is_file():
+        raise InputError(f"no GGUF file at {arguments.model!r}; give one, or the directory of a checkpoint.")
     gguf_file = discovery.module("core.beyond.gguf_file")
     if gguf_file is None:
         raise InputError("GGUF files are extended by core/beyond/gguf_file.py, which is not here; give a checkpoint.")
-    if not arguments.output or arguments.link or arguments.dtype:
-        raise InputError("a GGUF file is written to --output NEW.gguf; --link and --dtype do not apply to it.")
+    if not arguments.output or arguments.link:
+        raise InputError("a GGUF file is written to --output NEW.gguf; --link does not apply to it.")
     return gguf_file.extend_gguf(arguments.model, arguments.output, method, factor, **options)
 
 

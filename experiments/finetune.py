@@ -22,18 +22,20 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers.integrations import get_available_reporting_integrations
 from transformers.utils import is_flash_attn_2_available
 
 from core import clex, files, rope
 from core.errors import InputError
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
+from experiments import suites
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, records, texts
+from experiments.kit.base_model import DROPOUT, computed
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
-from experiments.training import budget, launch
+from experiments.suites.steps import Suite
+from experiments.training import budget, checkpoint, launch
 from experiments.training.corpus import Corpus
 from experiments.training.output import Output
 from experiments.training.packing import pack
@@ -41,7 +43,7 @@ from experiments.training.trainer import Trainer, default_dtype, training_argume
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 # Settings that change how a run is computed, not its result.
-_FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every", "report_to")
+_FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every")
 
 
 class FineTune(Experiment):
@@ -49,6 +51,7 @@ class FineTune(Experiment):
 
     __doc__ = __doc__
     name = "finetune"
+    unit = "training loss in nats per token, of the first step and of the last tenth"
     methods = rope.PROPOSED
     evaluates = False  # training loads the weights, once DeepSpeed has joined the processes
 
@@ -72,8 +75,6 @@ class FineTune(Experiment):
         saving = "recompute activations to save memory (default on one GPU: only where it is needed)"
         group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
         option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
-        also = "where losses go besides TensorBoard's logs, such as wandb; its package must be installed"
-        group.add_argument("--report-to", nargs="+", metavar="NAME", help=also)
         group = parser.add_argument_group("planning")
         group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
         option(group, "--gpus", count, "N", "GPUs to plan for (default: those here)")
@@ -89,12 +90,17 @@ class FineTune(Experiment):
         if length < 2:
             raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
         name = records.run_name(method, self.factor, options, self.arguments.seed)
+        first = processes.rank()[0] == 0
+        if first:
+            print(f"run           {name}", flush=True)
         if self.arguments.dry_run:
             gpus, size = self.arguments.gpus or torch.cuda.device_count(), budget.sizes(self.base.architecture)
-            print(f"run           {name}")
             print(budget.report(size, training, length, steps, gpus, self.arguments.memory))
             return
 
+        self.results = self.arguments.results or records.OWN
+        if self.results.resolve() == records.RESULTS and not self.of_suite(name):
+            raise InputError(f"{self.results} holds what the model's suite trains, alone; give another --results.")
         self.base.check_access()
         budget.device_batch(training, launch.expected())  # refuses a batch that cannot be divided
         corpus = Corpus(training.corpus)
@@ -110,16 +116,16 @@ class FineTune(Experiment):
             **{key: value for key, value in dataclasses.asdict(training).items() if key not in _FREE},
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "model": self.base.provenance,
+            **{name: rate for name, rate in self.base.config.to_dict().items() if name.endswith(DROPOUT) and rate},
+            **computed(self.base.geometry, method, self.factor, options),
             **texts.bos_for_record(self.bos),
         }
         settings = json.loads(json.dumps(settings, default=str))  # as it is when read from a file
         settings["identity"] = records.identity(**settings)
         output = Output(self.arguments.output or CHECKPOINTS / self.base.folder / name, settings)
-        self.results = self.arguments.results or records.OWN
         record = records.path(self.results, self.base.folder, self.name, name)
         is_recorded = records.is_done(record, settings, self.arguments.replace)
         records.check_model(self.results, self.base.folder, self.facts())
-        first = processes.rank()[0] == 0
         if output.is_done:
             if first:
                 output.clear()  # a kill between the result's appearing and the end may have left something
@@ -131,6 +137,15 @@ class FineTune(Experiment):
         if first and not is_recorded:
             print(output.path)
             self.record(output.facts(), record)
+
+    def of_suite(self, name: str) -> bool:
+        """Whether the model's suite trains the run of this name, with all other settings as they are here."""
+        changed = ("steps", "length", "batch", "learning_rate", "dtype", "bos")
+        if not self.base.origin or any(getattr(self.arguments, option) is not None for option in changed):
+            return False
+        suite = Suite(self.base.folder, self.base.origin, self.results, self.results)
+        parts = (part for module in suites.find(self.base.folder) for part in module.PARTS)
+        return any(chain.name == name for part in parts for chain in part(suite))
 
     def setting(self) -> tuple[str, dict]:
         """The method and its options: the base model's if the command line does not say which pairs to choose."""
@@ -171,8 +186,6 @@ class FineTune(Experiment):
         if self.learns and not self.arguments.length:
             training = dataclasses.replace(training, batch=round(training.batch * self.factor))
         training = dataclasses.replace(training, **changes)
-        if missing := sorted({*training.report_to} - {*get_available_reporting_integrations()}):
-            raise InputError(f"transformers cannot report to {missing[0]} here; install its package, or leave it out.")
         if training.dtype == "bfloat16" and torch.cuda.is_available() and default_dtype() != "bfloat16":
             raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
         return dataclasses.replace(training, dtype=training.dtype or default_dtype())
@@ -193,9 +206,10 @@ class FineTune(Experiment):
         while True:
             try:
                 return self.train_once(output, training, corpus)
-            except RuntimeError as error:
-                less = budget.smaller(training) if alone else None
+            except BaseException as error:
+                less = budget.smaller(training) if alone and isinstance(error, RuntimeError) else None
                 if less is None or not should_reduce_batch_size(error):
+                    error.add_note(f"last checkpoint: {checkpoint.last(output.unfinished) or 'none'}")
                     raise
             # Outside the handler, so that the failed run's tensors are freed.
             training = less
@@ -242,7 +256,7 @@ class FineTune(Experiment):
         last = losses[-max(1, len(losses) // 10) :]
         scores = {"first_loss": losses[0], "final_loss": sum(last) / len(last), "final_steps": len(last)}
         scores["tokens_per_second"] = round(facts["tokens"] / facts["seconds"], 1)
-        left_out = ("data_facts", "seconds_per_step", "environment")
+        left_out = ("sha256", "data_facts", "seconds_per_step", "environment")
         kept = {key: value for key, value in facts.items() if key not in left_out}
         self.finish(kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores}, file, facts["seconds"])
 

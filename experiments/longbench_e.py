@@ -37,7 +37,8 @@ class LongBenchE(Generation):
 
     def settings(self) -> dict:
         given = self.arguments
-        settings = {"tasks": given.tasks, "window": given.window} | records.benchmark(self.benchmark)
+        tasks = [task for task in longbench.TASKS if task in given.tasks]
+        settings = {"tasks": tasks, "window": given.window} | records.benchmark(self.benchmark)
         if given.margin != longbench.MARGIN or given.new_tokens:  # these differ from the benchmark's
             settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
         return settings | self.chat

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from core.errors import InputError
 from eval import hub, open_llm
-from experiments.kit import command_line, records, serving
+from experiments.kit import command_line, records
 from experiments.kit.command_line import count, count_or_all, existing_directory, none_or_more, option
 from experiments.kit.experiment import Experiment
 
@@ -29,7 +29,6 @@ class OpenLLM(Experiment):
         option(parser, "--tasks", str, "TASK", "benchmarks (default: all four)", list(open_llm.TASKS), several=True)
         option(parser, "--limit", count_or_all, "N|all", "score a seeded sample of N documents of each (default: all)")
         option(parser, "--shots", none_or_more, "N", "at most N examples per prompt (default: the paper's)")
-        serving.add_argument(parser)
         option(parser, "--batch-size", count, "N", "answers read side by side; changes memory, not scores", 8)
 
     def settings(self) -> dict:
@@ -58,15 +57,12 @@ class OpenLLM(Experiment):
         return facts
 
     def check(self, run: dict, keys: list[str]) -> None:
-        super().check(run, keys)
-        longest = []
         for task in self.arguments.tasks:
             of_task = self._of(task, dict.fromkeys(keys))
-            longest.append(open_llm.check(self.base.tokenizer, task, of_task, self.benchmark, self._shots(task)))
-        self.longest = max(longest) + 1  # a server makes at least one token
+            open_llm.check(self.base.tokenizer, task, of_task, self.benchmark, self._shots(task))
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        model = self.endpoint or self.extended(run)
+        model = self.extended(run)
         for task in self.arguments.tasks:
             if of_task := self._of(task, dict.fromkeys(keys)):
                 how = {"data": self.benchmark, "batch_size": self.arguments.batch_size, "shots": self._shots(task)}

@@ -1,6 +1,6 @@
 """Sliding-window perplexity, S = 256, at several evaluation lengths (the paper's Table 10).
 
-    python -m experiments.perplexity --model NAME --lengths 4096 8192 --text BOOK.txt
+    python -m experiments.perplexity --model NAME --lengths 4096 8192 --texts BOOK.txt
 
 The record holds perplexity by both conventions of averaging: over tokens, and over the means of windows. It also holds
 the summed loss and the number of scored tokens of every window, keyed TEXT/LENGTH/BEGIN, so that methods can be paired.
@@ -23,7 +23,7 @@ STRIDE = 256
 class Perplexity(Experiment):
     __doc__ = __doc__
     name = "perplexity"
-    unit = "perplexity, by window"
+    unit = "perplexity by window length, of all tokens and as a mean over windows"
 
     @staticmethod
     def add_options(parser) -> None:

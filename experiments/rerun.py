@@ -11,8 +11,8 @@ The suites are in experiments/suites/, that of your own model in own_model.py. R
 to OUTPUT/checkpoints, and the output of each chain to OUTPUT/logs. If the command is killed, the same command resumes
 it and skips what is done. A chain makes one model and measures it, in a process of its own. On a CPU there is one for
 each core. On GPUs one chain runs at a time, on all of them. On a cluster, experiments/suites/slurm.sh runs each chain
-as a task of an array. An experiment that cannot run on your own model, and a task or length of one that does not fit in
-its context, is skipped and named at the end with the reason.
+as a task of an array. An experiment that cannot run on your own model is skipped; the end names it with the reason, and
+the exit status is 1. A task or length that does not fit in the model's context is left out and named.
 """
 
 from __future__ import annotations

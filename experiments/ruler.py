@@ -37,7 +37,7 @@ class Ruler(Generation):
         for task in self.arguments.tasks:
             if task not in ruler.TASKS:
                 raise InputError(f"unknown task {task!r}; choose among {', '.join(ruler.TASKS)}.")
-        tasks = self.that_fit("--tasks", self.arguments.tasks)
+        tasks = self.that_fit("--tasks", [task for task in ruler.TASKS if task in self.arguments.tasks])
         seeded = {"samples": self.arguments.samples, "seed": self.arguments.seed}
         return {"lengths": self._lengths, "tasks": tasks, **seeded, **self.chat}
 

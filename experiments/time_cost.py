@@ -27,7 +27,7 @@ from core import rope
 from core.errors import InputError
 from core.extend import extend
 from experiments.kit import command_line, journal, records
-from experiments.kit.base_model import option_contents, options_for_record
+from experiments.kit.base_model import computed, options_for_record
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
 from experiments.training.loss import HeadLoss
@@ -53,14 +53,13 @@ class TimeCost(Experiment):
 
     def run(self) -> None:
         """Time rounds until PI's ratio to itself is known in both phases, or up to --repeats rounds."""
-        given = self.arguments
-        compared = {records.run_name(method, self.factor, options): (method, options)
-                    for method, options in self.comparison()}  # fmt: skip
-        reference = next((name for name, (method, _) in compared.items() if method == rope.TIME_REFERENCE), None)
+        given, settings = self.arguments, self.comparison()
         if given.length < 2:
             raise InputError("--length is below 2; give at least two tokens.")
-        if reference is None:
-            raise InputError(f"times are relative to {rope.TIME_REFERENCE}; put it among the methods.")
+        if rope.TIME_REFERENCE not in [method for method, _ in settings]:
+            raise InputError(f"times are relative to {rope.TIME_REFERENCE}; put it among the methods of --method.")
+        compared = {records.run_name(method, self.factor, options): (method, options) for method, options in settings}
+        reference = next(name for name, (method, _) in compared.items() if method == rope.TIME_REFERENCE)
         run = {
             "scale": self.base.folder,
             "experiment": self.name,
@@ -73,8 +72,9 @@ class TimeCost(Experiment):
             "precision": given.precision,
             **({"checkpointing": True} if given.checkpointing else {}),
         }
-        for method, options in compared.values():
-            run |= option_contents(method, options)
+        geometry = self.base.geometry
+        run["computed"] = {name: computed(geometry, method, self.factor, options)
+                           for name, (method, options) in compared.items()}  # fmt: skip
         file = self.to_measure(run, f"s={self.factor:g}")
         if file is None:
             return
@@ -88,9 +88,9 @@ class TimeCost(Experiment):
             works = {"train": training_step(self.loaded, given.checkpointing), "test": _forward}
             self.round(compared, works, 0)  # warms up
             for turn in range(1, given.repeats + 1):
-                if str(turn) not in done:
+                if str(turn) not in done.entries:
                     done.add(str(turn), self.round(compared, works, turn))
-                rounds.append(done[str(turn)])
+                rounds.append(done.entries[str(turn)])
                 bar.update()
                 control = [row for row in scores(rounds, compared, reference) if row["again"]]
                 if turn >= LEAST and all(row["high"] - row["low"] <= 2 * given.precision for row in control):

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from analysis import disturbance, metrics, published
 from analysis.comparison import ablations, compared
-from analysis.results import NotMeasured, Results
+from analysis.results import Results
 from analysis.scores import Score
 from analysis.settings import Setting
 from core import rope
@@ -41,10 +41,7 @@ def build(results: Results) -> Figure:
     rows = [row.of_seeds(set(first.seeds)) if first.seeds else row for row in rows]  # those that every n̂ has
     scores = {row.setting: row.scores(metrics.longbench_e) for row in rows if row.runs}
     if any(AVERAGE not in of for of in scores.values()):
-        raise NotMeasured(
-            f"longbench_e over n̂ under {results.folder / results.model.name} has no samples of some lengths, and so no "
-            "average; measure it with `--limit all` and all --tasks."
-        )
+        raise results.lacks("average over all lengths of longbench_e", "longbench_e", "--limit all")
     ours = {}
     for setting, of in scores.items():
         if (computed := disturbance.compute(results.model.geometry, setting)) is not None:  # a learned one has none

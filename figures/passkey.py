@@ -35,7 +35,7 @@ def build(results: Results) -> Figure:
     plain = [row for row in untrained if row.setting.method in (None, rope.ORIGINAL)][:1]
     states = [[row for row in rows if row.setting.method not in (None, rope.ORIGINAL)] for rows in (untrained, tuned)]
     if not (plain or states[0] or states[1]):
-        raise results.lacks("passkeys of the comparison", "passkey")
+        raise results.lacks("record of passkey besides ablations and factors from a file", "passkey")
     curves = {
         f"{state}, s = {factor:g}": {row.setting: row for row in plain + own}
         for (_, state), rows in zip(STATES, states)

@@ -65,7 +65,7 @@ def build(folder: Path) -> str:
         tokens = parser.parse(re.sub(r"\A<!--.*?-->\n", "", written[file]))  # what a page was written from
         headings = list(_headings(tokens, names[file]))
         for token in tokens:
-            _embed(token.children or (), file, names)
+            _embed(token.children or (), file, names, top / "figures")
         contents.append(_contents(headings))
         body = parser.renderer.render(tokens, parser.options, {})
         main.append(f'<article id="{names[file]}">\n{body}</article>')
@@ -92,12 +92,12 @@ def _contents(headings: Sequence[tuple[str, str, str]]) -> str:
     return f"<details><summary>{first}</summary><ul>{sections}</ul></details>" if others else f"<p>{first}</p>"
 
 
-def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str]) -> None:
+def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: Path) -> None:
     """Images are put into the file; links lead within it, to the network, or nowhere, if to another file."""
     closing = ""
     for part in parts:
         if part.type == "image":
-            part.attrSet("src", _data(file.parent / unquote(str(part.attrs["src"]))))
+            part.attrSet("src", _data((file.parent / unquote(str(part.attrs["src"]))).resolve(), file.parent, figures))
         elif part.type == "link_close" and closing:
             part.tag, closing = closing, ""
         elif part.type == "link_open" and "://" not in (href := unquote(str(part.attrs["href"]))):
@@ -110,9 +110,9 @@ def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str]) -> None:
                 part.attrs = {"title": os.path.relpath(target, ROOT)}
 
 
-def _data(image: Path) -> str:
-    """A data: URL of its content."""
-    if not image.is_file():
-        raise InputError(f"no image {image.resolve()}; make it with `make figures`.")
+def _data(image: Path, *folders: Path) -> str:
+    """A data: URL of its content; InputError if it is not in one of the folders."""
+    if not image.is_file() or not {*folders} & {*image.parents}:
+        raise InputError(f"no image {image} under {folders[-1]} or beside the page; make it with `make figures`.")
     kind = mimetypes.guess_type(image.name)[0]
     return f"data:{kind};base64,{base64.b64encode(image.read_bytes()).decode()}"

@@ -11,6 +11,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 from analysis import disturbance, metrics, published, rendering, row_differences
 from analysis.comparison import Comparison, Row, compared
@@ -64,9 +65,10 @@ class View:
     def figure(self, name: str, text: str) -> str:
         """The image and how to read it; empty where it was not rendered."""
         self._shown.add(("figures", name))
-        file = root(self.results.folder) / "figures" / self.model.name / f"{figures.output_path(name)}.png"
+        path = rendering.output_path(rendering.module("figures", name))
+        file = root(self.results.folder) / "figures" / self.model.name / f"{path}.png"
         caption = markdown.text(" ".join(figures.caption(name)))
-        return f"![{text}]({os.path.relpath(file, self.page)})\n\n*{caption}*" if file.is_file() else ""
+        return f"![{text}]({self.to(file)})\n\n*{caption}*" if file.is_file() else ""
 
     def part(self, heading: str, tables: list[str], figures: dict[str, str] | None = None) -> str:
         """A section of those tables and figures that there are; empty where there is none."""
@@ -85,7 +87,7 @@ class View:
             [name for name in names if is_beyond(kind, name) == self.beyond and (kind, name) not in self._shown]
             for kind, names in (("tables", table_names(self.results)), ("figures", rendering.modules("figures")))
         )
-        sections = [self.part(name, [name]) for name in tables]
+        sections = [self.part(markdown.text(name), [name]) for name in tables]
         sections += [self.part(figures.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn]
         return "\n\n".join(filter(None, sections))
 
@@ -147,7 +149,7 @@ class View:
 
     def to(self, file: Path) -> str:
         """The link from the page to a file."""
-        return os.path.relpath(file, self.page)
+        return quote(os.path.relpath(file, self.page))
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:

@@ -19,7 +19,7 @@ import jinja2
 
 from analysis import results
 from analysis.claims.statement import VERDICTS
-from analysis.results import Results, folder_of
+from analysis.results import Results
 from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
@@ -165,7 +165,8 @@ def main() -> None:
     parser.add_argument("--model", help="whose pages (default: every model that has records, and the overall pages)")
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
-    for file, text in pages(folder_of(arguments.model, arguments.results), arguments.model).items():
+    model, folder = results.chosen(arguments.model, arguments.results)
+    for file, text in pages(folder, model).items():
         files.write(file, text)
         print(os.path.relpath(file))
 

@@ -6,8 +6,7 @@ from analysis import metrics
 from analysis.metrics import ALL, Passkeys, passkeys_by_length
 from analysis.numbers import interval
 from analysis.results import Results
-from analysis.settings import STATES
-from tables.kit.benchmark_table import APART, labelled_rows, main_comparisons
+from tables.kit.benchmark_table import labelled_rows, main_comparisons
 from tables.kit.table import NO_RECORD, Block, Cell, Table, sentence_case
 
 CAPTION = (
@@ -19,12 +18,10 @@ CAPTION = (
 
 def build(results: Results) -> Table:
     """From the records of experiments.passkey, the main comparison's settings; those of the same pairs once."""
-    results.require("passkey")
     blocks = []
-    for trained, state in STATES:
-        for index, rows in enumerate(main_comparisons(results, "passkey", trained, twins=False)):
-            counts = [(label, passkeys_by_length(row)) for label, row in labelled_rows(rows, metrics.passkey)]
-            blocks.append(_block(f"{results.model.title}, measured {state}" + APART * (index > 0), counts))
+    for state, apart, rows in main_comparisons(results, "passkey", twins=False):
+        counts = [(label, passkeys_by_length(row)) for label, row in labelled_rows(rows, metrics.passkey)]
+        blocks.append(_block(f"{results.model.title}, measured {state}{apart}", counts))
     return Table("passkey", CAPTION, tuple(blocks), "Figure 4")
 
 

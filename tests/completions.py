@@ -1,9 +1,11 @@
 """A stand-in for a server of OpenAI's completions, with the habits of vLLM or of llama-server."""
 
+import contextlib
 import http.server
 import json
 import threading
 import time
+from collections.abc import Iterator
 
 
 class Completions:
@@ -12,20 +14,22 @@ class Completions:
     Attributes:
         url: of the server.
         asked: the body of every completion that was asked for.
-        next: what happens to the next requests instead: a status, "dies", "slow", or a function of the answer.
+        next: what happens to the next requests instead: a status, "dies", "slow", a function of the answer, or pieces
+            of a body.
     """
 
-    def __init__(self, log_probs, name="model", owner="vllm", most=4096, words=300, port=0):
+    def __init__(self, log_probs, name="model", owner="vllm", most=4096, words=300, models=None):
         """
         Args:
             log_probs: from token ids to log-probabilities [ids, words] of each next one.
             most: the longest prompt and answer.
+            models: the list of models, instead of this one.
         """
         self.log_probs, self.name, self.owner, self.most, self.words = log_probs, name, owner, most, words
-        self.asked, self.next, self.states_length = [], [], True
+        self.asked, self.next, self.listed, self.keys = [], [], models, []
         self.fingerprint = "vllm-0.1.2-abc" if owner == "vllm" else "b123"
         handler = type("Handler", (_Handler,), {"served": self})
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
@@ -38,8 +42,8 @@ class Completions:
         self.server.server_close()
 
     def models(self):
-        length = {"max_model_len": self.most} if self.owner == "vllm" else {"meta": {"n_ctx": self.most}}
-        return {"data": [{"id": self.name, "owned_by": self.owner, **(length if self.states_length else {})}]}
+        one = {"id": self.name, "owned_by": self.owner, "max_model_len": self.most}
+        return {"data": [one] if self.listed is None else self.listed}
 
     def complete(self, asked):
         """(status, answer)"""
@@ -62,18 +66,11 @@ class Completions:
         elif any(one != one for one in nats):
             return 400, {"error": {"message": "Out of range float values are not JSON compliant: nan"}}
         else:
-            tops = [{str(token): one} for token, one in zip(tokens, nats)]
-            if asked.get("echo"):
-                before = self.log_probs(prompt)
-                given = [float(now[token]) for now, token in zip(before, prompt[1:])]
-                best = [
-                    {str(token): one, "best": float(max(now))} for token, one, now in zip(prompt[1:], given, before)
-                ]
-                nats, tops = [None, *given, *nats], [None, *best, *tops]
-            choice |= {"token_ids": tokens, "logprobs": {"token_logprobs": nats, "top_logprobs": tops}}
+            choice |= {"token_ids": tokens, "logprobs": {"token_logprobs": nats}}
         return 200, {
             "choices": [choice],
             "usage": {"prompt_tokens": len(prompt)},
+            "model": self.name,
             "system_fingerprint": self.fingerprint,
         }
 
@@ -90,12 +87,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.served.asked.append(asked)
+        self.served.keys.append(self.headers["Authorization"])
         instead = self.served.next.pop(0) if self.served.next else None
         if instead == "dies":
             self.close_connection = True
             return
         if instead == "slow":
             time.sleep(0.5)
+        if isinstance(instead, Iterator):
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):  # whoever asked has enough
+                self.wfile.writelines(instead)
+            self.close_connection = True
+            return
         status, answer = self.served.complete(asked)
         if callable(instead):
             instead(answer)

@@ -1,5 +1,7 @@
 """Small random models and a tokenizer for the tests; nothing is downloaded."""
 
+import json
+
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -54,3 +56,14 @@ def checkpoint(directory, **overrides):
     random_model(**overrides).save_pretrained(directory)
     byte_tokenizer().save_pretrained(directory)
     return directory
+
+
+def fine_tuned(directory, **settings) -> dict:
+    """Write the training.json with which experiments.finetune would have left this checkpoint; return it."""
+    from experiments.kit import base_model, records
+
+    facts = {"scale": "toy", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
+    facts |= {"model": {"sha256": {"model.safetensors": "def"}}} | settings
+    facts |= {"identity": records.identity(**facts), "sha256": base_model.weight_hashes(directory)}
+    (directory / "training.json").write_text(json.dumps(facts))
+    return facts

@@ -19,11 +19,12 @@ class Hub:
         url: of the server.
         asked: (method, path) of every request.
         silent: whether no request is answered.
+        busy: the name of a repository whose requests are too many.
     """
 
     def __init__(self, commits: dict[str, str]) -> None:
         self.commits, self.folders, self.tokens, self.asked = commits, {}, {}, []
-        self.silent, self.ended = False, threading.Event()
+        self.silent, self.busy, self.ended = False, None, threading.Event()
         handler = type("Handler", (_Handler,), {"hub": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
@@ -66,6 +67,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             kind, (name, revision, what), under = match[1] or "models", match.groups()[1:], None
         else:
             return self._refuse(404)
+        if name == self.hub.busy:
+            return self._refuse(429)
         if (kind, name) not in self.hub.folders:
             return self._refuse(401, "RepoNotFound")
         folder, commit = self.hub.folders[kind, name], self.hub.commits[name]

@@ -20,6 +20,7 @@ from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME, WEIGH
 
 from .. import files
 from ..errors import InputError, in_one_line
+from .configuration import check_length
 from .rotation import skeleton
 
 # What from_pretrained looks for, in its order.
@@ -50,13 +51,7 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     except Exception as error:  # libraries raise many kinds for a broken one
         raise InputError(f"cannot read {source}/config.json ({in_one_line(error)}); correct it.") from error
-    # transformers would silently fill in a missing length with the class's default, so look at the file itself.
-    length = config.attribute_map.get("max_position_embeddings", "max_position_embeddings")
-    if not (content.get("text_config") or content).get(length):
-        raise InputError(
-            f"{source}/config.json does not state the context length the model was pre-trained with; "
-            f"add {length!r} to it."
-        )
+    check_length(config, content, str(source))
     if content.get("auto_map") and not hasattr(transformers, next(iter(config.architectures or ()), "")):
         raise InputError(
             f"{source}/config.json names code of its own (auto_map), which need not read the keys of a scaled RoPE; "
@@ -197,7 +192,12 @@ def _misfits(model: PreTrainedModel, tensors: dict[str, torch.Tensor]) -> str | 
     finally:
         if shown:
             logging.enable_progress_bar()
-    for what in ("missing", "mismatched"):
-        if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{what}_keys"]):
-            return f"{len(keys)} {what}, for example {keys[0]}"
+    return misfit(info, "missing", "mismatched")
+
+
+def misfit(info: dict, *kinds: str) -> str | None:
+    """The first of these kinds of keys ("missing", …) in the loading info of ``from_pretrained``, in words; or None."""
+    for kind in kinds:  # a mismatched key comes as a tuple with its shapes
+        if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{kind}_keys"]):
+            return f"{len(keys)} {kind}, for example {keys[0]}"
     return None

@@ -40,6 +40,15 @@ def text_config(config: PreTrainedConfig) -> PreTrainedConfig:
     return config.get_text_config(decoder=True)
 
 
+def check_length(config: PreTrainedConfig, content: dict, name: str) -> None:
+    """Raise InputError if a checkpoint's config.json has no context length; transformers would make one up."""
+    key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")
+    if not (content.get("text_config") or content).get(key):
+        raise InputError(
+            f"{name}/config.json does not state the context length the model was pre-trained with; add {key!r} to it."
+        )
+
+
 def layer_type(config: PreTrainedConfig) -> str | None:
     """The layer type to extend where RoPE differs by layer type (Gemma 3), else None.
 

@@ -35,7 +35,6 @@ class Training:
             float32.
         checkpointing: recompute activations in the backward pass instead of keeping them.
         save_every: steps between checkpoints.
-        report_to: where losses go besides TensorBoard's logs, such as "wandb": names of transformers' integrations.
         corpus: "hub" (PG19), "books" (the packaged books, except the one that is scored), or a directory.
     """
 
@@ -49,7 +48,6 @@ class Training:
     dtype: str | None = None
     checkpointing: bool = True
     save_every: int = 50
-    report_to: tuple[str, ...] = ()
     corpus: str = "hub"
 
 

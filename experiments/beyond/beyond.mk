@@ -3,8 +3,9 @@
 
 ##@ Beyond the paper
 # An environment for each lock: the engines' packages contradict each other and this project's own.
+unexport ENGINES
 ENGINES := $(patsubst requirements-serving/%.lock,%,$(wildcard requirements-serving/*.lock))
-env-serving: $(ENGINES:%=build/engines/%/.installed) ## Install the inference engines into build/engines/
+env-serving: $(patsubst %,build/engines/%/.installed,$(value ENGINES)) ## Install the inference engines into build/engines/
 ##   ENGINES=vllm for one of them
 build/engines/%/.installed: requirements-serving/%.lock
 	@echo "installing $(<:requirements-serving/%.lock=%) into $(@D) (llama.cpp is compiled: ten minutes) ..."

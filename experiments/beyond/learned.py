@@ -25,6 +25,7 @@ from experiments.beyond import learning_loop
 from experiments.beyond.blocks import divisions
 from experiments.beyond.learning_loop import Learning
 from experiments.kit import command_line, records, texts
+from experiments.kit.base_model import computed
 from experiments.kit.command_line import count, number, option, seed
 from experiments.kit.experiment import Experiment
 from experiments.kit.journal import Journal
@@ -81,6 +82,7 @@ class Learned(Experiment):
             "seed": given.seed,
             "length": length,
             "model": self.base.provenance,
+            **computed(self.base.geometry, method, self.factor, {}),
             "dtype": given.dtype,
             "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
             "held_out": {"texts": {book.title: book.sha256 for book in library}, "sequences": given.sequences},

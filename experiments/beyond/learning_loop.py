@@ -158,11 +158,11 @@ class Learner:
 
     def _once(self, key: str, work: Callable[[], dict]) -> dict:
         """The journal's entry under a key; if there is none, do the work and journal it with its seconds."""
-        if key not in self._journal:
+        if key not in self._journal.entries:
             started = time.perf_counter()
             entry = work()
             self._journal.add(key, entry | {"seconds": round(time.perf_counter() - started, 3)})
-        return dict(self._journal[key])
+        return dict(self._journal.entries[key])
 
     def _step(self, head: HeadLoss, data: PackedSequences, step: int, rate: float) -> dict:
         moves, total, batch = self._factors.moves, 0.0, self.settings.batch

@@ -6,11 +6,13 @@ A base model's name wins over a directory of that name: `tiny` is the base model
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import importlib.util
 import json
 import os
+import pickle
 from dataclasses import asdict
 from pathlib import Path
 from unittest import mock
@@ -18,13 +20,14 @@ from unittest import mock
 import gguf
 import torch
 import transformers
-from huggingface_hub import snapshot_download, try_to_load_from_cache
+from huggingface_hub import try_to_load_from_cache
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers import models as tokenizer_models
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
+    GenerationConfig,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -36,10 +39,12 @@ from core.errors import InputError, in_one_line
 from core.extend import check_extension
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
-from core.huggingface.configuration import EXTENSION, text_config
+from core.huggingface import checkpoint
+from core.huggingface.configuration import EXTENSION, check_length, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
 from eval import hub, special_tokens
+from eval.generation import model_stops
 from experiments import base_models
 from experiments.base_models.model import Model
 from experiments.kit import command_line, records
@@ -52,12 +57,15 @@ transformers.logging.set_verbosity_error()
 transformers.AttentionInterface.register("sdpa", less_memory.sdpa)  # the same, with less memory
 
 HALF = ("bfloat16", "float16")
-# Fields of a configuration that change no number: who wrote it, and the dtype, which records state themselves.
-_NO_EFFECT = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "use_cache")
-# The fields of training.json that an evaluation reads.
-_TRAINING = {"scale": str, "method": str, "factor": (int, float), "options": dict, "seed": int, "steps": int,
-             "length": int, "identity": str, "model": dict}  # fmt: skip
-_WEIGHTS = {".safetensors", ".gguf", ".bin"}
+# Fields of a configuration that change no number: who wrote it, how weights were drawn, and the dtype, which records
+# state themselves. Of others, those that its class knows count, and those that models read whose classes do not.
+_NO_EFFECT = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "use_cache",
+              "initializer_range", "initializer_factor")  # fmt: skip
+_TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
+DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
+_ALSO_READ = {"head_dim", "sliding_window", "router_bias", EXTENSION}
+# Files of weights in the order in which transformers looks for them; an index beside them names shards.
+_WEIGHTS = "model.safetensors", "pytorch_model.bin"
 # Weights in formats that are not used here.
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 
@@ -137,13 +145,12 @@ class BaseModel:
 
     def snapshot(self) -> Path:
         """The directory of its checkpoint, of the hub's at the pinned commit if there is one; downloaded if needed."""
-        if Path(self.source).is_dir():
+        if not self.on_hub:
             return Path(self.source)
-        pickled = ["*.bin", "*.bin.index.json"]
-        directory = Path(snapshot_download(self.source, **self.pin, ignore_patterns=[*_OTHER_FORMATS, *pickled]))
-        if not any(directory.glob("*.safetensors")):
-            directory = Path(snapshot_download(self.source, **self.pin, ignore_patterns=_OTHER_FORMATS))
-        return directory
+        download = functools.partial(hub.snapshot, self.source, "model", "try again, or give a directory")
+        directory = Path(download(ignore_patterns=[*_OTHER_FORMATS, "*.bin", "*.bin.index.json"]))
+        whole = any(directory.glob("*.safetensors"))
+        return directory if whole else Path(download(ignore_patterns=_OTHER_FORMATS))
 
     # What its configuration says.
 
@@ -165,15 +172,10 @@ class BaseModel:
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
             raise InputError(
                 f"no checkpoint at {self.name!r}: give a directory with config.json and weights, a name on the Hugging "
-                f"Face hub, or one of {', '.join(base_models.MODELS)} ({in_one_line(error)})"
+                f"Face hub, or one of {', '.join(base_models.MODELS)} "
+                f"({hub.reason(error) if self.on_hub else in_one_line(error)})"
             ) from error
-        # transformers would silently fill in a missing length with the class's default, so look at the file itself.
-        length_key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")
-        if not (content.get("text_config") or content).get(length_key):
-            raise InputError(
-                f"{self.name}/config.json does not state the context length the model was pre-trained with; "
-                f"add {length_key!r} to it."
-            )
+        check_length(config, content, self.name)
         if not getattr(text_config(config), "rope_parameters", None):
             raise InputError(
                 f"a {config.model_type!r} model has no RoPE parameters in its configuration; give a model with RoPE."
@@ -240,6 +242,8 @@ class BaseModel:
         hashes, commit = weight_hashes(Path(self.source)), self._commit()
         if self.training:
             source = records.run_of(self.training | {"training": self.training})
+            if self.training.get("sha256") != hashes:
+                raise InputError(f"the weights in {self.name} are not those that its training wrote; fine-tune again.")
         elif self.model:
             source = self.model.source
         else:
@@ -271,13 +275,13 @@ class BaseModel:
             rules = json.loads(tokens.backend_tokenizer.to_str())
             rules = {key: value for key, value in rules.items() if key not in ("padding", "truncation")}
         else:
-            rules = {"class": type(tokens).__name__, "vocabulary": tokens.get_vocab()}
-        config = {key: value for key, value in self.config.to_diff_dict().items() if key not in _NO_EFFECT}
-        for part in (config, *config.values()):  # a composite model has the language model's as a part
-            if isinstance(part, dict) and EXTENSION in part:
-                part[EXTENSION] = {key: part[EXTENSION].get(key) for key in ("context_length", "rope_theta", "factor")}
+            rules = {"class": type(tokens).__name__, "vocabulary": tokens.get_vocab(), "read": tokens(_TEXT).input_ids}
+        rules |= {"cleans": True} if tokens.clean_up_tokenization_spaces else {}
         special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
-        return {"tokenizer": records.identity(rules=rules, **special), "config": records.identity(**config)}
+        return {
+            "tokenizer": records.identity(rules=rules, **special),
+            "config": records.identity(**_effective(self.config)),
+        }
 
     def facts(self, *factors: float) -> dict:
         """The contents of model.json beside its records; of a model that cannot be extended, its geometry is L alone.
@@ -317,6 +321,14 @@ class BaseModel:
         return dtype if dtype in HALF else "float32"
 
     @functools.cached_property
+    def stops(self) -> frozenset[int]:
+        """The ids that end its answers: those of generation_config.json, if there is one, else its configuration's."""
+        with contextlib.suppress(OSError):  # there is none
+            if self.source != "random":
+                return model_stops(GenerationConfig.from_pretrained(self.source, **self.pin))
+        return model_stops(GenerationConfig.from_model_config(self.config))
+
+    @functools.cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """Its tokenizer, as prompts are read: it puts nothing after a text. No weights are loaded."""
         config = self.architecture.get_text_config(decoder=True)
@@ -349,6 +361,8 @@ class BaseModel:
         if self.gguf_file:  # unpack the quantised blocks into a plain dense model
             unpacked = transformers.GgufConfig(dequantize=True)
             arguments = {"gguf_file": self.gguf_file, "quantization_config": unpacked, "config": config}
+        elif not self.on_hub:
+            checkpoint.tensors(Path(self.source), config)  # refuses files that are no weights, as an export does
         # transformers would build the same map of names for each module of a GGUF file, which takes most of the time.
         names = functools.cache(gguf.get_tensor_name_map)
         try:
@@ -364,15 +378,15 @@ class BaseModel:
         except (MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
-            raise InputError(f"cannot load the weights of {self.name}: {in_one_line(error)}") from error
+            pickled = isinstance(error, pickle.UnpicklingError)  # torch would advise to load it nevertheless
+            reason = "a pickle of more than tensors; give safetensors" if pickled else in_one_line(error)
+            raise InputError(f"cannot load the weights of {self.name}: {reason}") from error
         # transformers fills missing weights with random numbers and only prints a table.
-        for what in ("missing", "unexpected", "mismatched"):
-            # A mismatched key comes as a tuple with its shapes.
-            if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{what}_keys"]):
-                raise InputError(
-                    f"the weights of {self.name} do not fit its configuration: {len(keys)} {what}, for example "
-                    f"{keys[0]}; give a complete checkpoint of this architecture."
-                )
+        if wrong := checkpoint.misfit(info, "missing", "unexpected", "mismatched"):
+            raise InputError(
+                f"the weights of {self.name} do not fit its configuration: {wrong}; "
+                "give a complete checkpoint of this architecture."
+            )
         clex.restore(model, self.source)
         return model.eval().to(device())
 
@@ -392,9 +406,29 @@ def own_name(model: str) -> str:
     return files.component(path.name)
 
 
+def _effective(config: PreTrainedConfig) -> dict:
+    """What of a configuration changes what the model computes; in a composite model's are those of its parts."""
+    known, fields = type(config)().to_dict().keys() | _ALSO_READ, {}
+    for key, value in config.to_diff_dict().items():
+        if key in known and key not in _NO_EFFECT and not key.endswith(DROPOUT):
+            part = getattr(config, key, None)
+            fields[key] = _effective(part) if isinstance(part, PreTrainedConfig) else value
+    if EXTENSION in fields:
+        fields[EXTENSION] = {key: fields[EXTENSION].get(key) for key in ("context_length", "rope_theta", "factor")}
+    return fields
+
+
 def weight_hashes(directory: Path) -> dict[str, str]:
-    """The SHA-256 of each file of weights in a directory."""
-    return {file.name: files.sha256(file) for file in sorted(directory.glob("*")) if file.suffix in _WEIGHTS}
+    """The SHA-256 of each file of weights that is loaded from a directory, by its path there."""
+    names = [file.name for file in directory.glob("*.gguf")]
+    for name in reversed(_WEIGHTS):
+        index = directory / f"{name}.index.json"
+        if (directory / name).is_file():
+            names = [name]
+        elif index.is_file():
+            names = list(files.read_json(index, "give a complete checkpoint").get("weight_map", {}).values())
+    paths = {name: directory / name for name in {*names, clex.FILE}}
+    return {name: files.sha256(path) for name, path in sorted(paths.items()) if path.is_file()}
 
 
 def options_for_record(method: str, options: dict) -> dict:
@@ -402,38 +436,29 @@ def options_for_record(method: str, options: dict) -> dict:
     return options | {name: path.name for name, path in rope.named_files(method, options).items()}
 
 
-def option_contents(method: str | None, options: dict) -> dict:
-    """What identifies the weights and files that a method's options name, if any."""
-    paths = rope.named_files(method, options) if method else {}
-    return {name: _file_content(path) for name, path in paths.items()}
+def computed(geometry: RopeGeometry, method: str, factor: float, options: dict) -> dict:
+    """What identifies what a method computes: θ and the attention factor in seven digits, the same on every machine.
 
-
-def _file_content(path: Path) -> str | dict:
-    """The hash of a file, or of each weight file in a directory; a record's hash leaves out environment and seconds."""
-    if not path.is_file():
-        return weight_hashes(path)
-    if path.suffix != ".json":
-        return files.sha256(path)
-    content = files.read_json(path, "give a file that is whole", (dict, list))
-    if isinstance(content, dict):
-        content = {key: value for key, value in content.items() if key not in ("environment", "seconds")}
-    return records.identity(content=content)
+    One that learns is identified by the content of the file that its options name, if any.
+    """
+    if rope.get(method).start:
+        paths = rope.named_files(method, options)
+        return {name: files.sha256(path / clex.FILE if path.is_dir() else path) for name, path in paths.items()}
+    scaling = rope.scale(geometry, method, factor, **options)
+    return {"scaling": records.identity(values=[f"{x:.6e}" for x in (*scaling.inv_freq, scaling.attention_factor)])}
 
 
 def _training(directory: Path) -> dict | None:
     """The training.json of a checkpoint that experiments.finetune made; None for any other.
 
     Raises:
-        InputError: the training.json is not what experiments.finetune writes.
+        InputError: the training.json is not what experiments.finetune wrote.
     """
     file = directory / "training.json"
     if not file.is_file():
         return None
-    training = files.read_json(file, "fine-tune again, or remove it to evaluate the checkpoint under its own name")
-    for key, kind in _TRAINING.items():
-        value = training.get(key)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise InputError(f"{file} has {key} {value!r}, which experiments.finetune never writes; fine-tune again.")
-    files.component(training["scale"])
-    rope.get(training["method"])
+    anew = "fine-tune again, or remove it to evaluate the checkpoint under its own name"
+    training = files.read_json(file, anew)
+    if training.get("identity") != records.identity(**records.asked(training)):
+        raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
     return training

@@ -112,13 +112,6 @@ def existing_directory(text: str) -> Path:
     return Path(text)
 
 
-def existing_file(text: str) -> Path:
-    """A file to read."""
-    if not os.path.isfile(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a file")
-    return Path(text)
-
-
 def directory(text: str) -> Path:
     """A directory to write to; refused, before any work, if it cannot be written to."""
     try:
@@ -172,9 +165,9 @@ def add_results_argument(to: argparse.ArgumentParser) -> None:
 
 
 def add_records_arguments(to: argparse.ArgumentParser) -> None:
-    """Add --results and --replace: where records are written, and whether they may replace another run's."""
+    """Add --results and --replace: where records are written, and whether they are replaced."""
     option(to, "--results", directory, "DIR", f"write records to DIR {_PLACES}")
-    to.add_argument("--replace", action="store_true", help="replace a record of the same name that has other settings")
+    to.add_argument("--replace", action="store_true", help="measure again, and replace a record of that name")
 
 
 def method_options(arguments: argparse.Namespace) -> dict:
@@ -205,6 +198,8 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
 def run(main: Callable[[], None], otherwise: int = 2) -> None:
     """Call `main`. An error that a user can fix becomes one sentence and exit status 2; an interrupt exits with 130.
 
+    Whoever keeps a part of an unfinished run adds a note to the error that says so.
+
     Args:
         otherwise: the exit status if the command line or the machine is at fault, not the model or the data.
     """
@@ -217,8 +212,8 @@ def run(main: Callable[[], None], otherwise: int = 2) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        print("\ninterrupted; run the same command again to resume from here.", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"\ninterrupted{_kept(error)}.", file=sys.stderr)
         sys.exit(130)
     except Exception as error:
         sentence = explained(error)
@@ -229,17 +224,22 @@ def run(main: Callable[[], None], otherwise: int = 2) -> None:
         sys.exit(2 if refused else otherwise)
 
 
+def _kept(error: BaseException) -> str:
+    """What an unfinished run has kept, to end a sentence; empty if nobody has noted it."""
+    return "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+
+
 def explained(error: Exception) -> str | None:
     """The sentence that tells a user what to do about an error; None if only a developer can fix it."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, NonFiniteError):
-        return f"{error}; the run stopped there and keeps what was done before."
+        return f"{error}{_kept(error)}."
     text = in_one_line(error, width=400)  # which has room for a path
     # torch and safetensors have writers of their own, which report a full disk only in the message.
     full = "No space left on device", "PytorchStreamWriter failed writing", "unexpected pos"
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(words in str(error) for words in full):
-        return f"no space left on the disk ({text}); free some and run the same command again, which resumes from here."
+        return f"no space left on the disk ({text}); free some and run the same command again{_kept(error)}."
     short = "out of memory", "can't allocate memory", "not enough memory"
     if isinstance(error, MemoryError) or any(words in str(error) for words in short):
         return (

@@ -30,7 +30,7 @@ from eval import special_tokens
 from experiments import base_models, suites
 from experiments.base_models.model import Model
 from experiments.kit import command_line, journal, processes, records, serving
-from experiments.kit.base_model import BaseModel, option_contents, options_for_record
+from experiments.kit.base_model import BaseModel, computed, options_for_record
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
 TEXTS = "packaged", "parts", "texts"  # whoever chooses by one of them needs no other
@@ -77,8 +77,7 @@ class Experiment:
         raise NotImplementedError
 
     def check(self, run: dict, keys: list[str]) -> None:
-        """Refuse samples that the model cannot read, and set `longest`; no weights are loaded yet."""
-        self.longest = max(run.get("lengths") or [run.get("length", 0)])
+        """Refuse samples that the model cannot read; no weights are loaded yet."""
 
     def suffix(self) -> str:
         """The end of the record's name, where records of several settings of one method are kept."""
@@ -92,6 +91,8 @@ class Experiment:
         extension = self.base.extension if self.methods is not None else self.base.training
         self.factor = extension["factor"] if extension else arguments.factor if self.base.extends else 1
         self.results = arguments.results or self.base.results
+        if getattr(arguments, "lengths", None):
+            arguments.lengths = sorted(arguments.lengths)
         option = arguments.dtype
         if self.evaluates:
             self.base.check_access()
@@ -129,7 +130,7 @@ class Experiment:
             measured = self.measured(run, file)
             if measured is not None:
                 summary = self.summary(run, {key: entry["value"] for key, entry in measured.items()})
-                by = {"fingerprints": sorted({entry["by"] for entry in measured.values()})} if self.serving else {}
+                by = {"fingerprints": [self.serving.at(run).fingerprint]} if self.serving else {}
                 self.finish(run | summary | by, file, sum(entry["seconds"] for entry in measured.values()))
 
     def finish(self, record: dict, file: Path, seconds: float) -> None:
@@ -235,10 +236,16 @@ class Experiment:
         before = self.base.before_training
         for method, options in self.comparison() if self.methods is not None else [(None, {})]:
             run = {"scale": self.base.folder, "experiment": self.name, "factor": self.factor, **settings}
-            run["model"] = self.base.provenance | option_contents(method, options)
-            run |= {"dtype": self.arguments.dtype, "data": data}
+            run |= {"model": self.base.provenance, "dtype": self.arguments.dtype, "data": data}
+            if method and not self.base.extension:
+                run |= computed(self.base.geometry, method, self.factor, options)
             if training := self.base.training:
                 run["training"] = {key: training[key] for key in ("identity", "seed", "steps", "length")}
+                run["training"]["settings"] = records.identity(**records.asked(training) | {"seed": None})
+                file = records.path(self.results, self.base.folder, "finetune", self.base.provenance["source"])
+                known = file.is_file() and records.read(file).get("identity")
+                if self.results.resolve() == records.RESULTS and known != training["identity"]:
+                    raise InputError(f"{file} is not of this fine-tune; give another --results for its evaluations.")
             if self.methods is None:
                 name = f"s={self.factor:g}"
             elif method is None:
@@ -281,7 +288,7 @@ class Experiment:
             {"value", "seconds"} by key; None in every process but the first.
         """
         keys = list(self.content)
-        path = self.journal_path(file, run["identity"])
+        path = self.journal_path(file, self.serving.journal_identity(run) if self.serving else run["identity"])
         process, count = processes.rank()
 
         # Every process reads all journals before any process writes more.
@@ -291,12 +298,11 @@ class Experiment:
         if todo:
             self.check(run, todo)
             if process == 0:
-                names = (name for name in run["comparable"] if name not in ("base", "dtype", "data"))
+                names = (name for name in run["comparable"] if name not in ("base", "dtype", "data", "evaluator"))
                 setting = textwrap.shorten("".join(f"; {name} {run[name]}" for name in names), 160)
                 samples = f"{len(keys):,} sample{'s' * (len(keys) > 1)}"
                 print(f"{self.name} of {self.base.folder}, {file.stem}: {samples}{setting}", file=sys.stderr)
             self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
-        self.endpoint = self.serving.at(run, self.longest) if self.serving and todo else None
         total, start = len(keys), len(keys) - len(todo)
         with (
             journal.Journal(path.with_name(f"{path.name}.{process}.jsonl")) as lines,
@@ -306,8 +312,7 @@ class Experiment:
             try:
                 for key, value in self.measure(run, todo) if todo else ():
                     now = time.perf_counter()
-                    entry = {"value": value, "seconds": round(now - started, 3)}
-                    lines.add(key, entry | ({"by": self.endpoint.fingerprint} if self.endpoint else {}))
+                    lines.add(key, {"value": value, "seconds": round(now - started, 3)})
                     started = now
                     bar.update(1)
             except NonFiniteError as error:
@@ -321,13 +326,19 @@ class Experiment:
     def journal_path(self, file: Path, identity: str) -> Path:
         """The path of a run's journals without the end of their names: beside the results, outside version control.
 
-        The name includes a hash of the code that measures. What other code measured is not used, and a note says so.
+        The name includes hashes of the code that measures and of where the record goes. What other code measured is not
+        used, and a note says so. Nothing is with --replace. Every process calls this.
         """
         folder = self.results.resolve().parent / "runs" / self.base.folder / self.name
-        path = folder / f"{identity}.{records.code_hash(records.program(self.name))}"
-        others = any(folder.glob(f"{identity}.*.jsonl")) and not any(folder.glob(f"{path.name}.*"))
-        if others and processes.rank()[0] == 0:
-            print(f"note: other code scored unfinished parts of {file.stem}; they are scored again.", file=sys.stderr)
+        place = records.identity(results=str(self.results.resolve()))
+        path = folder / f"{identity}.{records.code_hash(records.program(self.name))}.{place}"
+        if processes.rank()[0] == 0:
+            for old in folder.glob(f"{path.name}.*.jsonl") if self.arguments.replace else ():
+                with files.lock(old):
+                    old.unlink()
+            if any(folder.glob(f"{identity}.*.{place}.*.jsonl")) and not any(folder.glob(f"{path.name}.*")):
+                print(f"note: other code scored parts of {file.stem}; they are scored again.", file=sys.stderr)
+        processes.barrier()
         return path
 
 

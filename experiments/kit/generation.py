@@ -62,6 +62,10 @@ class Generation(Experiment):
         self.settings()
         return {key: sample for drawn in self.fitting.values() for key, sample in drawn.items()}
 
+    def data(self) -> dict:
+        """The samples, and the tokens that end an answer."""
+        return super().data() | {"ends": sorted(self.base.stops)}
+
     @property
     def chats(self) -> bool:
         """Whether --chat was given, of a benchmark that has it."""
@@ -97,12 +101,17 @@ class Generation(Experiment):
     def _in_template(self, question: str) -> str:
         if not self.base.tokenizer.chat_template:
             raise InputError(f"the tokenizer of {self.base.name} has no chat template; leave --chat out.")
-        turns = [{"role": "user", "content": question}]
-        try:
-            return self.base.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
-        except Exception as error:  # a template is a program and raises anything
-            reason = in_one_line(error)
-            raise InputError(f"the chat template of {self.base.name} fails ({reason}); leave --chat out.") from error
+        reason = "it leaves out or changes what is asked"
+        for content in (question, [{"type": "text", "text": question}]):  # some templates take typed parts alone
+            turns = [{"role": "user", "content": content}]
+            try:
+                text = self.base.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+            except Exception as error:  # a template is a program and raises anything
+                reason = in_one_line(error)
+                continue
+            if question.strip() in text:  # many trim it
+                return text
+        raise InputError(f"the chat template of {self.base.name} fails ({reason}); leave --chat out.")
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         """What the model is asked.
@@ -117,17 +126,15 @@ class Generation(Experiment):
         raise NotImplementedError
 
     def check(self, run: dict, keys: list[str]) -> None:
-        """Makes the requests."""
+        """Makes the requests, which must fit what the server takes, if there is one."""
         self.requests = [self.request(key, self.content[key], self.run_length(run)) for key in keys]
         for request in self.requests:
             special_tokens.check_ids(self.base.tokenizer, request.prompt, request.key)
-        self.longest = max(len(request.prompt) + request.max_new_tokens for request in self.requests)
+        if self.serving:
+            self.serving.check_length(run, max(len(each.prompt) + each.max_new_tokens for each in self.requests))
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        if self.endpoint:
-            answers = self.endpoint.generate(self.requests)
-        else:
-            answers = generate(self.extended(run), self.requests)
-        for key, tokens in answers:
+        ask = self.serving.at(run).generate if self.serving else functools.partial(generate, self.extended(run))
+        for key, tokens in ask(self.requests):
             prediction = self.base.tokenizer.decode(tokens, skip_special_tokens=True)
             yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}

@@ -12,7 +12,7 @@ from core.errors import InputError
 
 
 class Journal(contextlib.AbstractContextManager):
-    """A mapping from keys to JSON values, kept on disk as one line each.
+    """JSON values by key, kept on disk as one line each.
 
     The file is named after the run's identity and the code that scores it, so a changed option, model or program opens
     another journal. An incomplete last line, left by a kill, is dropped. One process at a time can open it.
@@ -23,24 +23,17 @@ class Journal(contextlib.AbstractContextManager):
 
     def __init__(self, file: Path) -> None:
         self.file = Path(file)
-        self._open = contextlib.ExitStack()
-        self._open.enter_context(files.lock(self.file))
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(files.lock(self.file))
             self.entries, whole = _read(self.file)
             if self.file.exists():
                 os.truncate(self.file, whole)
-        except BaseException:
-            self._open.close()
-            raise
+            self._open = stack.pop_all()
 
-    def __contains__(self, key: str) -> bool:
-        return key in self.entries
-
-    def __getitem__(self, key: str) -> object:
-        return self.entries[key]
-
-    def __exit__(self, *_) -> None:
+    def __exit__(self, _, error: BaseException | None, __) -> None:
         self._open.close()
+        if error:
+            error.add_note(f"{len(self.entries):,} parts are kept, and the same command goes on from there")
 
     def add(self, key: str, value: object) -> None:
         """Append an entry; it is on disk when this returns."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import itertools
 import json
 import os
 import platform
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -60,6 +60,11 @@ def identity(**parts) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def asked(record: dict) -> dict:
+    """What a record states before its identity, which is a hash of it."""
+    return dict(itertools.takewhile(lambda entry: entry[0] != "identity", record.items()))
+
+
 def path(results: Path, model: str, experiment: str, run: str) -> Path:
     """The path of a run's record.
 
@@ -92,30 +97,36 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
 
     Args:
         run: what was asked for, with its identity.
-        replace: treat another run's record as absent.
+        replace: treat a record as absent.
 
     Raises:
         InputError: there is another run's record, or nothing can be written there; found before any work.
     """
-    if not file.exists():
+    if replace or not file.exists():
         files.check_writable(file.parent)
         return False
     there = read(file)
-    if there.get("identity") == run["identity"]:
-        return True
-    if not replace:
+    if there.get("identity") != run["identity"]:
         what = difference(there, run) or "another identity"
         raise InputError(f"{file} records a run with {what}; give another --results, or --replace to replace it.")
-    files.check_writable(file.parent)
-    return False
+    return True
 
 
 def difference(before: dict, now: dict) -> str | None:
-    """The first difference between two runs but for identity, as "KEY OLD, not NEW"; None if there is none."""
-    for key, value in ({"engine": None} | json.loads(json.dumps(now))).items():  # as it is when read back
-        if key != "identity" and before.get(key) != value:
-            old, new = (json.dumps(run.get(key), ensure_ascii=False) for run in (before, now))
-            return f"{key} {textwrap.shorten(old, 80)}, not {textwrap.shorten(new, 80)}"
+    """The first difference between two runs but for identity, as "KEY OLD, not NEW"; None if there is none.
+
+    Of hashes, and of what is long, it is "another KEY".
+    """
+    for key, new in ({"engine": None} | json.loads(json.dumps(now))).items():  # as it is when read back
+        old = before.get(key)
+        if key == "identity" or old == new:
+            continue
+        while isinstance(old, dict) and isinstance(new, dict):
+            inner = next(name for name in new | old if old.get(name) != new.get(name))
+            key, old, new = f"{key} {inner}", old.get(inner), new.get(inner)
+        words = ["none" if each is None else json.dumps(each, ensure_ascii=False) for each in (old, new)]
+        plain = not any("{" in word or len(word) > 80 or re.fullmatch(r'"[0-9a-f]{12,}"', word) for word in words)
+        return f"{key} {words[0]}, not {words[1]}" if plain else f"another {key}"
     return None
 
 
@@ -164,7 +175,7 @@ def _numbers(name: str, value: object) -> Iterator[str]:
     """The means and other fractions in a score, each after its name; a mean with the number of its samples."""
     if isinstance(value, dict) and "mean" in value:
         samples = f" (n = {value['n']})" if "n" in value else ""
-        yield f"{name} {value['mean']:.4g}{samples}".strip()
+        yield f"{name} = {value['mean']:.4g}{samples}".removeprefix(" = ")
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from _numbers(f"{name} {key}".strip(), inner)
@@ -173,13 +184,14 @@ def _numbers(name: str, value: object) -> Iterator[str]:
             if isinstance(row, dict):
                 yield from _numbers(f"{name} {_label(row)}".strip(), row)
     elif isinstance(value, float):
-        yield f"{name} {value:.4g}".strip()
+        yield f"{name} = {value:.4g}".removeprefix(" = ")
 
 
 def _label(row: dict) -> str:
-    """What a row of a list is of: its first entry, such as its length."""
-    key, value = next(iter(row.items()))
-    return f"{key} {value}"
+    """What a row of a list is of: what stands before its mean; without a mean, its first entry and its words."""
+    names = list(row)
+    words = [name for name in names if name == names[0] or isinstance(row[name], str)]
+    return " ".join(f"{name} {row[name]}" for name in (names[: names.index("mean")] if "mean" in row else words))
 
 
 def check_model(results: Path, model: str, facts: dict) -> dict:

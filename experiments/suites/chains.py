@@ -25,6 +25,7 @@ from core.errors import InputError, NonFiniteError
 from experiments.kit import command_line, records
 from experiments.kit.command_line import SKIPPED
 
+SKIPPED_COMMAND = f"{SKIPPED}the command "
 Command = list[str]  # a module and its arguments
 Setting = tuple[str, dict]  # a method and its options
 
@@ -92,9 +93,9 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
                 process.terminate()
             process.wait()
         output = log.read_bytes()[begin:].decode(errors="replace").splitlines()
-        if process.returncode:
+        last = next((line for line in reversed(output) if line.strip()), "no output")
+        if process.returncode and not (process.returncode == 1 and last.startswith(SKIPPED_COMMAND)):
             stopped.set()
-            last = next((line for line in reversed(output) if line.strip()), "no output")
             raise InputError(f"{name} failed ({last.removeprefix('error: ')}); see {log}.")
         return [line for line in output if line.startswith(SKIPPED)]
 
@@ -111,17 +112,21 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
     return skipped
 
 
-def measure(chain: Chain, folder: Path, lenient: bool = False) -> None:
+def measure(chain: Chain, folder: Path, lenient: bool = False) -> list[str]:
     """Run the commands of a chain in this process; where there are several GPUs, in one process on each.
 
     Args:
         folder: the model's records.
         lenient: skip a command that refuses its input.
+
+    Returns:
+        what was skipped, a sentence each.
     """
     import torch
 
     from experiments.training import launch
 
+    skipped = []
     for module, *arguments in chain.commands:
         try:
             if torch.cuda.device_count() > 1:
@@ -136,8 +141,9 @@ def measure(chain: Chain, folder: Path, lenient: bool = False) -> None:
         except (InputError, NonFiniteError) as error:
             if not lenient or isinstance(error, command_line.UsageError):
                 raise
-            print(f"{SKIPPED}{module.removeprefix('experiments.')}: {error}", flush=True)
+            skipped.append(f"{SKIPPED_COMMAND}{module.removeprefix('experiments.')}: {error}")
     copy_to_equal_settings(chain, folder)
+    return skipped
 
 
 def copy_to_equal_settings(chain: Chain, folder: Path) -> None:

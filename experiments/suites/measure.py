@@ -6,7 +6,6 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -16,7 +15,7 @@ from experiments import base_models, suites
 from experiments.base_models.model import Model, papers_n_hat
 from experiments.kit import command_line, records
 from experiments.kit.command_line import existing_directory, option
-from experiments.suites.chains import Chain, Command, at_once, measure, run
+from experiments.suites.chains import SKIPPED_COMMAND, Chain, Command, at_once, measure, run
 from experiments.suites.steps import Suite, merged
 
 BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
@@ -39,8 +38,6 @@ def main(description: str, part: str | None = None) -> None:
         return
     if arguments.chain is not None and arguments.chain >= len(chains):
         raise InputError(f"there are {len(chains)} chains; --list numbers them from 0.")
-    files.check_writable(suite.output)
-    files.check_writable(suite.results)
     if suite.own_checkpoint:
         from experiments.kit.base_model import BaseModel  # imports transformers, which listing does not need
 
@@ -57,7 +54,6 @@ def _measure_all(chains: list[Chain], suite: Suite, command: Command, workers: i
     logs, first, last = suite.output / "logs", {}, {}
     for number, chain in enumerate(chains):
         (last if chain.needs else first)[number] = chain
-    print(time_left(suite, chains, workers), flush=True)
     with files.lock(suite.output):
         skipped = run(first, command, logs, workers) + run(last, command, logs, workers=1)
     for line in dict.fromkeys(skipped):
@@ -67,15 +63,23 @@ def _measure_all(chains: list[Chain], suite: Suite, command: Command, workers: i
         raise InputError(f"nothing could be measured of {suite.own_checkpoint}; see {logs}.")
     print(f"records in {suite.results}; render them with")
     print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}")
+    if any(line.startswith(SKIPPED_COMMAND) for line in skipped):
+        sys.exit(1)
 
 
 def _measure_one(chain: Chain, suite: Suite) -> None:
-    """Measure one chain; exit with status 75 (EX_TEMPFAIL) if the checkpoint that it needs is not there yet."""
+    """Measure one chain; exit with status 1 if a command was skipped, which the last lines say.
+
+    The status is 75 (EX_TEMPFAIL) if the checkpoint that it needs is not there yet.
+    """
     if chain.needs and not Path(chain.needs).is_dir():
         print(f"{chain.name} needs {chain.needs}, which another chain writes; run this one again when it is there.")
         sys.exit(os.EX_TEMPFAIL)
     with files.lock(suite.output / chain.name):
-        measure(chain, suite.results / suite.name, lenient=suite.own_checkpoint is not None)
+        skipped = measure(chain, suite.results / suite.name, lenient=suite.own_checkpoint is not None)
+    if skipped:
+        print(*skipped, sep="\n")
+        sys.exit(1)
 
 
 def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) -> list[Chain]:
@@ -92,24 +96,6 @@ def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) 
         what = f"no part {part!r}" if part else "nothing of these methods"
         raise InputError(f"the suite of {suite.name!r} has {what}; see all of it with --list alone.")
     return chains
-
-
-def time_left(suite: Suite, chains: Iterable[Chain], workers: int) -> str:
-    """How long the chains take, by the seconds of the committed records of what has no record yet."""
-    commands = [(chain.name, module.split(".")[-1], options) for chain in chains for module, *options in chain.commands]
-    files_of = {records.path(Path(), suite.name, experiment, name): options for name, experiment, options in commands}
-    left = {file: options for file, options in files_of.items() if not (suite.results / file).is_file()}
-    committed = {file: options for file, options in left.items() if (records.RESULTS / file).is_file()}
-    seconds = sum(_seconds(records.read(records.RESULTS / file), options) for file, options in committed.items())
-    known = f"{max(round(seconds / workers / 60), 1)} min, as {len(committed)} committed records have it"
-    unknown = "how long, no committed record says"
-    return f"{len(left)} commands, {workers} at a time: {known if committed else unknown}"
-
-
-def _seconds(record: dict, options: Command) -> float:
-    """What a record took; of training, for as many steps as the options say."""
-    steps = int(options[options.index("--steps") + 1]) if "--steps" in options else 1
-    return record["seconds"] * steps / (record["steps"] if "--steps" in options else 1)
 
 
 def _parse(description: str, script: str) -> argparse.Namespace:
@@ -136,7 +122,7 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     output = "OUTPUT (default build/rerun/MODEL, for a model of your own build/own; with --quick …-quick)"
     option(where, "--output", command_line.directory, "DIR", output)
     option(where, "--results", command_line.directory, "DIR", "where records go (default OUTPUT/results)")
-    replace = "replace records of the same name that have other settings"
+    replace = "measure all of it again, from the beginning, and replace the records"
     where.add_argument("--replace", action="store_true", help=replace)
     option(where, "--workers", command_line.count, "N", "chains at a time (default: one per core; one with GPUs)")
     return parser.parse_args()

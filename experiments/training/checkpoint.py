@@ -81,6 +81,12 @@ def write_manifest(checkpoint: Path, facts: dict) -> None:
     files.write_json(checkpoint / MANIFEST, {"files": _hashes(checkpoint, checkpoint.rglob("*")), **facts})
 
 
+def run_of(checkpoint: Path) -> dict:
+    """The settings of a checkpoint's run; empty if it has no manifest."""
+    file = checkpoint / MANIFEST
+    return files.read_json(file, "restore it").get("run", {}) if file.is_file() else {}
+
+
 def whole(folder: Path, facts: dict) -> Path | None:
     """The newest checkpoint in a run's directory, checked to be complete and of this run and code; None without any.
 
@@ -94,8 +100,8 @@ def whole(folder: Path, facts: dict) -> Path | None:
     if differing := records.difference(manifest.get("run", {}), facts["run"]):
         raise InputError(f"{folder} holds a run with {differing}; start this one elsewhere, or {anew}.")
     for what in ("packages", "code"):
-        if differing := records.difference(manifest[what], facts[what]):
-            name = differing.split()[0]
+        if differing := [name for name, value in facts[what].items() if manifest[what].get(name) != value]:
+            name = differing[0]
             mend = f"check out commit {manifest['commit']}" if what == "code" else f"install {manifest[what].get(name)}"
             raise InputError(f"{checkpoint} was trained with another version of {name}; {mend}, or {anew}.")
     present = _hashes(checkpoint, checkpoint.rglob("*"))

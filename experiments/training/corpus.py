@@ -107,7 +107,7 @@ def from_hub(seed: int | None) -> Iterator[Book]:
     """The training books of PG19 on the hub; without a seed, in their own order."""
     otherwise = "give --corpus a directory of text or parquet files instead"
     rng = None if seed is None else np.random.default_rng(seed)
-    for name in _shuffled(hub.files(HUB, TRAINING, otherwise), rng):
+    for name in _shuffled(hub.download(HUB, TRAINING, otherwise, dry_run=True), rng):
         yield from _with_text(hub.download(HUB, name, otherwise), rng)
 
 

@@ -65,7 +65,7 @@ def _status(codes: set[int]) -> int:
     if code != -signal.SIGTERM:
         name = signal.Signals(-code).name
         print(f"error: {name} ended a process, as the system does when memory runs out; run the same command again to "
-              "resume from the last checkpoint.", file=sys.stderr)  # fmt: skip
+              "resume from the last checkpoint, if there is one.", file=sys.stderr)  # fmt: skip
     return 128 - code
 
 

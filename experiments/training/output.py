@@ -17,6 +17,7 @@ from core import files
 from core.errors import InputError
 from core.extend import export
 from experiments.kit import processes, records
+from experiments.kit.base_model import weight_hashes
 from experiments.training import checkpoint, launch
 from experiments.training.trainer import TENSORBOARD, Trainer
 
@@ -95,9 +96,14 @@ class Output:
         return facts
 
     def clear(self) -> None:
-        """Remove a run's files from its unfinished directory, and the directory itself if it is then empty."""
-        for path in (*checkpoint.checkpoints(self.unfinished), *(self.unfinished / name for name in _LEFT)):
-            files.remove(path)
+        """Remove the run's files from its unfinished directory, and the directory if it is then empty.
+
+        Where another run's checkpoint lies in it, everything stays.
+        """
+        saved = checkpoint.checkpoints(self.unfinished)
+        if all(checkpoint.run_of(path).get("identity") == self.settings["identity"] for path in saved):
+            for path in (*saved, *(self.unfinished / name for name in _LEFT)):
+                files.remove(path)
         with contextlib.suppress(OSError):
             self.unfinished.rmdir()
 
@@ -126,6 +132,7 @@ class Output:
         history = [entry for entry in trainer.state.log_history if "loss" in entry]
         seconds = [round(entry["seconds"], 4) for entry in history]
         facts = self.settings | facts | {
+            "sha256": weight_hashes(finished),
             "losses": [entry["loss"] for entry in history],
             "seconds": round(sum(seconds), 1),
             "seconds_per_step": seconds,

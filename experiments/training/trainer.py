@@ -26,7 +26,7 @@ from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, Trai
 from transformers.integrations import TensorBoardCallback
 
 from core import clex
-from core.errors import InputError
+from core.errors import NonFiniteError
 from experiments.base_models.model import Training
 from experiments.kit import processes, records
 from experiments.training import budget, launch
@@ -35,6 +35,7 @@ from experiments.training.loss import HeadLoss
 
 TENSORBOARD = "tensorboard"
 LIBRARIES = "deepspeed", "liger_kernel", "flash_attn"  # that a run may use, if they are installed
+_REMEDY = "lower the learning rate, or check the data"
 DEEPSPEED = Path(__file__).with_name("deepspeed_zero3.json")
 # DeepSpeed still uses old names in torch, and torch warns of them several times per step.
 warnings.filterwarnings("ignore", message="`torch.distributed", category=FutureWarning)
@@ -100,10 +101,8 @@ class Trainer(SavesWhole):
         # Gradients are averaged over processes afterwards, so each process multiplies its share by their number.
         loss = total * (self.accelerator.num_processes / num_items_in_batch)
         if not math.isfinite(loss.item()):
-            items = f"sequences {self._items().start} to {self._items().stop - 1} of its data"
-            raise InputError(
-                f"the loss is {loss.item()} at step {self.state.global_step + 1} ({items}); {self._kept()}"
-            )
+            where = f"sequences {self._items().start} to {self._items().stop - 1} of its data"
+            raise NonFiniteError(f"the loss is {loss.item()} at step {self.state.global_step + 1} ({where}); {_REMEDY}")
         return loss
 
     def _items(self) -> range:
@@ -115,7 +114,7 @@ class Trainer(SavesWhole):
     def _get_grad_norm(self, model, grad_norm=None):
         norm = super()._get_grad_norm(model, grad_norm)
         if norm is not None and not math.isfinite(norm):
-            raise InputError(f"the gradient's norm is {norm} at step {self.state.global_step + 1}; {self._kept()}")
+            raise NonFiniteError(f"the gradient's norm is {norm} at step {self.state.global_step + 1}; {_REMEDY}")
         return norm
 
     def ran_on(self) -> dict:
@@ -130,11 +129,6 @@ class Trainer(SavesWhole):
             **dict.fromkeys(LIBRARIES),
             **records.versions(*LIBRARIES),
         }
-
-    def _kept(self) -> str:
-        checkpoint = last(Path(self.args.output_dir))
-        kept = f"the last checkpoint, {checkpoint}, is kept" if checkpoint else "no checkpoint had been written"
-        return f"{kept}; lower the learning rate, or check the data."
 
     def training_step(self, model, inputs, num_items_in_batch=None):
         """One micro-batch, counted so that an error can name it and every sample has its own draws."""
@@ -223,7 +217,7 @@ def training_arguments(settings: Training, steps: int, seed: int, folder: Path) 
         use_cpu=not on_gpu,
         activation_checkpointing=settings.checkpointing,
         seed=seed,
-        report_to=[name for name in settings.report_to if name != TENSORBOARD],  # which is written here
+        report_to=[],  # but for TensorBoard, which is written here
         train_sampling_strategy="sequential",
         save_steps=settings.save_every,
         logging_steps=1,

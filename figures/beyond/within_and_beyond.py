@@ -16,19 +16,20 @@ from analysis.comparison import Row
 from analysis.results import Model, Results
 from core import rope
 
+BASELINE = rope.METHODS[rope.BASELINE].title
 OWN, OTHER = "#D55E00", "#0072B2"
 TICKS = (-0.05, 0, 0.05, 1)
 
 
 def build(results: Results) -> Figure:
     """Two columns of points, the method with the least loss beyond L above."""
-    results.require("loss_by_position")
-    factor = min(loss_by_position.measured_factors(results))
-    rows = loss_by_position.sampled(results, factor) or loss_by_position.untrained(results, factor)
-    baseline = rows.find(rope.BASELINE, {})
-    methods = learned.methods(results, rows)
-    if baseline is None or len(methods) < 2:
-        raise results.lacks(f"loss beside {rope.METHODS[rope.BASELINE].title}'s", "loss_by_position")
+    for factor in loss_by_position.measured_factors(results):
+        rows = loss_by_position.sampled(results, factor) or loss_by_position.untrained(results, factor)
+        baseline, methods = rows.find(rope.BASELINE, {}), learned.methods(results, rows)
+        if baseline and len(methods) > 1:
+            break
+    else:
+        raise results.lacks(f"loss of a method beside {BASELINE}'s", "loss_by_position", "--method yarn pi")
     methods.sort(key=lambda row: -loss_by_position.gap(row, baseline).mean)
     figure, columns = plt.subplots(1, 2, figsize=(4.8, 0.7 + 0.2 * len(methods)), sharex=True, sharey=True)
     for axes, where in zip(columns, (loss_by_position.WITHIN, loss_by_position.BEYOND)):
@@ -42,7 +43,7 @@ def build(results: Results) -> Figure:
         axes.set_xscale("symlog", linthresh=0.05)
         axes.set_xticks(TICKS, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in TICKS])
         axes.xaxis.set_minor_locator(NullLocator())
-    figure.supxlabel(f"loss minus {rope.METHODS[rope.BASELINE].title}'s (nats per token)", fontsize=8)
+    figure.supxlabel(f"loss minus {BASELINE}'s (nats per token)", fontsize=8)
     columns[0].set_yticks(range(len(methods)), [name(row, results.model) for row in methods])
     return figure
 

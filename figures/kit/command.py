@@ -51,11 +51,6 @@ def caption(name: str) -> tuple[str, str]:
     return title, " ".join(reading.split())
 
 
-def output_path(name: str) -> str:
-    """The path of a figure in a model's folder, without suffix."""
-    return rendering.output_path(rendering.module("figures", name))
-
-
 def write(name: str, results: Results, folder: Path) -> tuple[list[Path], str]:
     """Render one figure of a model."""
     figure = build(name, results)
@@ -65,11 +60,11 @@ def write(name: str, results: Results, folder: Path) -> tuple[list[Path], str]:
         layout.execute(figure)
         with pyplot.rc_context({"figure.constrained_layout.use": False}):
             figure.set_layout_engine(None)
-    written = []
+    written, path = [], rendering.output_path(rendering.module("figures", name))
     for suffix, metadata in _METADATA.items():
         drawn = io.BytesIO()
         figure.savefig(drawn, format=suffix, metadata=metadata)
-        written.append(files.write(folder / f"{output_path(name)}.{suffix}", drawn.getvalue()))
+        written.append(files.write(folder / f"{path}.{suffix}", drawn.getvalue()))
     pyplot.close(figure)
     title, reading = caption(name)
     return written, textwrap.fill(f"{results.model.title}, {title} {reading}", 100)

@@ -10,7 +10,7 @@ from analysis.beyond import long_perplexity, loss_by_position
 from analysis.comparison import Comparison
 from analysis.results import Results
 from analysis.scores import Score, Scores
-from analysis.settings import extended_length, tokens
+from analysis.settings import tokens
 from core import rope
 from tables.beyond.long_perplexity import KEY_TOKENS
 from tables.kit.benchmark_table import OVER_TEXTS, seeds
@@ -60,5 +60,5 @@ def _title(results: Results, compared: Comparison, factor: float) -> str:
             lengths = dict.fromkeys(f"{row.first['training']['length']:,}" for row in compared.rows)
             state += f" ({training['steps']} steps on sequences of {' or '.join(lengths)} tokens)"
     texts = f"{titles(loss_by_position.texts(first))} ({first['length'] * len(first['blocks']):,} tokens)"
-    extended = tokens(extended_length(results, factor))
-    return f"{model.title}, s = {factor:g}, {tokens(model.context_length)} to {extended}, {state}, {texts}"
+    lengths = f"{tokens(model.context_length)} to {tokens(first['length'])}"
+    return f"{model.title}, s = {factor:g}, {lengths}, {state}, {texts}"

@@ -44,21 +44,28 @@ def benchmark(
     Raises:
         NotMeasured: the model has no record of it.
     """
-    results.require(name)
     blocks = published_blocks(name) if paper else []
-    for trained, state in STATES:
-        for index, rows in enumerate(main_comparisons(results, name, trained)):
-            title = _title(results, state, rows.rows) + title_suffix(rows.first) + APART * (index > 0)
-            scored = [(label, row.scores(of)) for label, row in labelled_rows(rows, of)]
-            blocks.append(score_block(title, scored, digits=digits, best=best))
+    for state, apart, rows in main_comparisons(results, name):
+        title = _title(results, state, rows.rows) + title_suffix(rows.first) + apart
+        scored = [(label, row.scores(of)) for label, row in labelled_rows(rows, of)]
+        blocks.append(score_block(title, scored, digits=digits, best=best))
     return Table(name, caption, tuple(blocks), paper)
 
 
-def main_comparisons(results: Results, experiment: str, trained: bool, twins: bool = True) -> list[Comparison]:
-    """The comparable sets of records, the largest first; of each, the rows that are no ablation's."""
-    sets = comparisons(results, experiment, trained, twins=twins)
-    listed = [rows.only(in_comparison(results.model)) for rows in sets]
-    return [rows for rows in listed if rows]
+def main_comparisons(results: Results, experiment: str, twins: bool = True) -> list[tuple[str, str, Comparison]]:
+    """The state and the title's end of each comparable set of records, the largest first, and its rows of no ablation.
+
+    Raises:
+        NotMeasured: there are no such rows.
+    """
+    results.require(experiment)
+    blocks, listed = [], in_comparison(results.model)
+    for trained, state in STATES:
+        sets = (rows.only(listed) for rows in comparisons(results, experiment, trained, twins=twins))
+        blocks += [(state, APART * (index > 0), rows) for index, rows in enumerate(filter(None, sets))]
+    if not blocks:
+        raise results.lacks(f"record of {experiment} besides ablations and factors from a file", experiment)
+    return blocks
 
 
 def ablation(results: Results, experiment: str, option: str, paper: str) -> Table:

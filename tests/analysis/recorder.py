@@ -80,7 +80,7 @@ class Recorder:
         def add(experiment, scores=None, **fields):
             self.add(experiment, method, scores, factor, options, seed, **fields)
 
-        far = LENGTH * factor
+        far = LENGTH * max(factor, 2)  # also of a model as it is, whose factor is 1
         ranges = [(0, LENGTH), (LENGTH, (LENGTH + far) // 2), ((LENGTH + far) // 2, far)]
         add(
             "loss_by_position",
@@ -102,7 +102,7 @@ class Recorder:
         found = {"lengths": lengths, "average": score(50 + better), "tasks": tasks}
         add("ruler", found, tasks=["vt", "cwe"], samples=3)
         by_length = [{"length": n} | score(0.5, 0.5, 4) for n in (LENGTH, far)]
-        add("passkey", {"by_length": by_length})
+        add("passkey", {"by_length": by_length, "by_depth": [cell | {"depth": 0.5} for cell in by_length]})
         names = {task: score(40 + better) for task in (*TASKS, "average")}
         add("open_llm", names, by_document={task: [0.0, 1.0, min(better, 1.0)] * 2 for task in TASKS})
         buckets = {bucket: score(30 + better) for bucket in ("0-4k", "4-8k", "8k+")}

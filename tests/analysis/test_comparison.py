@@ -1,7 +1,10 @@
 """Which records stand in one block, in which order, and which of them an ablation goes through."""
 
+import pytest
+
 from analysis import metrics
 from analysis.comparison import ablations, compared, comparisons, in_comparison
+from core.errors import InputError
 from tests.analysis.recorder import score
 
 
@@ -21,6 +24,9 @@ def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(record
     results = recorder.results()
     (tuned,), (plain,) = (compared(results, "open_llm", trained).rows for trained in (True, False))
     assert tuned.seeds == (0, 1) and tuned.scores(metrics.open_llm)["MMLU"].mean == 20.5
+    recorder.add("open_llm", "pi", {"mmlu": score(40)}, seed=2, training={"settings": "other"})
+    with pytest.raises(InputError, match="different settings"):
+        compared(recorder.results(), "open_llm", trained=True)
     assert plain.seeds == () and plain.scores(metrics.open_llm)["MMLU"].mean == 10
 
 

@@ -41,3 +41,14 @@ def test_a_key_that_a_record_lacks_is_named_with_its_file(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"scores": {"mean": 1}}))
     with pytest.raises(InputError, match=r"run.json does not say 'low'"):
         results.read(tmp_path / "run.json")["scores"]["low"]
+
+
+def test_a_checkpoints_path_names_the_records_that_experiments_make_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "OWN", tmp_path)
+    tuned = tmp_path / "mine" / "run"
+    tuned.mkdir(parents=True)
+    (tuned / "training.json").write_text('{"scale": "tiny"}')
+    monkeypatch.chdir(tuned)
+    for model, name in ((f"{tuned.parent}/", "mine"), ("..", "mine"), (".", "tiny"), ("organisation/mine", "mine")):
+        assert results.chosen(model) == (name, tmp_path)
+    assert all(results.chosen(name) == (name, results.RESULTS) for name in ("tiny", "typo", None))

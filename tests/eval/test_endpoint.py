@@ -1,5 +1,7 @@
 """A server's answers are those of this process; what it cannot do, and what it does in silence, is refused."""
 
+import contextlib
+import itertools
 import math
 import time
 
@@ -11,12 +13,11 @@ from core.errors import InputError, NonFiniteError
 from eval import endpoint
 from eval.endpoint import Endpoint
 from eval.generation import Request, generate
-from eval.log_likelihood import ServedLM, SharedPrefixLM
 from tests.completions import Completions, counting
-from tests.models import byte_tokenizer, random_model
+from tests.models import random_model
 
 MODEL = random_model()
-CONFIG = MODEL.config
+WORDS = MODEL.config.vocab_size
 
 
 @torch.inference_mode()
@@ -27,7 +28,8 @@ def log_probs(ids):
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     monkeypatch.setattr(endpoint, "PAUSE", 0.01)
-    monkeypatch.setattr(endpoint, "PATIENCE", 0.2)
+    monkeypatch.setattr(endpoint, "TRIES", 4)
+    monkeypatch.setattr(endpoint, "LARGEST", 2**18)
 
 
 def requests(count=4, **more):
@@ -45,10 +47,10 @@ def stops():
 @pytest.mark.parametrize("owner", ["vllm", "llamacpp"])
 def test_continuations_are_those_of_this_process(owner, stops):
     free, stopped = requests(), requests(3, stop=stops)
-    with Completions(log_probs, owner=owner) as served:
-        answers = Endpoint(served.url, "elsewhere/model", CONFIG).generate(free)
+    with Completions(log_probs, "elsewhere/model", owner) as served:
+        answers = Endpoint(served.url, "elsewhere/model", WORDS).generate(free)
         assert dict(answers) == dict(generate(MODEL, free))
-        cut = dict(Endpoint(f"{served.url}/v1/", "model", CONFIG).generate(stopped))
+        cut = dict(Endpoint(f"{served.url}/v1/", "model", WORDS).generate(stopped))
         assert cut == dict(generate(MODEL, stopped)) and cut["1"] == []
     for body in served.asked:  # a penalty of the checkpoint's own would change greedy choices
         assert (body["temperature"], body["repetition_penalty"], body["logprobs"]) == (0, 1, 1)
@@ -57,91 +59,104 @@ def test_continuations_are_those_of_this_process(owner, stops):
 def test_the_models_own_ends_and_the_least_tokens_are_kept(stops, monkeypatch):
     least = requests(3, min_new_tokens=1)
     with Completions(log_probs) as served:
-        answers = dict(Endpoint(served.url, "model", CONFIG, stops).generate(least))
+        answers = dict(Endpoint(served.url, "model", WORDS, stops).generate(least))
     monkeypatch.setattr(MODEL.generation_config, "eos_token_id", sorted(stops))
     assert answers == dict(generate(MODEL, least))
     with Completions(log_probs, owner="llamacpp") as served, pytest.raises(InputError, match="min_tokens"):
-        list(Endpoint(served.url, "model", CONFIG, stops).generate(least))
+        list(Endpoint(served.url, "model", WORDS, stops).generate(least))
 
 
-def test_log_likelihoods_are_those_of_this_process():
-    """Of answers to questions that fit, and to one that loses its beginning."""
-    pairs = [("a question", " yes"), ("a question", " no it is not"), ("long " * 40, " yes")]
-    encoded = [(pair, *(byte_tokenizer().encode(text) for text in pair)) for pair in pairs]
-    with Completions(log_probs) as served:
-        at = Endpoint(served.url, "model", CONFIG, scores=True)
-        found = ServedLM(at, byte_tokenizer())._loglikelihood_tokens(encoded)
-    here = SharedPrefixLM(pretrained=MODEL, tokenizer=byte_tokenizer(), softmax_dtype="float32")
-    for (nats, greedy), (wanted, likeliest) in zip(found, here._loglikelihood_tokens(encoded), strict=True):
-        assert nats == pytest.approx(wanted, abs=1e-3) and greedy == likeliest
-    assert max(len(body["prompt"]) for body in served.asked) == CONFIG.max_position_embeddings + 1
+def puts(value, *path):
+    """What puts a value in place of one in an answer."""
+
+    def change(answer):
+        for key in path[:-1]:
+            answer = answer[key]
+        answer[path[-1]] = value
+
+    return change
 
 
-def text_alone(answer):
-    answer["choices"][0].pop("token_ids", None)
-
-
-def begins_with_bos(answer):
-    answer["usage"]["prompt_tokens"] += 1
-
-
-def null(answer):
-    answer["choices"][0]["logprobs"]["token_logprobs"][-1] = None
+CHOICE = "choices", 0
+NATS = *CHOICE, "logprobs", "token_logprobs"
 
 
 @pytest.mark.parametrize(
-    ("how", "then", "scores", "fragment"),
+    ("how", "then", "fragment"),
     [
-        ({"name": "another"}, None, False, "another"),
-        ({}, 422, False, "llama-server"),
-        ({}, text_alone, False, "SGLang"),
-        ({"owner": "llamacpp"}, None, True, "vLLM does"),
-        ({}, begins_with_bos, False, "4 tokens instead of 3"),
-        ({}, lambda answer: answer.pop("choices"), False, "choices"),
-        ({"log_probs": lambda ids: [[math.nan] * 300]}, None, False, "not JSON compliant"),
+        ({"name": "base/other"}, None, "not base/model"),
+        ({"name": "served/model"}, None, "not base/model"),
+        ({"name": "\x1b[31mbase/model"}, None, "pattern"),
+        ({"models": ["base/model"]}, None, "data.0: "),
+        ({"models": [{"id": 7}]}, None, "valid string"),
+        ({"models": [{"id": "base/model", "max_model_len": -1}]}, None, "max_model_len"),
+        ({"models": []}, None, "no model"),
+        ({}, 422, "llama-server"),
+        ({"most": 4}, None, "made 1 tokens of 2"),
+        ({}, puts(None, *CHOICE, "token_ids"), "SGLang"),
+        ({}, puts(4, "usage", "prompt_tokens"), "4 tokens instead of 3"),
+        ({}, puts([], "choices"), "choices"),
+        ({"log_probs": lambda ids: [[math.nan] * 300]}, None, "not JSON compliant"),
+        ({}, puts([6, 7, 8], *CHOICE, "token_ids"), "3 tokens"),
+        ({}, puts([6, 300], *CHOICE, "token_ids"), "300"),
+        ({}, puts([6, True], *CHOICE, "token_ids"), "valid integer"),
+        ({}, puts([], *NATS), "0 log-probabilities"),
+        ({}, puts("other", "model"), "other"),
+        ({}, puts({}, "system_fingerprint"), "system_fingerprint"),
+        ({}, iter([b"<html>"]), "JSON"),
+        ({}, iter([b"[" * 100_000]), "JSON"),
+        ({}, itertools.repeat(b"0" * 2**16), "bytes"),
+        ({}, (time.sleep(0.05) or b"0" for _ in itertools.count()), "seconds"),
+        ({}, "slow", "seconds"),
     ],
-    ids=["another model", "no ids", "ids are not returned", "no echo", "BOS", "other JSON", "NaN"],
 )
-def test_a_server_that_cannot_do_what_is_needed_is_refused_at_once(how, then, scores, fragment):
-    with Completions(**{"log_probs": counting, **how}) as served:
+def test_a_server_that_cannot_do_what_is_needed_is_refused_at_once(how, then, fragment, monkeypatch):
+    if fragment == "seconds":
+        monkeypatch.setattr(endpoint, "LONGEST_ANSWER", 0.2)
+    with Completions(**{"log_probs": counting, "name": "base/model", **how}) as served:
         served.next = [then]
-        with pytest.raises(InputError, match=fragment):
-            Endpoint(served.url, "model", CONFIG, scores=scores)
-        assert len(served.asked) <= 1
+        with pytest.raises(InputError, match=fragment) as refused:
+            Endpoint(served.url, "base/model", WORDS)
+        assert len(served.asked) <= 1 and str(refused.value).isprintable()
 
 
-def test_what_does_not_fit_is_refused_before_it_is_sent_and_never_shortened():
-    (request,) = requests(1)
-    with Completions(counting, most=len(request.prompt) + 3) as served:
-        at = Endpoint(served.url, "model", CONFIG)
-        with pytest.raises(InputError, match="9"):
-            list(at.generate([request]))
-        assert len(served.asked) == 1
-        served.states_length = False
-        with pytest.raises(InputError, match="made 3 tokens of 4"):
-            list(Endpoint(served.url, "model", CONFIG).generate([request]))
-
-
-def test_a_log_probability_that_is_not_finite_names_its_sample():
+def test_a_key_is_stripped_or_refused_and_never_shown(monkeypatch):
     with Completions(counting) as served:
-        at = Endpoint(served.url, "model", CONFIG)
-        served.next = [null]
-        with pytest.raises(NonFiniteError, match="odd.*not finite"):
-            list(at.generate([Request("odd", (3, 4), 2)]))
+        monkeypatch.setenv("OPENAI_API_KEY", " sk-secret\n")
+        at = Endpoint(served.url, "model", WORDS)
+        assert served.keys == ["Bearer sk-secret"]
+        served.complete = lambda asked: (401, {"error": "wrong key sk-secret"})
+        with pytest.raises(InputError, match="wrong key …"):
+            list(at.generate(requests(1)))
+    for key in ("sk secret", "sk-\nsecret", "sk-sécret", "sk-secret\x07."):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(InputError, match=r"^OPENAI_API_KEY[^é\n\x07]*$") as refused:
+            Endpoint(served.url, "model", WORDS)
+        assert "sk" not in str(refused.value) and "cret" not in str(refused.value)
 
 
-def test_what_fails_for_a_moment_is_asked_again(monkeypatch):
-    monkeypatch.setattr(endpoint, "PATIENCE", 5)
-    monkeypatch.setattr(endpoint, "LONGEST_ANSWER", 0.2)
+@pytest.mark.parametrize(
+    ("then", "error", "fragment"),
+    [
+        ([429, "dies", 503], None, ""),
+        *(([puts(ended, *CHOICE, "finish_reason")] * 3, None, "") for ended in ("abort", "content_filter", "", None)),
+        ([puts("error", *CHOICE, "finish_reason")] * 4, InputError, "one .*ends by 'error'"),
+        ([puts("vllm-0.2", "system_fingerprint")], InputError, "another than before"),
+        ([puts([0.0, 0.0, None], *NATS)], NonFiniteError, "one.*not finite"),
+    ],
+)
+def test_what_fails_for_a_moment_or_is_broken_off_is_asked_again_and_all_else_ends(then, error, fragment):
     with Completions(counting) as served:
-        at = Endpoint(served.url, "model", CONFIG)
-        served.next = [429, "dies", "slow"]
-        assert dict(at.generate([Request("one", (7, 8), 3)])) == {"one": [9, 10, 11]}
+        at = Endpoint(served.url, "model", WORDS)
+        served.next = then
+        with pytest.raises(error, match=fragment) if error else contextlib.nullcontext():
+            assert dict(at.generate([Request("one", (7, 8), 3)])) == {"one": [9, 10, 11]}
+        assert not served.next
 
 
 def test_retries_end_and_nothing_goes_on_after_the_error():
     with Completions(counting) as served:
-        at = Endpoint(served.url, "model", CONFIG)
+        at = Endpoint(served.url, "model", WORDS)
         served.next = [500] * 1000
         with pytest.raises(InputError, match="give the same command again"):
             list(at.generate(requests()))
@@ -149,4 +164,4 @@ def test_retries_end_and_nothing_goes_on_after_the_error():
         time.sleep(0.1)
         assert len(served.asked) <= count + len(requests())
     with pytest.raises(InputError, match="does not answer"):  # and where nothing listens, at once
-        Endpoint(served.url, "model", CONFIG)
+        Endpoint(served.url, "model", WORDS)

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from core.errors import InputError
 from eval import passkey
 from tests.models import byte_tokenizer
 
@@ -26,6 +27,12 @@ def test_the_prompt_is_the_papers_and_as_long_as_asked(length, depth):
     assert len(before) // len(filler) == round(depth * fillers)
     assert sample.tokens == len(sample.prompt)  # one token a byte
     assert length - len(filler) < sample.tokens + passkey.MAX_NEW_TOKENS <= length
+
+
+@pytest.mark.parametrize("most", [0, 700])
+def test_a_length_that_does_not_grow_is_refused(most):
+    with pytest.raises(InputError, match="no more tokens"):
+        passkey.sample(lambda text: ENCODE(text)[:most], 1000, 0.5, seed=0)
 
 
 def test_a_grid_can_grow_without_changing_what_is_in_it():

@@ -197,6 +197,13 @@ def test_too_short_is_refused(task, length, tokenizer):
         samples(task, length, tokenizer, 1)
 
 
+@pytest.mark.parametrize("task", ["niah_single_1", "vt", "cwe", "fwe", "qa_1"])  # one of each script
+def test_a_length_that_does_not_grow_is_refused(task, tokenizer):
+    cutting = types.SimpleNamespace(tokenize=lambda text: tokenizer.tokenize(text)[:600])
+    with pytest.raises(InputError, match="no more tokens"):
+        samples(task, 1536, cutting, 1)
+
+
 def test_an_interrupt_is_not_swallowed(tokenizer):
     """The scripts catch everything; a script that then tries again would never end."""
 

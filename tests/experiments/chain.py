@@ -1,6 +1,7 @@
 """A stand-in for a chain's process: `python -m tests.experiments.chain FOLDER --chain N`.
 
 It writes FOLDER/N once, says what it skips, and fails where there is a file FOLDER/fails-N. Where there is a file
+FOLDER/skips-N, it skips a command. Where there is a file
 FOLDER/waits-N, it starts a process first, writes the ids of both to FOLDER/N.pids, and waits.
 """
 
@@ -20,3 +21,5 @@ if (folder / f"fails-{number}").exists():
 print(f"skipped {number}: too long")
 with open(folder / number, "a", encoding="utf-8") as file:
     file.write("done\n")
+if (folder / f"skips-{number}").exists():
+    sys.exit(print(f"skipped the command {number}: refused") or 1)

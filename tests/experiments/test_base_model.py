@@ -1,14 +1,13 @@
 """A model by its name: which it is, in what it is computed, and the real weights and books that packages carry."""
 
+import hashlib
 import json
 
+from core import files
 from experiments import base_models
 from experiments.kit import base_model, texts
 from experiments.kit.base_model import BaseModel
-from tests.models import checkpoint
-
-TRAINED = {"scale": "llama2-7b", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048,
-           "identity": "abc", "model": {"sha256": {"model.safetensors": "def"}}}  # fmt: skip
+from tests.models import checkpoint, fine_tuned
 
 
 def test_a_base_models_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatch):
@@ -16,6 +15,18 @@ def test_a_base_models_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     assert BaseModel("tiny").model and BaseModel("tiny").geometry.context_length == 1024
     assert not BaseModel("./tiny").model and BaseModel("./tiny").geometry.context_length == 77
+
+
+def test_the_weights_of_a_folder_are_those_that_are_loaded_wherever_they_lie(tmp_path):
+    shards = {"a": "parts/1.safetensors", "b": "2.safetensors"}
+    files.write_json(tmp_path / "model.safetensors.index.json", {"weight_map": shards})
+    (tmp_path / "parts").mkdir()
+    for name in (*shards.values(), "pytorch_model.bin", "training_args.bin", "other.safetensors", "clex.safetensors"):
+        (tmp_path / name).write_text(name)
+    hashes = {name: hashlib.sha256(name.encode()).hexdigest() for name in (*shards.values(), "clex.safetensors")}
+    assert base_model.weight_hashes(tmp_path) == hashes
+    (tmp_path / "model.safetensors").touch()
+    assert base_model.weight_hashes(tmp_path).keys() == {"model.safetensors", "clex.safetensors"}
 
 
 def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, tmp_path):
@@ -29,7 +40,7 @@ def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, t
     for dtype in ("float32", "float16", "bfloat16", None):
         (folder / "config.json").write_text(json.dumps(config | {"dtype": dtype}))
         assert BaseModel(str(folder)).chosen_dtype(None) == (dtype or "float32")
-    (folder / "training.json").write_text(json.dumps(TRAINED))  # a fine-tune is evaluated as its base model is
+    fine_tuned(folder, scale="llama2-7b")  # a fine-tune is evaluated as its base model is
     assert BaseModel(str(folder), as_it_is=True).chosen_dtype(None) == "bfloat16"
 
 

@@ -33,10 +33,13 @@ def test_each_chain_is_a_process_and_a_failure_says_where(tmp_path):
     assert sorted(skipped) == [f"skipped {number}: too long" for number in every]
     assert {file.name for file in tmp_path.glob("[0-9]")} == {"0", "1", "4"}
     assert chains.run({}, command, tmp_path / "logs", workers=2) == []
+    (tmp_path / "skips-1").touch()
+    skipped = chains.run(every, command, tmp_path / "logs", workers=2)
+    assert max(skipped) == "skipped the command 1: refused" and len(skipped) == 4
     (tmp_path / "fails-1").touch()
     with pytest.raises(InputError, match=r"chain 1 failed \(number 1 is wrong\); see .*chain 1.log"):
         chains.run(every, command, tmp_path / "logs", workers=1)
-    assert (tmp_path / "4").read_text() == "done\n"  # the one after the failure did not begin again
+    assert (tmp_path / "4").read_text() == "done\n" * 2  # the one after the failure did not begin again
 
 
 def test_a_rerun_that_is_killed_leaves_no_process(tmp_path):
@@ -58,9 +61,9 @@ def test_a_rerun_that_is_killed_leaves_no_process(tmp_path):
 def test_commands_run_in_order_and_only_of_ones_own_model_a_refusal_is_skipped(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     chain = Chain("a", [["experiments.passkey", "--model", "nonesuch"], ["experiments.passkey", "--help"]])
-    chains.measure(chain, tmp_path, lenient=True)
-    out = capsys.readouterr().out
-    assert out.startswith("skipped passkey: ") and "nonesuch" in out and "usage:" in out
+    (skipped,) = chains.measure(chain, tmp_path, lenient=True)
+    assert skipped.startswith("skipped the command passkey: ") and "nonesuch" in skipped
+    assert "usage:" in capsys.readouterr().out
     with pytest.raises(InputError, match="nonesuch"):
         chains.measure(chain, tmp_path)
     with pytest.raises(InputError, match="no-such-option"):

@@ -1,18 +1,21 @@
 """A run is known by the content of what it measures, whatever the names of its files; and whose records are whose."""
 
+import dataclasses
 import json
 import shutil
 
 import pyarrow.parquet
 import pytest
 
+from core import rope
 from core.extend import extend_checkpoint
 from experiments.kit import records
 from experiments.kit.base_model import BaseModel
 from tests.eval.test_open_llm import write_benchmarks
-from tests.models import checkpoint
+from tests.models import checkpoint, fine_tuned
 
 LENGTH = 2048
+PASSKEY = "passkey --lengths 400 --depths 2 --keys 1"
 
 
 @pytest.fixture
@@ -34,6 +37,18 @@ def other_question(folder):
     pyarrow.parquet.write_table(table.set_column(index, "ctx_a", pyarrow.array(texts)), file)
 
 
+def other_end(folder):
+    edit(folder / "toy" / "generation_config.json", lambda stated: stated.update(eos_token_id=[2, 3]))
+
+
+def other_spaces(folder):
+    edit(folder / "toy" / "tokenizer_config.json", lambda stated: stated.update(clean_up_tokenization_spaces=True))
+
+
+def other_factors(folder):
+    edit(folder / "factors.json", lambda stated: stated.update(factors=[1.5] * 8))
+
+
 def other_normaliser(folder):
     edit(folder / "toy" / "tokenizer.json", lambda stated: stated.update(normalizer={"type": "Lowercase"}))
 
@@ -42,11 +57,15 @@ def other_normaliser(folder):
     ("change", "part", "line"),
     [
         (other_question, "data", "open_llm --benchmarks {root}/data --tasks hellaswag --limit 2"),
-        (other_normaliser, "base", "passkey --lengths 400 --depths 2 --keys 1"),
+        (other_normaliser, "base", PASSKEY),
+        (other_spaces, "base", PASSKEY),
+        (other_end, "data", PASSKEY),
+        (other_factors, "scaling", PASSKEY + " --method factors --file {root}/factors.json"),
     ],
 )
 def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, change, part, line):
     write_benchmarks(tmp_path / "data" / "open_llm")
+    (tmp_path / "factors.json").write_text(json.dumps({"factors": [2.0] * 8}))
     command = [*line.format(root=tmp_path).split(), "--model", model, "--results", tmp_path / "results"]
     assert call(*command)[0] == 0
     (file,) = (tmp_path / "results" / "toy" / command[0]).glob("*.json")
@@ -63,16 +82,39 @@ def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path
     assert second[part] != json.loads(first)[part]  # of what two records of one table must share
 
 
+def test_a_changed_formula_is_another_run_and_what_changes_no_score_is_none(call, model, tmp_path, monkeypatch):
+    line = ["passkey", "--model", model, "--method", "pi", "--depths", "1", "--keys", "1", "--results"]
+    lengths = ["--lengths", "500", "400"]
+    assert call(*line, tmp_path / "results", *lengths)[0] == 0
+    (file,) = (tmp_path / "results" / "toy" / "passkey").glob("*.json")
+    scores = json.loads(file.read_text())["scores"]
+    no_effect = {"attention_dropout": 0.3, "initializer_range": 0.9, "my_note": "x"}
+    edit(model / "config.json", lambda config: config.update(no_effect))
+    (model / "training_args.bin").write_text("x")
+    assert "done already" in call(*line, tmp_path / "results", "--lengths", "400", "500")[1]
+    (journal,) = (tmp_path / "runs" / "toy" / "passkey").glob("*.jsonl")
+    journal.write_text(journal.read_text().replace('"score": ', '"score": 7'))  # whose answers nothing takes any more
+    for command in ([tmp_path / "results", "--replace"], [tmp_path / "other"]):
+        status, out, _ = call(*line, *command, *lengths)
+        (file,) = (command[0] / "toy" / "passkey").glob("*.json")
+        assert status == 0 and "done already" not in out and json.loads(file.read_text())["scores"] == scores
+    pi = rope.METHODS["pi"]
+    other = dataclasses.replace(pi, function=lambda geometry, s: pi.function(geometry, 3 * s))
+    monkeypatch.setitem(rope.METHODS, "pi", other)
+    status, _, err = call(*line, tmp_path / "results", *lengths)
+    assert status == 2 and "another scaling" in err
+
+
 def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, tmp_path, monkeypatch):
     line = ["ruler", "--model", model, "--results", tmp_path / "results", "--lengths", "1900", "--samples", "1"]
     line += ["--tasks", "qa_1", "fwe", "vt"]
     with monkeypatch.context() as patched:
         patched.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
         status, _, err = call(*line)
-        assert status == 2 and "qa_1, vt do not fit, which leaves --tasks fwe" in err, err
+        assert status == 2 and "vt, qa_1 do not fit, which leaves --tasks fwe" in err, err
     status, out, err = call(*line, "--fitting")
     skipped = [words.split(":")[0] for words in out.splitlines()[:2]]
-    assert status == 0 and skipped == ["skipped ruler qa_1", "skipped ruler vt"], err
+    assert status == 0 and skipped == ["skipped ruler vt", "skipped ruler qa_1"], err
     record = json.loads((tmp_path / "results" / "toy" / "ruler" / "as-it-is.json").read_text())
     assert record["tasks"] == ["fwe"]
     assert "done already" in call(*line[:-3], "fwe")[1]
@@ -88,16 +130,19 @@ def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(call, model, t
     assert (tmp_path / "own" / "runs" / "toy" / "passkey").is_dir()
 
 
-def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records_are_apart(call, model, tmp_path):
-    facts = {"scale": "tiny", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
-    facts |= {"identity": "abc", "model": {"sha256": {"model.safetensors": "def"}}}
-    (model / "training.json").write_text(json.dumps(facts))
+def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records_are_apart(
+    call, model, tmp_path, monkeypatch
+):
+    fine_tuned(model, scale="tiny")
     line = ["--depths", "1", "--keys", "1", "--lengths", "400", "--results", tmp_path / "results"]
     assert call("passkey", "--model", model, *line)[0] == 0
     model.rename(tmp_path / "elsewhere")
     assert "done already" in call("passkey", "--model", tmp_path / "elsewhere", *line)[1]
     assert BaseModel("tiny").results == records.RESULTS  # of untrained base models alone
     assert BaseModel(str(tmp_path / "elsewhere"), as_it_is=True).results == records.OWN
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+    status, _, err = call("passkey", "--model", tmp_path / "elsewhere", *line)
+    assert status == 2 and "is not of this fine-tune" in err and err.count("\n") == 1
 
 
 def test_an_export_is_a_row_by_its_methods_name(call, tmp_path):

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import time
 
 import pytest
@@ -14,7 +13,8 @@ from eval.generation import generate
 from eval.passkey import sample as sample_passkey
 from experiments.kit import records
 from tests import processes
-from tests.models import byte_tokenizer, checkpoint, random_model
+from tests.experiments.test_processes import ranks
+from tests.models import byte_tokenizer, checkpoint, fine_tuned, random_model
 
 ARGUMENTS = ["--method", "pi", "--lengths", "512", "--depths", "3", "--keys", "4"]
 
@@ -100,12 +100,7 @@ def test_the_hash_of_the_code_covers_all_that_measures(monkeypatch):
 
 def test_two_processes_score_as_one(model, whole, tmp_path):
     results = tmp_path / "results"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    ranks = [both | {"RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")]  # as a launcher tells them
-    children = [processes.command(*command(model, results), environment=rank) for rank in ranks]
+    children = [processes.command(*command(model, results), environment=rank) for rank in ranks()]
     assert [processes.wait(child) for child in children] == [0, 0]
     (shared,), (expected,) = finished(results).values(), finished(whole).values()
     assert shared["scores"] == expected["scores"] and shared["identity"] == expected["identity"]
@@ -116,15 +111,15 @@ def test_two_processes_score_as_one(model, whole, tmp_path):
 def test_a_fine_tuned_checkpoint_is_recorded_under_its_method_and_not_extended_again(tmp_path, call):
     extended = extend(random_model(max_position_embeddings=512), "yarn", 4)
     model = export(extended, tmp_path / "yarn", byte_tokenizer())
-    how = {"scale": "toy", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
-    base = {"model": {"sha256": {"model.safetensors": "def"}}}
-    (model / "training.json").write_text(json.dumps(how | base | {"identity": "abc", "losses": [1.0]}))
+    training = fine_tuned(model)
     options = ["--depths", "1", "--keys", "1", "--lengths", "1024"]
     assert call("passkey", "--model", model, "--results", tmp_path / "results", *options)[0] == 0
     record = json.loads((tmp_path / "results" / "toy" / "passkey" / "yarn_s=4_seed=3.json").read_text())
     assert (record["method"], record["factor"]) == ("yarn", 4.0)
     assert record["base"] == {"model.safetensors": "def"}
-    assert record["training"] == {"identity": "abc", "seed": 3, "steps": 7, "length": 2048}
+    settings = records.identity(**records.asked(training) | {"seed": None})
+    stated = {key: training[key] for key in ("identity", "seed", "steps", "length")}
+    assert record["training"] == stated | {"settings": settings}
     ((_, part),) = journal(tmp_path / "results")
     sample = sample_passkey(byte_tokenizer().encode, 1024, 0, 0)
     tokens = torch.tensor([byte_tokenizer()(sample.prompt, add_special_tokens=False).input_ids])

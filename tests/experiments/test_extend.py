@@ -6,8 +6,10 @@ import pytest
 
 from core.disturbance import strategy_disturbance
 from core.rope import RopeGeometry, scale
+from experiments import base_models
+from experiments.base_models.model import Model
 from experiments.kit.base_model import BaseModel
-from tests.models import checkpoint
+from tests.models import SIZES, checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +40,20 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
     assert json.loads((tmp_path / "out" / "config.json").read_text())["max_position_embeddings"] == 256
 
 
-def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path):
-    status, _, err = call("extend", "--model", "smoke", "--output", tmp_path / "out", "--dtype", "bfloat16")
+def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path, monkeypatch):
+    sizes = SIZES | {"rope_theta": 500.0}
+    mine = Model("", "random", RopeGeometry(16, 500.0, 128), architecture=sizes)
+    monkeypatch.setitem(base_models.MODELS, "mine", mine)
+    status, _, err = call("extend", "--model", "mine", "--output", tmp_path / "out")
     assert status == 0 and (tmp_path / "out" / "tokenizer.json").exists(), err
     config = json.loads((tmp_path / "out" / "config.json").read_text())
-    assert config["dtype"] == "bfloat16" and config["rope_scaling"]["rope_type"] == "longrope"
+    assert config["dtype"] == "float32" and config["rope_scaling"]["rope_type"] == "longrope"
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("smoke --link --output {out}", "--link needs a checkpoint"),
-        ("{model} --dtype float32 --output {out}", "keep their dtype"),
+        ("smollm2 --link --output {out}", "--link needs a checkpoint"),
         ("{model} --output {model}/out", ""),
         ("{model} --output {model}", "exists already; give a new path"),
         ("{model} --method pi --n-hat 8 --output {out}", "no option 'n_hat'"),

@@ -147,6 +147,19 @@ def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, r
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["llama2-7b", "someone/nobody", "someone/busy", "./nowhere", "nothing.GGUF"])
+def test_what_is_not_there_is_one_sentence_with_and_without_an_output(served, reader, tmp_path, name):
+    served.busy, outputs = "someone/busy", ([], ["--output", tmp_path / "out"])
+    said = [reader(command, None, "extend", "--model", name, *output) for output in outputs]
+    assert said[0] == said[1] and said[0][:2] == (2, "") and said[0][2].count("\n") == 1
+    assert ("too busy" in said[0][2]) == (name == served.busy) and not list(tmp_path.iterdir())
+
+
+def test_a_model_of_the_hub_is_extended(reader, tmp_path):
+    status, _, err = reader(command, None, "extend", "--model", OWN, "--output", tmp_path / "out")
+    assert status == 0 and (tmp_path / "out" / "model.safetensors.index.json").is_file(), err
+
+
 def loaded(name):
     import torch
 

@@ -8,14 +8,18 @@ from core.errors import InputError
 from experiments.kit import journal, records
 
 
-def test_another_runs_record_is_replaced_only_when_asked_to(tmp_path):
-    file = records.path(tmp_path, "tiny", "passkey", "pi_s=2")
-    assert not records.is_done(file, {"identity": "a"})
-    records.write(file, {"identity": "a", "lengths": [64]})
-    assert records.is_done(file, {"identity": "a", "lengths": (64,)})
-    with pytest.raises(InputError, match=r"lengths \[64\], not \[128\]"):
-        records.is_done(file, {"identity": "b", "lengths": [128]})
-    assert not records.is_done(file, {"identity": "b", "lengths": [128]}, replace=True)
+@pytest.mark.parametrize(
+    ("before", "now", "sentence"),
+    [
+        ({"seed": 1}, {"seed": 2}, "seed 1, not 2"),
+        ({"options": {"n_hat": 6}}, {"options": {}}, "options n_hat 6, not none"),
+        ({"model": {"sha256": {"a": "0" * 64}}}, {"model": {"sha256": {"a": "1" * 64}}}, "another model sha256 a"),
+        ({"scaling": "0" * 12}, {"scaling": None}, "another scaling"),
+        ({"engine": {"name": "vLLM"}, "seconds": 3}, {}, "another engine"),
+    ],
+)
+def test_two_runs_differ_in_a_few_words(before, now, sentence):
+    assert records.difference(before, now) == sentence
 
 
 @pytest.mark.parametrize("name", ["..", "", "a/b", "../../../escaped", ".hidden", "a\0b", "x" * 300, 7, None])
@@ -37,12 +41,13 @@ def test_a_committed_record_names_no_path_of_the_machine_that_made_it():
 
 
 def test_scores_are_printed_in_a_few_lines():
-    rows = [{"length": n, "windows": 2, "token": {"mean": n / 7}, "window": {"mean": 2.0}} for n in (512, 1024)]
-    assert records.score_lines(rows) == ["length 512: token 73.14, window 2", "length 1024: token 146.3, window 2"]
-    scores = {"found": [{"length": 512, "mean": 0.5, "n": 4}], "depths": [{"at": i, "mean": 0.0} for i in range(11)]}
-    assert records.score_lines(scores) == ["found: length 512 0.5 (n = 4)", "depths: 11 numbers"]
-    many = records.score_lines([{"pair": i, "theta": 3.5} for i in range(18)])
-    assert many[15:] == ["pair 15: theta 3.5", "and 2 more lines"]
+    rows = [{"length": 512, "windows": 2, "token": {"mean": 512 / 7}, "window": {"mean": 2.0}}]
+    assert records.score_lines(rows) == ["length 512: token = 73.14, window = 2"]
+    cell = {"length": 512, "depth": 0.5, "mean": 0.5, "low": 0.1, "n": 4}
+    scores = {"found": [cell], "depths": [{"at": i, "mean": 0.0} for i in range(11)]}
+    assert records.score_lines(scores) == ["found: length 512 depth 0.5 = 0.5 (n = 4)", "depths: 11 numbers"]
+    many = records.score_lines([{"pair": i, "options": {}, "phase": "test", "theta": 3.5} for i in range(18)])
+    assert many[15:] == ["pair 15 phase test: theta = 3.5", "and 2 more lines"]
 
 
 def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(tmp_path):

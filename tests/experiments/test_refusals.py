@@ -16,9 +16,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from experiments.kit import command_line, records
-from experiments.kit.records import ROOT
 from tests import processes
-from tests.models import checkpoint
+from tests.models import checkpoint, fine_tuned
 
 NO_TENSOR = "model.layers.1.mlp.up_proj.weight"
 
@@ -59,6 +58,7 @@ def places(tmp_path_factory):
     variant("pickled")
     (paths["pickled"] / "model.safetensors").unlink()
     torch.save(Evil(), paths["pickled"] / "pytorch_model.bin")
+    variant("pointer", {"model.safetensors": b"version https://git-lfs.github.com/spec/v1\nsize 9\n"})
     (root / "tiny").symlink_to(model)
     paths["tiny"] = root / "tiny"
     for name, content in {"latin": "Ça va mal".encode("latin-1") * 9, "empty": b""}.items():
@@ -119,9 +119,10 @@ PASSKEY = "passkey --results {results} --depths 1 --keys 1 --lengths 400"
 SCORE = "perplexity --results {results} --texts {text} --lengths 64 --stride 32 --model"
 
 
-@pytest.mark.parametrize("name", ["missing", "reshaped", "truncated", "bad_tokenizer", "pickled"])
+@pytest.mark.parametrize("name", ["missing", "reshaped", "truncated", "bad_tokenizer", "pickled", "pointer"])
 def test_weights_that_do_not_fit(refused, name):
-    refused(f"{SCORE} {{{name}}}")
+    says = refused(f"{SCORE} {{{name}}}")
+    assert ("git lfs pull" in says) == (name in ("truncated", "pointer")) and "weights_only" not in says
     assert not Path("escaped").exists()
 
 
@@ -184,33 +185,19 @@ def test_places_to_write_to(refused, command, line):
     refused(f"{command} {line}")
 
 
-TRAINING = {"scale": "toy", "method": "pi", "factor": 2, "options": {}, "seed": 0, "steps": 1, "length": 256,
-            "identity": "a", "model": {"sha256": {}}, "data_facts": {"books": []}}  # fmt: skip
-
-
 @pytest.mark.parametrize(
     "change",
-    [
-        {"scale": "../../../escaped"}, {"scale": None}, {"method": "../../escaped"}, {"factor": "2"}, "[]",
-    ],
+    [{"scale": "../../../escaped"}, {"method": None}, {"factor": -2.0}, {"seed": -1}, {"sha256": {}}, []],
     ids=str,
-)  # fmt: skip
-def test_training_json_of_no_fine_tune(refused, places, tmp_path, change):
+)
+def test_training_json_of_no_fine_tune_or_of_other_weights(refused, places, tmp_path, change):
     folder = tmp_path / "tuned"
     folder.mkdir()
     for file in places["model"].iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
-    (folder / "training.json").write_text(change if isinstance(change, str) else json.dumps(TRAINING | change))
+    facts = fine_tuned(folder)
+    (folder / "training.json").write_text(json.dumps(change and facts | change))
     refused(PASSKEY + " --model {tmp}/tuned")
-
-
-def test_another_model_or_other_settings_never_replace_what_a_clone_holds(refused, tmp_path):
-    committed = tmp_path / "results" / "tiny"
-    (committed / "passkey").mkdir(parents=True)
-    for name in (records.MODEL, "passkey/pi_s=2.json"):
-        (committed / name).write_bytes((ROOT / "results" / "tiny" / name).read_bytes())
-    refused(PASSKEY + " --model {tiny} --method pi")
-    refused("passkey --model tiny --method pi --results {results} --lengths 640")
 
 
 def test_records_that_are_torn(refused, tmp_path):
@@ -229,7 +216,7 @@ def test_records_that_are_torn(refused, tmp_path):
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), "free some and run the same command again"),
+        (OSError(errno.ENOSPC, "No space left on device"), "run the same command again; 0 parts are kept"),
         (RuntimeError("[enforce fail at inline_container.cc] . unexpected pos 64 vs 0"), "no space left on the disk"),
         (RuntimeError("[enforce fail at alloc_cpu.cpp:124] . can't allocate memory"), "out of memory"),
         (PermissionError(errno.EACCES, "Permission denied", "x"), "check that path"),

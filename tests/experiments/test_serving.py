@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 
 import pytest
 import torch
@@ -10,8 +9,6 @@ from transformers import AutoModelForCausalLM
 
 from core.extend import export, extend_checkpoint
 from eval import endpoint
-from eval.log_likelihood import ServedLM
-from experiments.open_llm import OpenLLM
 from tests.completions import Completions, counting
 from tests.core.clex.made import clex_model
 from tests.models import byte_tokenizer, checkpoint
@@ -44,7 +41,7 @@ def log_probs(places):
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     monkeypatch.setattr(endpoint, "PAUSE", 0.01)
-    monkeypatch.setattr(endpoint, "PATIENCE", 0.1)
+    monkeypatch.setattr(endpoint, "TRIES", 3)
 
 
 def journal(results, model):
@@ -87,16 +84,14 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
         by.next, asked = [], len(by.asked)
         assert call(*command, "--endpoint", by.url)[0] == 0
         assert len(by.asked) == asked + 1 + 4 - done  # what the server can do is asked once
-    assert len(journal(results, "toy-yarn")) == 4
-
-
-def test_what_is_kept_of_a_long_question_follows_the_extended_length(places, tmp_path, monkeypatch):
-    with Completions(counting, "yarn_s=2") as by:
-        words = f"open_llm --model {places}/toy --method yarn --dtype float32 --results {tmp_path} --endpoint {by.url}"
-        monkeypatch.setattr(sys, "argv", words.split())
-        experiment = OpenLLM(OpenLLM.parse())
-        at = experiment.serving.at({"method": "yarn", "factor": 2, "options": {}}, 9)
-        assert ServedLM(at, byte_tokenizer()).max_length == 2 * L
+        assert len(journal(results, "toy-yarn")) == 4
+        # Another folder's records, and another version of the server, begin anew, each with one request that tries it.
+        for other, version in (("others", by.fingerprint), ("results", "vllm-0.2")):
+            (tmp_path / other / "toy-yarn" / "passkey" / "yarn_s=2.json").unlink(missing_ok=True)
+            by.fingerprint, asked = version, len(by.asked)
+            assert call(*command[:-1], tmp_path / other, "--endpoint", by.url)[0] == 0
+            assert len(by.asked) == asked + 1 + 4
+    assert record(results)["fingerprints"] == ["vllm-0.2"]
 
 
 @pytest.mark.parametrize(
@@ -104,26 +99,20 @@ def test_what_is_kept_of_a_long_question_follows_the_extended_length(places, tmp
     [
         ("--model {}/toy-clex", "--endpoint out"),
         ("--model {}/toy --method pi yarn", "one --method"),
-        ("--model {}/toy --method pi", "pi_s=2"),
-        ("--model {}/toy-yarn --lengths 1200", "1,024"),
+        ("--model {}/toy --method pi", "not toy/pi_s=2"),
+        ("--model {}/toy --method by-length --of pi", "--endpoint out"),
+        ("--model {}/toy-yarn --lengths 1200", "states 1,024"),
+        ("--model {}/toy-yarn --lengths 900", "takes 800"),
         ("--model {}/toy-yarn --endpoint localhost:80", "http://"),
+        ("--model {}/toy-yarn --endpoint http://[::1", "http://"),
+        ("--model {}/toy-yarn --endpoint 'http://127.0.0.1\n:80'", "http://"),
+        ("--model {}/toy-yarn --endpoint http://user:secret@127.0.0.1", "OPENAI_API_KEY"),
     ],
 )
 def test_what_a_server_cannot_compute_is_one_sentence(call, places, tmp_path, arguments, fragment):
-    with Completions(counting, "toy-yarn") as by:
-        given = shlex.split(f"--endpoint {by.url} {arguments.format(places)}")
-        status, _, err = call("passkey", *ASKED, *given, "--results", tmp_path / "results")
-    assert status == 2 and fragment in err.splitlines()[-1] and "Traceback" not in err
+    names = "toy-yarn", "pi_s=2", "other/pi_s=2"
+    with Completions(counting, "toy-yarn", models=[{"id": name, "max_model_len": 800} for name in names]) as by:
+        given = shlex.split(f"--dtype float32 --endpoint {by.url} {arguments.format(places)}")
+        status, _, err = call("passkey", *ASKED[:-2], *given, "--results", tmp_path / "results")
+    assert status == 2 and fragment in err.splitlines()[-1] and "Traceback" not in err and "secret" not in err
     assert not list(tmp_path.rglob("*.json*"))
-
-
-def test_the_dtype_of_a_server_is_said_where_the_checkpoint_does_not(call, places, tmp_path):
-    with Completions(counting, "toy-yarn") as by:
-        how = ["--endpoint", by.url, "--results", tmp_path / "results", *ASKED[:-2]]
-        status, _, err = call("passkey", "--model", places / "toy-yarn", *how)
-        assert status == 2 and "--dtype" in err
-        config = json.loads((places / "toy-yarn" / "config.json").read_text())
-        half = extend_checkpoint(places / "toy-yarn", tmp_path / "toy-yarn", "yarn", 2)
-        (half / "config.json").write_text(json.dumps(config | {"dtype": "bfloat16"}))
-        assert call("passkey", "--model", half, *how)[0] == 0
-    assert record(tmp_path / "results")["dtype"] == "bfloat16"

@@ -17,6 +17,8 @@ TEMPLATE = (
     "<s>{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }} [end]{% endfor %}"
     "{% if add_generation_prompt %}[assistant]{% endif %}"
 )
+# As of several vision models: it takes typed parts, and a text has none.
+PARTS = TEMPLATE.replace("message['content']", "message['content'] | map(attribute='text') | join")
 
 
 def like_llama():
@@ -67,16 +69,21 @@ def test_a_prompt_begins_with_it_once_and_keeps_to_its_length(requests_of, line)
 
 
 @pytest.mark.parametrize(
-    ("line", "begun"),
-    [(PASSKEY, " The pass key is"), (RULER, " Answer: According to the coded text above, the three")],
+    ("line", "begun", "template"),
+    [
+        (PASSKEY, " The pass key is", TEMPLATE),
+        (PASSKEY, " The pass key is", PARTS),
+        (RULER, " Answer: According to the coded text above, the three", TEMPLATE),
+    ],
 )
-def test_chat_asks_in_the_template_and_begins_the_answer(requests_of, tmp_path, line, begun):
+def test_chat_asks_in_the_template_and_begins_the_answer(requests_of, model, tmp_path, line, begun, template):
+    (model / "chat_template.jinja").write_text(template)
     requests, values = requests_of(*line, "--chat")
     for request in requests:
         text = like_llama().decode(request.prompt)
         head, _, tail = text.partition(" [end][assistant]")
         assert head.startswith("<s>[user] ") and text.count("<s>") == 1 and tail.startswith(begun)
-        assert begun not in head and len(request.prompt) == values[request.key]["tokens"]
+        assert begun not in head and len(head) > 99 and len(request.prompt) == values[request.key]["tokens"]
         assert len(request.prompt) + request.max_new_tokens <= int(request.key.split("/")[0])
     record = json.loads((tmp_path / "results" / "toy" / line[0] / "as-it-is_chat.json").read_text())
     assert "chat" in record["comparable"] and record["chat"]
@@ -95,7 +102,10 @@ def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, t
     assert all(request.prompt[0] == BOS and request.prompt.count(BOS) == 1 for request in requests)
 
 
-@pytest.mark.parametrize("template", ["", "{{ raise_exception('no system') }}"])
+CHANGED = (TEMPLATE.replace("['content']", f"['content']{how}") for how in ("[:99]", " | upper"))
+
+
+@pytest.mark.parametrize("template", ["", "{{ raise_exception('no system') }}", *CHANGED, "[user]"])
 def test_chat_without_a_template_that_works_is_refused(model, call, tmp_path, monkeypatch, template):
     monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
     tokenizer = BaseModel(str(model)).tokenizer

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.image import imread
 
 from analysis import rendering
-from analysis.results import NotMeasured, Results, every
+from analysis.results import Results, every
 from analysis.settings import Setting
 from core import rope
 from core.angles import angle_distribution
@@ -15,7 +15,6 @@ from experiments.kit.records import ROOT
 from figures import angle_distribution as figure_1
 from figures import disturbance, disturbance_longbench_e, disturbance_strategies, frequency, passkey
 from figures.kit import command
-from tests.analysis.recorder import Recorder, score
 from tests.figures.test_style import check
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
@@ -23,7 +22,7 @@ LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 
 def test_every_figure_is_committed():
     """Each figure is there of some model, in both formats, and no other file."""
-    paths = {command.output_path(name) for name in rendering.modules("figures")}
+    paths = {rendering.output_path(module) for module in rendering.modules("figures").values()}
     shown = set()
     for results in every():
         folder = ROOT / "figures" / results.model.name
@@ -41,13 +40,6 @@ def test_a_committed_picture_is_what_the_records_give(tmp_path):
     assert b"CreationDate" not in pdf.read_bytes()
     now, committed = imread(png), imread(ROOT / "figures" / "llama2-7b" / f"{name}.png")
     assert now.shape == committed.shape and (np.abs(now - committed).max(axis=-1) > 0.1).mean() < 1e-4
-
-
-def test_a_model_without_records_has_no_figure(tmp_path):
-    empty = Recorder(tmp_path).results()
-    for name in set(rendering.modules("figures")) - {"disturbance", "disturbance_strategies"}:
-        with pytest.raises(NotMeasured):
-            command.build(name, empty)
 
 
 def test_figures_1_and_3_show_the_papers_pairs_under_both_strategies():
@@ -141,14 +133,3 @@ def test_passkey_draws_the_recorded_accuracies_in_panels_of_five_and_maps_of_the
     for title, run in (("original", original), ("CLEX, s = 2", plain["clex", True])):
         cells = {(cell["depth"], cell["length"]): cell["mean"] for cell in run["scores"]["by_depth"]}
         assert heat[title].tolist() == [[cells[d, n] for n in original["lengths"]] for d in original["depths"]]
-
-
-def test_passkey_of_a_model_as_it_is_and_of_a_method_that_is_not_registered(tmp_path):
-    recorder = Recorder(tmp_path)
-    for method, mean, factor in ((None, 0.5, 1.0), ("never-heard-of", 0.75, 2)):
-        by_length = [{"length": n} | score(mean, 0.0, 4) for n in (8192, 16384)]
-        scores = {"by_length": by_length, "by_depth": [row | {"depth": 0.5} for row in by_length]}
-        recorder.add("passkey", method, scores, factor)
-    panels = passkey.build(recorder.results()).axes
-    drawn = {bars.get_label(): list(bars[0].get_ydata()) for axes in panels for bars in axes.containers}
-    assert drawn == {"as it is": [0.5, 0.5], "never-heard-of": [0.75, 0.75]}

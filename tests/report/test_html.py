@@ -89,15 +89,19 @@ def test_links_between_pages_and_to_headings_of_one_name(tmp_path, monkeypatch):
     tags_of = {attrs["id"]: tag for tag, attrs in reader.tags if "id" in attrs}
     assert [tags_of[name] for name in in_text] == ["h2", "article", "h2", "h2"] and in_text[0] == in_text[3]
     assert in_text[2].endswith("-1") and ("span", {"title": "core/x.py"}) in reader.tags
-    monkeypatch.setattr(html, "pages", lambda folder: {folder / "1/README.md": "![plot](no.png)"})
-    with pytest.raises(InputError, match="no image .*no.png"):
-        html.build(tmp_path)
+    private = tmp_path / "private.png"
+    private.write_bytes(b"secret")
+    for image in ("no.png", f"%2F{private}", "../private.png"):
+        monkeypatch.setattr(html, "pages", lambda folder, image=image: {folder / "1/README.md": f"![plot]({image})"})
+        with pytest.raises(InputError, match="no image"):
+            html.build(tmp_path)
 
 
 def test_what_records_say_is_no_markup(tmp_path):
     title = "<script>alert('1')</script> & <b>"
     recorder = Recorder(tmp_path, title=title)
     recorder.add("perplexity_of_code", "my-<img src=x>", {"bits per byte": score(1)})
+    recorder.add("![x](%2Fetc%2Fhostname)", "pi", {"share": score(1)})
     reader = Reader(html.build(recorder.results().folder))
     assert [tag for tag, _ in reader.tags if tag in ("script", "b", "img")] == ["script"] and title in reader.text
 

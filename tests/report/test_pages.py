@@ -7,7 +7,7 @@ import pytest
 from analysis import results
 from core.errors import InputError
 from experiments.kit.records import RESULTS, ROOT
-from report import model_view, pages
+from report import pages
 from tests.analysis.recorder import Recorder, score
 
 
@@ -47,9 +47,3 @@ def test_no_page_with_an_empty_link_or_a_false_sentence(tmp_path, monkeypatch):
     for names, refusal in (({"target": "", "right": True}, "nowhere"), ({"target": "x", "right": False}, "no longer")):
         with pytest.raises(InputError, match=refusal):
             pages._render("a.md", names, tmp_path)
-
-
-def test_numbers_of_a_page_are_those_of_the_records():
-    view = model_view.View(results.Results.of("smollm2"), RESULTS / "smollm2")
-    assert view.passkeys("YaRN", 16384) == "1 of 3"
-    assert view.disturbance("DPRoPE (t = 0)", 2) < view.disturbance("DPRoPE (n̂ = 40)", 2)

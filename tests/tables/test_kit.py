@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
-from analysis.numbers import spread
 from analysis.scores import Score
 from tables.kit import latex, markdown
 from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, score_block
@@ -138,11 +137,3 @@ def test_the_papers_symbols_are_mathematics_where_they_stand_alone():
     assert latex.text("n̂ = 28 at s, L' and k") == r"$\hat n$ = 28 at $s$, $L'$ and $k$"
     assert latex.text("16k tokens, Student's, 2L+") == r"16k tokens, Student's, 2$L$+"
     assert latex.text("commit 000a01d, --max-length") == r"commit 000a01d, -{}-max-length"
-
-
-def test_prose_says_what_an_interval_is_over_and_each_of_few_texts():
-    few = Score(0.042, n=3, texts=(0.032, 0.055, 0.039))
-    assert spread(few, 3, sign=True) == "(texts: +0.032, +0.055, +0.039)"
-    assert spread(replace(few, low=0.01, high=0.07), 2) == "[0.01, 0.07] over seeds (texts: 0.03, 0.06, 0.04)"
-    assert spread(Score(2.0, n=1, texts=(2.0,)), 2) == "(one text)" and not spread(Score(2.0), 2)
-    assert spread(Score(2.0, 1.0, 3.0, 8, tuple(range(8))), 1) == "[1.0, 3.0]"

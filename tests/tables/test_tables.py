@@ -1,5 +1,7 @@
 """Every table shows what was measured, of any method, options and model, or says that nothing was."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from analysis import rendering
 from analysis.results import NotMeasured, Results
 from core import rope
 from experiments.kit.records import ROOT
+from figures.kit import command as figures
 from tables.kit import command, latex
 from tests.analysis.recorder import Recorder
 from tests.tables.test_kit import compiled, fits, needs_latex
@@ -40,8 +43,8 @@ def everything(recorder, monkeypatch):
     return recorder
 
 
-def test_any_method_and_any_model_reach_every_table_and_without_records_none(everything, recorder, tmp_path):
-    measured, empty = everything.results(), Recorder(tmp_path / "empty").results()
+def test_any_method_and_any_model_reach_every_table(everything):
+    measured = everything.results()
     for name in rendering.modules("tables"):
         table = command.build(name, measured)
         names = {row[0].text for block in table.blocks for row in block.rows}
@@ -51,8 +54,26 @@ def test_any_method_and_any_model_reach_every_table_and_without_records_none(eve
             continue
         starts = ("10", "20") if name in ABLATIONS else ("Linear ramp (slope = 0.5)", "Never-heard-of (strength = 3)")
         assert all(any(text.startswith(start) for text in names) for start in starts), names
-        with pytest.raises(NotMeasured, match="--model .* --results"):
-            command.build(name, empty)
+
+
+@pytest.mark.parametrize("method", [None, "yarn", "factors", "never-heard-of"])
+def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_the_rest(tmp_path, call, method):
+    """Of a model as it is, under a method, and under factors from a file."""
+    recorder = Recorder(tmp_path, factors=[1])  # so that no disturbance is computed
+    recorder.everything(method, {"file": "f.json"} if method == "factors" else {}, factor=2 if method else 1)
+    for file, record in recorder.records.items():
+        alone = Recorder(tmp_path / file, factors=[1])
+        alone.records[file] = record
+        results, shown = alone.results(), set()
+        for kind, build in (("tables", command.build), ("figures", figures.build)):
+            for name in rendering.modules(kind):
+                with contextlib.suppress(NotMeasured):
+                    assert build(name, results) if kind == "figures" else build(name, results).blocks
+                    shown.add(name)
+        assert {file.partition("/")[0]} & {*rendering.modules("tables")} <= shown or method == "factors"
+    status, out, _ = call("tables.kit.command", "--results", results.folder)
+    line = out.splitlines()[-1]
+    assert status == 0 and all((name in line) != (name in shown) for name in rendering.modules("tables"))
 
 
 def test_committed_tables_are_what_the_records_give():

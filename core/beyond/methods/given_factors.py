@@ -53,18 +53,20 @@ def given_factors(
         attention_factor: √(1/t), which multiplies both queries and keys; by default the file's, or if the file states
             none, LongRoPE's √(1 + ln s/ln L).
     """
-    by, of_file = _read(Path(file), geometry)
+    by, of_file = _read(Path(file), geometry, factor)
     if attention_factor is None:
         attention_factor = longrope_temperature(geometry, factor) if of_file is None else of_file
     return divide(geometry, factor, by, attention_factor)
 
 
-def _read(file: Path, geometry: RopeGeometry) -> tuple[np.ndarray, float | None]:
+def _read(file: Path, geometry: RopeGeometry, factor: float) -> tuple[np.ndarray, float | None]:
     """The factors in a file, float64 [pairs], and the attention factor that it states, or None."""
     remedy = "give a JSON list of factors, or an object with such a list as factors"
     if not file.is_file():
         raise InputError(f"there is no file {file}; {remedy}.")
     content = files.read_json(file, remedy, kind=(list, dict))
+    if isinstance(content, dict) and (of := content.get("factor", factor)) != factor:
+        raise InputError(f"the factors in {file} are for s = {of}, not {factor:g}; give the file for that factor.")
     attention_factor = content.get("attention_factor") if isinstance(content, dict) else None
     values = content.get("factors", content.get("long_factor")) if isinstance(content, dict) else content
     by = real_array(values if isinstance(values, list) else [], f"the factors of {file}")

@@ -8,6 +8,7 @@ import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from core.huggingface import attention
+from tests.models import checkpoint
 
 MODULE = SimpleNamespace(is_causal=True, num_key_value_groups=4)
 
@@ -53,12 +54,12 @@ def test_a_mask_of_many_queries_is_not_copied(monkeypatch):
     assert most[attention.sdpa] < copied / 3 and most[sdpa_attention_forward] > copied
 
 
-def test_a_model_that_is_loaded_for_an_experiment_attends_so(monkeypatch):
+def test_a_model_that_is_loaded_for_an_experiment_attends_so(monkeypatch, tmp_path):
     from experiments.kit.base_model import BaseModel
 
     called = []
     monkeypatch.setattr(attention, "_has_no_kernel", lambda query: called.append(query.shape) or True)
-    model = BaseModel("smoke").load()
+    model = BaseModel(str(checkpoint(tmp_path / "model"))).load()
     with torch.inference_mode():
         model(torch.arange(3, 23)[None])
-    assert called == [(1, 2, 20, 16)] * 2
+    assert called == [(1, 4, 20, 16)] * 2

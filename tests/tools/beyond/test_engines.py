@@ -2,7 +2,6 @@
 
 import re
 import sys
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import torch
 from core import rope
 from core.extend import extend
 from experiments.kit import texts
-from tests.completions import Completions, counting
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 LENGTH, SCORED = 144, 16  # beyond L = 128
@@ -64,15 +62,6 @@ def test_an_engine_is_compared_at_every_position_beyond_the_context(check, progr
     mean, *apart = map(float, re.findall(r"\d\.\d+(?:e[+-]\d+)?(?=,|$)", out.partition("mean loss")[2]))
     wanted = [np.abs(losses - other).max() for other in (extended, unextended)]
     assert mean == pytest.approx(losses.mean(), abs=1e-4) and apart == pytest.approx(wanted, rel=0.05)
-
-
-def test_vllm_is_asked_as_a_server(check):
-    with Completions(counting, "small") as served:
-        status, out, err = check("--endpoint", served.url)
-    assert status == 0, err
-    ids, _ = plain(random_model())
-    losses = [0.0 if token == last + 1 else 20.0 for last, token in pairwise(ids)][-SCORED:]  # counting's
-    assert out.startswith("vLLM, vllm-0.1.2") and f"mean loss {np.mean(losses):.4f}" in out
 
 
 @pytest.mark.parametrize(

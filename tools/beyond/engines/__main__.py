@@ -2,11 +2,10 @@
 
     python -m venv build/mlx && build/mlx/bin/pip install -r requirements-serving/mlx.lock
     python -m tools.beyond.engines --model smollm2 --engine mlx --python build/mlx/bin/python
-    python -m tools.beyond.engines --model DIR --endpoint http://127.0.0.1:8000     an export, as vLLM serves it
 
 Both read the same token ids and score the last of --tokens, at most 1,024. The model without extension is scored too,
 because an engine that silently drops the scaling computes that. An engine runs a small program in an environment of its
-own; vLLM is asked as a server. llama.cpp reads the model's own GGUF file, extended and in float32. Nothing is recorded;
+own. llama.cpp reads the model's own GGUF file, extended and in float32. Nothing is recorded;
 results/MODEL/beyond/served/ holds what this check measured until commit 03e13ea.
 """
 
@@ -26,10 +25,9 @@ from core.beyond.gguf_file import dequantised, extend_gguf
 from core.errors import InputError
 from core.extend import export, extend
 from eval import special_tokens
-from eval.endpoint import Endpoint
 from eval.perplexity import window_losses
 from experiments import base_models
-from experiments.kit import command_line, records, serving, texts
+from experiments.kit import command_line, records, texts
 from experiments.kit.base_model import BaseModel
 from experiments.kit.command_line import count, option
 
@@ -51,24 +49,18 @@ def main() -> None:
     as_it_is = _losses(model, ids, scored)
     for method, options in _settings(base, arguments):
         here = _losses(extend(model, method, factor, **options), ids, scored) if method else as_it_is
-        if arguments.endpoint:
-            server = Endpoint(arguments.endpoint, arguments.model, base.config, scores=True)
-            (answers,) = server.scored([ids.tolist()], [scored])
-            losses, version = [-nats for nats, _ in answers], server.fingerprint
-        else:
-            longest = max(round(base.context_length * factor), length + 1)
-            request = {"ids": ids.tolist(), "scored": scored, "length": longest, "threads": os.cpu_count()}
-            with tempfile.TemporaryDirectory() as folder:
-                if not method:
-                    weights = base.snapshot()
-                elif arguments.engine == "llama.cpp":
-                    weights = _gguf(base, Path(folder) / "extended.gguf", method, factor, options)
-                else:
-                    weights = export(model, Path(folder) / "exported", base.stock_tokenizer())
-                answer = ask_program(arguments.engine, arguments.python, weights, request, Path(folder))
-            losses, version = answer["losses"], answer["version"]
-        row = [arguments.engine or server.server, version, records.run_name(method or "as-it-is", factor, options)]
-        print(*row, differences(losses, here, as_it_is if method else None), sep=", ")
+        longest = max(round(base.context_length * factor), length + 1)
+        request = {"ids": ids.tolist(), "scored": scored, "length": longest, "threads": os.cpu_count()}
+        with tempfile.TemporaryDirectory() as folder:
+            if not method:
+                weights = base.snapshot()
+            elif arguments.engine == "llama.cpp":
+                weights = _gguf(base, Path(folder) / "extended.gguf", method, factor, options)
+            else:
+                weights = export(model, Path(folder) / "exported", base.stock_tokenizer())
+            answer = ask_program(arguments.engine, arguments.python, weights, request, Path(folder))
+        row = [arguments.engine, answer["version"], records.run_name(method or "as-it-is", factor, options)]
+        print(*row, differences(answer["losses"], here, as_it_is if method else None), sep=", ")
 
 
 def _parse():
@@ -76,9 +68,7 @@ def _parse():
     base_models.add_argument(parser)
     methods = f"for a base model, {rope.PROPOSED} and {rope.BASELINE}; else the checkpoint as it is"
     command_line.add_method_arguments(parser, several=methods)
-    engine = parser.add_mutually_exclusive_group(required=True)
-    engine.add_argument("--engine", choices=tuple(PROGRAMS), help="the engine to check")
-    serving.add_argument(engine)
+    parser.add_argument("--engine", choices=tuple(PROGRAMS), required=True, help="the engine to check")
     option(parser, "--python", Path, "PATH", "the interpreter that has the engine", Path(sys.executable))
     option(parser, "--tokens", count, "N", "tokens of the text to read (default: 9/8 L)")
     return parser.parse_args()
@@ -87,7 +77,7 @@ def _parse():
 def _settings(base: BaseModel, arguments) -> list[tuple[str | None, dict]]:
     if arguments.method:
         return [*command_line.chosen_methods(arguments)]
-    if base.model and arguments.engine:
+    if base.model:
         n_hat = base.model.n_hat.get(arguments.factor)
         return [(rope.PROPOSED, {"n_hat": n_hat} if n_hat else {}), (rope.BASELINE, {})]
     return [(None, {})]
