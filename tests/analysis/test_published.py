@@ -28,8 +28,6 @@ def test_what_other_units_say_and_the_margins():
     both_models = math.log(7.12 / 7.39), math.log(5.91 / 6.06)
     assert published.perplexity_advantage("yarn", 2) == pytest.approx(sum(both_models) / 2)
     assert published.perplexity_advantage("ntk", 2) is published.perplexity_advantage("yarn", 8) is None
-    assert published.kept_advantage(2) is None
-    assert published.kept_advantage(4) == pytest.approx(100 * (71.78 / 78.74 + 71.65 / 79.40) / 2)
     values = published.ablated("intervals_open_llm", "Avg.")
     assert max(values.values()) - min(values.values()) == pytest.approx(60.9375 - 60.745)
     assert published.time_resolution() == pytest.approx(0.005)

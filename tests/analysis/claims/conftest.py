@@ -4,7 +4,7 @@ import pytest
 
 from analysis.claims import CLAIMS
 from analysis.claims.statement import overall
-from tests.analysis.recorder import Recorder, score
+from tests.analysis.recorder import LENGTH, Recorder, score
 
 PAPERS = {"n_hat": 40}  # DPRoPE's options at s = 2 in the paper's experiments, of 64 dimensions
 
@@ -13,11 +13,18 @@ class Claimed(Recorder):
     """A recorder whose model has the paper's n̂."""
 
     def ruler(self, method, lengths, width=1.0, **more):
-        """A record of these mean scores by length in tokens."""
+        """A record of these mean scores by length in tokens, of one task."""
         scores = {str(length): score(mean, width) for length, mean in lengths.items()}
         average = score(sum(lengths.values()) / len(lengths), width)
         tasks = {length: {"niah": of_length} for length, of_length in scores.items()}
         self.add("ruler", method, {"lengths": scores, "average": average, "tasks": tasks}, tasks=["niah"], **more)
+
+    def losses(self, method, within, beyond, **more):
+        """A record of losses by position on books: one number a book, within L and beyond it."""
+        books = {f"Book {i}": pair for i, pair in enumerate(zip(within, beyond, strict=True))}
+        ranges = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
+        shape = {"length": 2 * LENGTH, "block": LENGTH, "ranges": ranges}
+        self.add("loss_by_position", method, data=dict.fromkeys(books, "hash"), blocks=books, **shape, **more)
 
     def statements(self, key):
         """What a claim states of the model."""

@@ -1,16 +1,17 @@
 """Each claim comes out every way that it can, on records in memory."""
 
 import json
-import math
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from analysis import published
 from analysis.claims.statement import CERTAIN, EXACT, NONE, overall
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
 from experiments.kit.records import RESULTS
 from tests.analysis.claims.conftest import PAPERS
-from tests.analysis.recorder import on_texts, score
+from tests.analysis.recorder import score
 
 HOLDS, FAILS, OPEN = REPRODUCED, CONTRADICTED, UNDECIDED
 
@@ -30,24 +31,37 @@ def test_a_published_number_is_met_within_half_a_per_cent(claimed, monkeypatch, 
     assert claimed.outcome("table_3")[0] == verdict
 
 
-@pytest.mark.parametrize(("model", "verdict"), [("llama2-7b", EXACT), ("tiny", HOLDS)])
-def test_the_least_disturbance_cannot_be_above_pis(claimed, model, verdict):
+@pytest.mark.parametrize("model", ["llama2-7b", "tiny"])
+def test_the_least_disturbance_cannot_be_above_pis(claimed, model):
     claimed.facts = json.loads((RESULTS / model / "model.json").read_text())
     rivals = [(dict(each.beside).keys(), each.verdict) for each in claimed.statements("least_disturbance")]
-    assert rivals == [({"PI"}, CERTAIN), ({"YaRN"}, verdict)] * 2
+    assert rivals == [({"PI"}, CERTAIN), ({"YaRN"}, HOLDS)] * 2
 
 
 @pytest.mark.parametrize(
-    ("losses", "verdict"), [((2.0, 3.0, 4.0), HOLDS), ((4.0, 3.0, 2.0), FAILS), ((2.0, 3.0, 3.0), OPEN)]
+    ("pi", "books", "verdict"), [(3.0, 8, HOLDS), (1.0, 8, FAILS), (2.02, 8, OPEN), (1.0, 4, None)]
 )
-def test_of_two_methods_that_with_less_disturbance_has_less_loss(claimed, losses, verdict):
-    for noise, (method, loss) in enumerate(zip(("dprope", "pi", "yarn"), losses)):  # by rising disturbance
-        texts = {f"Book {i}": loss + 0.01 * noise * (-1) ** i for i in range(8)}
-        claimed.add("perplexity", method, **on_texts({16384: texts}))
-    claimed.add("perplexity", "ntk", **on_texts({16384: dict.fromkeys(texts, 9.0)}))  # not of the paper
-    pairs = ["DPRoPE (t = 0) minus PI", "DPRoPE (t = 0) minus YaRN", "PI minus YaRN"]
-    assert [each.what for each in claimed.statements("less_is_better")] == pairs
-    assert claimed.outcome("less_is_better")[0] == verdict
+def test_the_least_disturbance_has_the_least_loss_beyond_l(claimed, pi, books, verdict):
+    """On books that are a sample, fine-tuned before untrained; no other method than the paper's is compared."""
+    noise = [0.1 * (-1) ** i for i in range(books)]
+    for method, loss in (("dprope", 2.0), ("pi", pi), ("ntk", 0.0)):
+        claimed.losses(method, [1.0] * books, [loss + (method == "pi") * each for each in noise])
+    statements = claimed.statements("less_is_better")
+    assert [each.what for each in statements] == ["DPRoPE (t = 0) minus PI"] * (verdict is not None)
+    assert claimed.outcome("less_is_better")[0] == (verdict or NONE)
+    if verdict:
+        (gap,) = statements
+        gaps = 2.0 - pi - np.array(noise)
+        assert gap.number.mean == pytest.approx(gaps.mean()) and dict(gap.beside)["within L"].startswith("+0.000")
+        assert [gap.interval.low, gap.interval.high] == pytest.approx([*stats.t.interval(0.95, 7, *mean_error(gaps))])
+        for seed in range(2):
+            claimed.losses("dprope", [1.0] * books, [1.0] * books, seed=seed)
+            claimed.losses("pi", [1.0] * books, [2.0 + each for each in noise], seed=seed)
+        assert claimed.statements("less_is_better")[0].measured_on == "fine-tuned, 2 seeds, 8 books"
+
+
+def mean_error(values):
+    return values.mean(), stats.sem(values)
 
 
 # Against the paper's rivals
@@ -78,16 +92,28 @@ def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(cl
     assert (interval.mean, interval.low, interval.high) == pytest.approx((2.1, 1.852, 2.348), abs=1e-3)
 
 
-@pytest.mark.parametrize(("rival", "verdict"), [(5, FAILS), (20, HOLDS)])
-def test_less_perplexity_is_less_loss(claimed, rival, verdict):
-    for method, losses in (
-        ("yarn", {f"Book {i}": math.log(rival) + 0.01 * i for i in range(8)}),
-        ("dprope", {f"Book {i}": math.log(10) + 0.01 * (i + i**2) for i in range(8)}),
-    ):
-        claimed.add("perplexity", method, options=options(method), **on_texts({8192: losses, 16384: losses}))
+@pytest.mark.parametrize(("rival", "verdict"), [(2.0, FAILS), (4.0, HOLDS)])
+def test_less_perplexity_is_less_loss_without_training(claimed, rival, verdict):
+    noise = [0.01 * i for i in range(8)]
+    claimed.losses("yarn", noise, [rival + each for each in noise])
+    claimed.losses("dprope", noise, [3.0 + each**2 for each in noise], options=PAPERS)
+    claimed.losses("dprope", noise, [9.0] * 8, options=PAPERS, seed=0)  # the paper's perplexities are without training
     (gap,) = claimed.statements("perplexity")
-    assert gap.verdict == verdict and gap.measured_on == "without training, 8 texts"
+    assert gap.verdict == verdict and gap.measured_on == "without training, 8 books"
     assert gap.paper == pytest.approx(-0.0311, abs=1e-3)  # ln(7.12 / 7.39) and ln(5.91 / 6.06)
+
+
+@pytest.mark.parametrize("experiment", ["open_llm", "longbench_e"])
+def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(claimed, experiment):
+    for method, mean in (("original", 50.0), ("yarn", 40.0), ("dprope", 50.1)):
+        average, more = score(mean, 0.01), {"options": options(method)}
+        scores = {"buckets": {}, "averages": {"Avg.": average}, "tasks": {}}
+        claimed.add(experiment, method, scores if experiment == "longbench_e" else {"average": average}, **more)
+    gaps = claimed.statements(experiment)
+    assert [each.verdict for each in gaps] == [HOLDS] * (2 if experiment == "open_llm" else 1)
+    for record in claimed.records.values():
+        record["benchmark"] = "a miniature"
+    assert claimed.outcome(experiment) == (NONE, [])
 
 
 @pytest.mark.parametrize(("relative", "width", "verdict"), [(1.001, 0.02, CERTAIN), (1.03, 0.01, FAILS)])
@@ -99,6 +125,7 @@ def test_time_may_cost_what_the_paper_cannot_print(claimed, relative, width, ver
     ]
     claimed.add("time_cost", None, rows)
     assert claimed.outcome("time") == (verdict, [(relative, verdict)])
+    assert claimed.outcome("clex_time") == (HOLDS, [(3.0, HOLDS)])
 
 
 # Over n̂ and b
@@ -141,14 +168,15 @@ def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(claimed
     ("original", "near", "ours", "verdicts"),
     [
         (0, 60, (58, 57), [HOLDS, HOLDS]),
-        (58, 60, (59, 57), [OPEN, OPEN]),  # the original keeps its score
-        (0, 8, (0.5, 0.4), [HOLDS, OPEN]),  # ours has little to lose, and loses it
+        (58, 60, (59, 57), [OPEN, OPEN]),  # the original keeps its keys
+        (0, 8, (0.5, 0.4), [HOLDS, OPEN]),  # ours has few keys to lose, and loses them
         (30, 60, (1, 1), [HOLDS, FAILS]),  # ours loses more
     ],
 )
-def test_what_is_lost_beyond_the_training_length(claimed, original, near, ours, verdicts):
+def test_which_keys_are_lost_beyond_the_training_length(claimed, original, near, ours, verdicts):
     def run(method, far, near=60, **more):
-        claimed.ruler(method, {8192: near, 16384: far}, 2, **more)
+        rows = [{"length": length} | score(mean / 100, 0.02) for length, mean in ((8192, near), (16384, far))]
+        claimed.add("passkey", method, {"by_length": rows}, **more)
 
     run("original", original)
     run("dprope", 0, options=PAPERS)  # without training: there are fine-tuned ones
@@ -158,25 +186,29 @@ def test_what_is_lost_beyond_the_training_length(claimed, original, near, ours, 
     lost, kept = claimed.statements("collapse")
     assert [lost.verdict, kept.verdict] == verdicts and claimed.outcome("collapse")[0] == overall([lost, kept])
     assert kept.number.mean == pytest.approx(100 * sum(ours) / 2 / near - 100 * original / 60)
-    assert [lost.measured_on, kept.measured_on] == ["without training, 5 samples", "fine-tuned, 2 seeds, 5 samples"]
+    assert [lost.measured_on, kept.measured_on] == ["without training, 5 prompts", "fine-tuned, 2 seeds, 5 prompts"]
 
 
-def test_perplexity_collapses_upward(claimed):
-    for method, far in (("original", 40), ("dprope", 20)):
-        means = {8192: math.log(20), 16384: math.log(far)}
-        losses = {n: {f"Book {i}": mean + 0.01 * i for i in range(-3, 4)} for n, mean in means.items()}
-        claimed.add("perplexity", method, options=options(method), **on_texts(losses))
-    assert claimed.outcome("collapse") == (HOLDS, [(50, HOLDS), (50, HOLDS)])
+def test_loss_collapses_upward(claimed):
+    noise = [0.01 * i for i in range(8)]
+    claimed.losses("original", noise, [2.0 + 2 * each for each in noise])
+    claimed.losses("dprope", noise, [0.5 + each for each in noise], options=PAPERS)
+    gaps = [2.0 + 0.035, 0.5 - 2.0 - 0.035]
+    assert claimed.outcome("collapse") == (HOLDS, [(gap, HOLDS) for gap in map(pytest.approx, gaps)])
 
 
-@pytest.mark.parametrize(("share", "asked", "verdict"), [(1.0, 1000, HOLDS), (29 / 30, 30, OPEN), (0.5, 10, FAILS)])
-def test_all_passkeys_within_the_extended_length(claimed, share, asked, verdict):
+@pytest.mark.parametrize(
+    ("share", "asked", "near", "verdict"),
+    [(1.0, 1000, 1.0, HOLDS), (29 / 30, 30, 1.0, OPEN), (0.5, 10, 1.0, FAILS), (0.5, 10, 0.9, NONE)],
+)
+def test_all_passkeys_within_the_extended_length(claimed, share, asked, near, verdict):
+    """Not tested where the unextended model misses keys within L."""
     settings = (("dprope", PAPERS, share), ("dprope", {"n_hat": 2}, 0.0), ("yarn", {}, 0.8), ("original", {}, 0.0))
     for method, setting, far in settings:
-        lengths = {8192: 1.0, 16384: far, 32768: 0.0}  # the last is beyond L'
+        lengths = {8192: near if method == "original" else 1.0, 16384: far, 32768: 0.0}  # the last is beyond L'
         rows = [{"length": length, "n": asked, "low": 0, "high": 1, "mean": mean} for length, mean in lengths.items()]
         claimed.add("passkey", method, {"by_length": rows}, options=setting)
     (keys,) = claimed.statements("passkey")
     assert keys.number.mean == pytest.approx(50 * (1 + share)) and keys.verdict == verdict
     assert keys.measured_on == f"without training, {2 * asked:,} prompts" and keys.interval.high <= 100
-    assert dict(keys.beside) == {"YaRN": f"90 % of {2 * asked}", "original within L": f"100 % of {asked}"}
+    assert dict(keys.beside) == {"YaRN": f"90 % of {2 * asked}", "original within L": f"{100 * near:.0f} % of {asked}"}
