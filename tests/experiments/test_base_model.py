@@ -26,11 +26,12 @@ def test_the_weights_of_a_folder_are_those_that_are_loaded_wherever_they_lie(tmp
     for name in ("pytorch_model.bin", "training_args.bin", "other.safetensors", "clex.safetensors"):
         (tmp_path / name).write_text(name)
 
-    def hashes(a, b, **tensors):
-        files.write_json(tmp_path / "model.safetensors.index.json", {"weight_map": {"a": a, "b": b}})
-        for file in {a, b}:
-            held = {name: tensors[name] for name, place in (("a", a), ("b", b)) if place == file}
-            safetensors.torch.save_file(held, tmp_path / file)
+    def hashes(*shards, **tensors):
+        where = dict(zip(tensors, shards))
+        files.write_json(tmp_path / "model.safetensors.index.json", {"weight_map": where})
+        for shard in shards:
+            held = {name: tensor for name, tensor in tensors.items() if where[name] == shard}
+            safetensors.torch.save_file(held, tmp_path / shard)
         return base_model.weight_hashes(tmp_path)
 
     a, b = torch.arange(4.0), torch.ones(2, 3, dtype=torch.bfloat16)
