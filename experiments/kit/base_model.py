@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import hashlib
 import importlib.util
 import json
 import os
@@ -21,6 +22,7 @@ import gguf
 import torch
 import transformers
 from huggingface_hub import try_to_load_from_cache
+from safetensors import safe_open
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers import models as tokenizer_models
 from transformers import (
@@ -419,16 +421,36 @@ def _effective(config: PreTrainedConfig) -> dict:
 
 
 def weight_hashes(directory: Path) -> dict[str, str]:
-    """The SHA-256 of each file of weights that is loaded from a directory, by its path there."""
+    """The SHA-256 of each file of weights that is loaded from a directory, by its path there.
+
+    Of shards in safetensors it is that of all tensors, whatever shard holds them.
+    """
     names = [file.name for file in directory.glob("*.gguf")]
+    shards = False
     for name in reversed(_WEIGHTS):
         index = directory / f"{name}.index.json"
         if (directory / name).is_file():
-            names = [name]
+            names, shards = [name], False
         elif index.is_file():
             names = list(files.read_json(index, "give a complete checkpoint").get("weight_map", {}).values())
+            shards = name == _WEIGHTS[0]
     paths = {name: directory / name for name in {*names, clex.FILE}}
-    return {name: files.sha256(path) for name, path in sorted(paths.items()) if path.is_file()}
+    paths = {name: path for name, path in sorted(paths.items()) if path.is_file()}
+    hashes = {"tensors": _tensors_hash([paths.pop(name) for name in {*names} & paths.keys()])} if shards else {}
+    return hashes | {name: files.sha256(path) for name, path in paths.items()}
+
+
+def _tensors_hash(shards: list[Path]) -> str:
+    """The SHA-256 of names, dtypes, shapes and bytes of the tensors in safetensors files, in the order of names."""
+    whole, where = hashlib.sha256(), {}
+    for file in shards:
+        tensors = safe_open(file, "pt")
+        where |= dict.fromkeys(tensors.keys(), tensors)
+    for name in sorted(where):
+        tensor = where[name].get_tensor(name)
+        whole.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        whole.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return whole.hexdigest()
 
 
 def options_for_record(method: str, options: dict) -> dict:

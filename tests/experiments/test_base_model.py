@@ -3,6 +3,9 @@
 import hashlib
 import json
 
+import safetensors.torch
+import torch
+
 from core import files
 from experiments import base_models
 from experiments.kit import base_model, texts
@@ -18,13 +21,25 @@ def test_a_base_models_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatc
 
 
 def test_the_weights_of_a_folder_are_those_that_are_loaded_wherever_they_lie(tmp_path):
-    shards = {"a": "parts/1.safetensors", "b": "2.safetensors"}
-    files.write_json(tmp_path / "model.safetensors.index.json", {"weight_map": shards})
+    """And of shards, whatever shard holds a tensor."""
     (tmp_path / "parts").mkdir()
-    for name in (*shards.values(), "pytorch_model.bin", "training_args.bin", "other.safetensors", "clex.safetensors"):
+    for name in ("pytorch_model.bin", "training_args.bin", "other.safetensors", "clex.safetensors"):
         (tmp_path / name).write_text(name)
-    hashes = {name: hashlib.sha256(name.encode()).hexdigest() for name in (*shards.values(), "clex.safetensors")}
-    assert base_model.weight_hashes(tmp_path) == hashes
+
+    def hashes(*shards, **tensors):
+        where = dict(zip(tensors, shards))
+        files.write_json(tmp_path / "model.safetensors.index.json", {"weight_map": where})
+        for shard in shards:
+            held = {name: tensor for name, tensor in tensors.items() if where[name] == shard}
+            safetensors.torch.save_file(held, tmp_path / shard)
+        return base_model.weight_hashes(tmp_path)
+
+    a, b = torch.arange(4.0), torch.ones(2, 3, dtype=torch.bfloat16)
+    first = hashes("parts/1.safetensors", "2.safetensors", a=a, b=b)
+    assert first["clex.safetensors"] == hashlib.sha256(b"clex.safetensors").hexdigest() and len(first) == 2
+    assert hashes("3.safetensors", "3.safetensors", a=a, b=b) == first
+    assert hashes("3.safetensors", "3.safetensors", a=a, b=2 * b) != first
+    assert hashes("3.safetensors", "3.safetensors", a=a, b=b.view(3, 2)) != first
     (tmp_path / "model.safetensors").touch()
     assert base_model.weight_hashes(tmp_path).keys() == {"model.safetensors", "clex.safetensors"}
 
