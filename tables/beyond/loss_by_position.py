@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from analysis import disturbance
 from analysis.beyond import long_perplexity, loss_by_position
+from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN
 from analysis.comparison import Comparison
 from analysis.results import Results
 from analysis.scores import Score, Scores
@@ -17,7 +18,8 @@ from tables.kit.benchmark_table import OVER_TEXTS, seeds
 from tables.kit.table import Block, Table, score_block, titles
 
 BASELINE = rope.METHODS[rope.BASELINE].title
-DISTURBANCE, DIFFERENCE, KEY = "disturbance", f"Δ to {BASELINE} beyond L", "key tokens beyond L"
+DISTURBANCE, KEY = "disturbance", "key tokens beyond L"
+PLACES = {where: f"Δ {where}" for where in (WITHIN, BEYOND, CHANGE)}
 CAPTION = (
     f"Mean loss (nats per token) by position, on the beginnings of texts. Δ is the difference to {BASELINE}'s loss, "
     f"paired by text: untrained methods to untrained {BASELINE}, fine-tuned ones to fine-tuned. {OVER_TEXTS} "
@@ -42,12 +44,13 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
     for row, key_loss in zip(compared.rows, key):
         computed = disturbance.compute(results.model.plain, row.setting)
         scores: Scores = {DISTURBANCE: computed and Score(computed.average)}
-        scores |= row.scores(loss_by_position.ranges)
-        scores[DIFFERENCE] = None if baseline in (None, row) else loss_by_position.gap(row, baseline)
+        scores |= {where: loss_by_position.level(row, where) for where in (WITHIN, BEYOND)}
+        for where, column in PLACES.items():
+            scores[column] = None if baseline in (None, row) else loss_by_position.gap(row, baseline, where)
         scores |= {KEY: key_loss} if any(key) else {}
         rows.append((row.setting.name, scores))
-    title, unranked = _title(results, compared, factor), (DISTURBANCE, DIFFERENCE)
-    return score_block(title, rows, digits=3, best=min, unranked=unranked, signed=(DIFFERENCE,))
+    title, unranked = _title(results, compared, factor), (DISTURBANCE, *PLACES.values())
+    return score_block(title, rows, digits=3, best=min, unranked=unranked, signed=tuple(PLACES.values()))
 
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:
