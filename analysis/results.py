@@ -123,6 +123,11 @@ class Results:
         )
         return cls(Path(folder), model)
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether these are of `make rerun QUICK=1`, which measures a sketch and decides nothing."""
+        return root(self.folder).name.endswith("-quick")
+
     def records(self, experiment: str) -> list[Entries]:
         """All records of an experiment, sorted by file name; "file" in each is its file's name without the suffix."""
         return _read(records.folder(self.folder, self.model.name, experiment))

@@ -44,7 +44,7 @@ _beyond = discovery.module(f"report.{BEYOND}.model_view")
 
 
 def pages(folder: Path, model: str | None = None) -> Pages:
-    """A model's pages; or every model's, the claims, and the repository's own pages.
+    """A model's pages; or every model's, the claims unless the records are a quick run's, and the repository's own.
 
     Raises:
         InputError: no such model, or the records no longer say what a template does.
@@ -56,7 +56,7 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     written: Pages = {}
     for name in models:
         written |= model_pages(Results.of(name, folder))
-    if model:
+    if model or Results.of(models[0], folder).is_quick:
         return written
     tested = claims_page.tested(folder)
     written[folder / "claims.md"] = claims(tested)

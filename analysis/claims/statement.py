@@ -102,7 +102,7 @@ class Claim:
     text: str
     where: str
     tests: tuple[Test, ...] = ()
-    takes: str = "the paper's models, fine-tuned on eight A100s"
+    takes: str = ""
 
     def statements(self, results: Results) -> list[Statement]:
         """Of all tests; none if there is no record of the model."""

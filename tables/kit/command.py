@@ -22,15 +22,17 @@ from tables.kit.table import Table
 
 
 def build(name: str, measured: Results) -> Table:
-    """A table of a model.
+    """A table of a model; that of a quick run has no best.
 
     Raises:
         NotMeasured: no record of what it shows.
         InputError: neither a table nor an experiment that has records.
     """
     if name in measured.experiments() and name not in rendering.modules("tables"):
-        return benchmark(measured, name, f"{name}, 95 % intervals in brackets.", metrics.generic)
-    return importlib.import_module(rendering.module("tables", name)).build(measured)
+        table = benchmark(measured, name, f"{name}, 95 % intervals in brackets.", metrics.generic)
+    else:
+        table = importlib.import_module(rendering.module("tables", name)).build(measured)
+    return table.unranked() if measured.is_quick else table
 
 
 def main() -> None:

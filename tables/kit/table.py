@@ -6,7 +6,7 @@ Text is Unicode as it is read: n̂, s·k, L', 10⁻³. A back end escapes it and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analysis.numbers import by_text, interval, number
 from analysis.scores import LEAST_TEXTS, Score
@@ -67,6 +67,14 @@ class Table:
     def heading(self) -> str:
         """The caption with what the table is in the paper."""
         return f"The paper's {self.paper}: {self.caption}" if self.paper else f"Beyond the paper. {self.caption}"
+
+    def unranked(self) -> Table:
+        """The table without bold numbers."""
+        plain = (
+            replace(block, rows=tuple(tuple(replace(cell, bold=False) for cell in row) for row in block.rows))
+            for block in self.blocks
+        )
+        return replace(self, blocks=tuple(plain))
 
 
 def probability(p: float) -> str:

@@ -4,11 +4,12 @@ import re
 from collections import Counter
 
 import pandas as pd
+import pytest
 
 from analysis.claims import CLAIMS
 from experiments.kit.records import RESULTS
 from report import claims_page, pages
-from tests.analysis.recorder import Recorder
+from tests.analysis.recorder import Recorder, score
 
 
 def test_each_claim_has_a_row_with_its_verdict_on_each_model():
@@ -27,3 +28,15 @@ def test_without_records_no_claim_is_tested(tmp_path):
     tested = claims_page.tested(Recorder(tmp_path).results().folder)
     assert [one.claim.key for claim in tested for one in claim if one.model] == ["least_disturbance"]
     assert pages.claims(tested).count("It takes") == len(CLAIMS) - 1
+
+
+@pytest.mark.parametrize("run", ["whole", "a-quick"])
+def test_a_quick_run_has_no_best_and_no_verdict(tmp_path, run):
+    recorder = Recorder(tmp_path / run)
+    for method, mean in (("pi", 40.0), ("yarn", 50.0)):
+        recorder.add("open_llm", method, {"average": score(mean)})
+    folder = recorder.results().folder
+    written = pages.pages(folder)
+    assert (
+        ("**50.0**" in written[folder / "mine" / "README.md"]) == (folder / "claims.md" in written) == (run == "whole")
+    )

@@ -32,7 +32,7 @@ def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkey
     written = pages.pages(stranger)
     (file, text), *claims = written.items()
     assert file == stranger / "mine" / "README.md"
-    assert [file for file, _ in claims] == [stranger / "claims.md", stranger / "claims.csv"]
+    assert [file for file, _ in claims] == [stranger / "claims.md", stranger / "claims.csv", stranger / "all.csv"]
     assert "\n# my \\| \\*model\\* \\<b\\>" in text and "linear-ramp" in text.lower() and "10/10" in text
     assert "0.8 [0.7, 0.9]" in text  # a benchmark that has no table of its own
     assert "](../../figures/mine/passkey.png)" in text and "disturbance.png" not in text  # which was not rendered
