@@ -322,7 +322,7 @@ def finds_all_passkeys(results: Results, rows: Comparison, ours: Row) -> Iterato
     rivals = [rows.find(method, {}, factor) for method in published.rivals("perplexity")]
     shares = [(row.setting.name, _passkey_share(results, row, factor)) for row in rivals if row]
     original, region = _original(results, "passkey", ours), Region(low=99.5)  # whole per cents are printed
-    within = original and _passkey_share(results, original, 1)
+    within = _passkey_share(results, original, 1) if original else None
     if within:
         shares.append(("original within L", within))
     beside = [(name, f"{score.mean:.0f} % of {score.n}") for name, score in shares]
