@@ -1,10 +1,7 @@
-"""Numbers of results/claims.csv, computed again from the records with pandas and SciPy alone.
+"""Numbers of results/claims.csv and results/all.csv, computed again from the records with pandas and SciPy alone."""
 
-Bootstrapped intervals are compared with normal ones, to a tenth of their width; all else to the last printed digit.
-"""
-
-import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +11,7 @@ from scipy import stats
 
 RESULTS = Path(__file__).parents[2] / "results"
 CONTEXT = {"tiny": 1024, "smollm2": 8192}
-TEXTS = {"tiny": 8, "smollm2": 3}
+BOOKS = {"tiny": 30, "smollm2": 20}
 N_HAT = {2: {"n_hat": 40}, 4: {"n_hat": 32}}  # 5/8 and 1/2 of 64
 RIVALS = [("pi", {}), ("yarn", {}), ("clex", {})]
 
@@ -27,10 +24,10 @@ def claims():
 def by_setting(model, experiment, trained):
     """The records of an experiment by method, options and factor, and by seed, -1 without training."""
     runs = {}
-    for file in sorted((RESULTS / model / experiment).glob("*.json")):
+    for file in sorted((RESULTS / model).glob(f"**/{experiment}/*.json")):
         run = json.loads(file.read_text())
         seed = run["training"]["seed"] if "training" in run else -1
-        if (seed >= 0) == trained and (experiment != "perplexity" or len(run["data"]) == TEXTS[model]):
+        if (seed >= 0) == trained and (experiment != "loss_by_position" or len(run["data"]) == BOOKS[model]):
             runs.setdefault((run["method"], json.dumps(run["options"]), run["factor"]), {})[seed] = run
     return runs
 
@@ -63,58 +60,69 @@ def at_holms_level(estimates, key):
     return [mean, mean - half, mean + half]
 
 
-def losses(run, length):
-    """Nats per token of each text."""
-    windows = pd.DataFrame(run["by_window"]).T.set_axis(["loss", "tokens"], axis=1)
-    text, lengths, _ = zip(*windows.index.str.rsplit("/", n=2))
-    sums = windows[np.array(lengths) == str(length)].groupby(np.array(text)[np.array(lengths) == str(length)]).sum()
-    return sums["loss"] / sums["tokens"]
+def by_book(run, model):
+    """The loss within L and beyond it of each book, in the order of titles: [books, 2]."""
+    blocks, edge = pd.DataFrame(run["blocks"]), CONTEXT[model] // run["block"]
+    of = blocks.columns.str.replace(r" \(\d+\)$", "", regex=True)
+    sides = [blocks[:edge].mean().groupby(of).mean(), blocks[edge:].mean().groupby(of).mean()]
+    return np.array(sides).T
 
 
-def gaps(model, runs, ours, other, factor):
-    """One setting's loss at L' minus another's, [seeds, texts]."""
-    pairs = pair(runs, ours, other, factor)
-    return np.array([np.subtract(*(losses(run, factor * CONTEXT[model]) for run in both)) for both in pairs])
-
-
-@pytest.mark.parametrize(("key", "trained"), [("perplexity", True), ("less_is_better", False)])
-def test_losses_of_tiny(claims, key, trained):
-    runs, family, zero = by_setting("tiny", "perplexity", trained), {}, ("dprope", {})
+@pytest.mark.parametrize("model", BOOKS)
+@pytest.mark.parametrize("key", ["perplexity", "less_is_better"])
+def test_losses_without_training(claims, key, model):
+    runs, family, zero = by_setting(model, "loss_by_position", trained=False), {}, ("dprope", {})
     for factor in (2, 4):
         own = ("dprope", N_HAT[factor])
-        untrained = itertools.combinations([*RIVALS[:2], zero, own], 2)
-        for ours, other in itertools.product([own], RIVALS) if trained else untrained:
-            values = gaps("tiny", runs, ours, other, factor)
-            assert values.shape == (3 if trained else 1, 8)
-            samples = [values.mean(axis=0), values.mean(axis=1)] if trained else [values[0]]
-            family[factor, str((ours, other))] = estimate(values.mean(), *map(of_sample, samples))
-    pair_shown = (("dprope", N_HAT[2]), ("yarn", {})) if trained else (zero, ("dprope", N_HAT[2]))
-    row = claims.loc[key, "tiny"]
-    assert row[["mean", "low", "high"]].tolist() == pytest.approx(
-        at_holms_level(family, (2, str(pair_shown))), rel=1e-4
-    )
-    assert row["measured_on"].endswith("8 texts")
+        rivals = RIVALS[:2] if key == "perplexity" else [*RIVALS[:2], own]
+        for rival in rivals:
+            for ours, others in pair(runs, own if key == "perplexity" else zero, rival, factor):
+                gaps = by_book(ours, model) - by_book(others, model)
+                assert len(gaps) == BOOKS[model]
+                family[factor, str(rival)] = estimate(gaps[:, 1].mean(), of_sample(gaps[:, 1]))
+    row = claims.loc[key, model]
+    expected = at_holms_level(family, (2, str(("yarn", {}))))
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(expected, rel=1e-4)
+    assert row["measured_on"] == f"without training, {BOOKS[model]} books"
 
 
-def by_group(run, experiment):
-    """What is drawn anew, in per cent: of Open LLM documents, of LongBench-E beyond L a task's means at two lengths."""
-    if experiment == "open_llm":
-        return [100 * np.array(scores) for scores in run["by_document"].values()]
-    tasks = run["scores"]["tasks"].values()
-    return [np.array([of[bucket]["mean"] for of in tasks]) for bucket in ("4-8k", "8k+")]
+def untrained(experiment, method, options=None):
+    """SmolLM2's record at s = 2."""
+    return by_setting("smollm2", experiment, trained=False)[method, json.dumps(options or {}), 2][-1]
 
 
-@pytest.mark.parametrize(("key", "model"), [("longbench_e", "tiny"), ("open_llm", "tiny"), ("open_llm", "smollm2")])
-def test_benchmarks(claims, key, model):
-    runs, family = by_setting(model, key, trained=model == "tiny"), {}
-    for factor, rival in itertools.product((2, 4), RIVALS):
-        if pairs := pair(runs, ("dprope", N_HAT[factor]), rival, factor):
-            values = [[a - b for a, b in zip(*(by_group(run, key) for run in both))] for both in pairs]
-            groups = [np.mean(group, axis=0) for group in zip(*values)]
-            of_seeds = np.array([np.mean([group.mean() for group in of_seed]) for of_seed in values])
-            errors = [(np.sqrt(sum(group.var() / len(group) for group in groups)) / len(groups), 1e9)]
-            errors += [of_sample(of_seeds)] if len(pairs) > 1 else []
-            family[factor, rival[0]] = estimate(of_seeds.mean(), *errors)
-    row, (mean, low, high) = claims.loc[key, model], at_holms_level(family, (2, "yarn"))
-    assert row["mean"] == pytest.approx(mean, abs=1e-4)
-    assert [row["low"], row["high"]] == pytest.approx([low, high], abs=0.1 * (high - low))
+def test_short_text(claims):
+    """Open LLM by document: DPRoPE minus PI, YaRN and the unextended model."""
+    ours, family = untrained("open_llm", "dprope", N_HAT[2])["by_document"], {}
+    for rival in ("pi", "yarn", "original"):
+        others = untrained("open_llm", rival)["by_document"]
+        groups = [100 * np.subtract(ours[name], others[name]) for name in ours]
+        errors = [(error / len(groups), freedom) for error, freedom in map(of_sample, groups)]
+        family[rival] = estimate(np.mean([group.mean() for group in groups]), *errors)
+    row = claims.loc["open_llm", "smollm2"]
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(at_holms_level(family, "yarn"), rel=1e-3)
+
+
+def test_ruler_is_over_tasks_at_the_extended_length(claims):
+    def tasks(*setting):
+        scores = untrained("ruler", *setting)["scores"]["tasks"]["16384"]
+        return np.array([scores[task]["mean"] for task in sorted(scores)])
+
+    gaps = {rival: tasks("dprope", N_HAT[2]) - tasks(rival) for rival in ("pi", "yarn")}
+    family = {rival: estimate(gap.mean(), of_sample(gap)) for rival, gap in gaps.items()}
+    row = claims.loc["ruler", "smollm2"]
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(at_holms_level(family, "yarn"), rel=1e-3)
+    assert row["measured_on"] == "without training, 13 tasks"
+
+
+def test_all_csv_prints_the_tables_as_results_readme_says(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (RESULTS / "README.md").read_text(), re.DOTALL)
+    exec(code.replace("results/all.csv", str(RESULTS / "all.csv")), {})
+    printed = capsys.readouterr().out
+    assert re.search(r"^dprope +6\.71 +22\.95$", printed, re.MULTILINE)  # the paper's Table 3
+    run = json.loads((RESULTS / "smollm2/perplexity/yarn_s=2_whole.json").read_text())
+    windows = pd.DataFrame(run["by_window"]).T.set_axis(["loss", "tokens"], axis=1)
+    text, length, _ = zip(*windows.index.str.rsplit("/", n=2))
+    sums = windows.groupby([np.array(length).astype(int), np.array(text)]).sum()
+    by_length = np.exp((sums["loss"] / sums["tokens"]).groupby(level=0).mean())
+    assert re.search(rf"^yarn +{by_length[16384]:.2f} +{by_length[8192]:.2f}$", printed, re.MULTILINE)
