@@ -33,7 +33,7 @@ from experiments.kit import command_line, journal, processes, records, serving
 from experiments.kit.base_model import BaseModel, computed, options_for_record
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
-TEXTS = "packaged", "parts", "texts"  # whoever chooses by one of them needs no other
+TEXTS = "packaged", "parts", "plays", "texts"  # whoever chooses by one of them needs no other
 OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
 
 

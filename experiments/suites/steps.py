@@ -12,10 +12,9 @@ from experiments.kit import records
 from experiments.suites.chains import Chain, Command, Setting
 
 # What a step reads; the options of experiments.rerun say where that is, so a suite names no paths.
-TEXTS = (
-    "texts to score: those of --texts, else as many packaged ones as the step's `packaged` or `parts` says; quick: one"
-)
+TEXTS = "texts to score: those of --texts, else as many of a package as the step's option of PACKAGED says; quick: one"
 BENCHMARK = "a benchmark's items: those of --benchmarks if it has them, else the hub's; for one's own model, no others"
+PACKAGED = "packaged", "parts", "plays"  # the options that count texts of packages
 CORPUS = "texts to train on: those of --corpus, else the base model's"
 
 
@@ -173,10 +172,10 @@ class Suite:
     def _options(self, step: Step, factor: float) -> dict:
         options = {**step.at(self.model, factor), **((self.quick and step.quick) or {})}
         if step.reads == TEXTS and self.texts:
-            options = {name: value for name, value in options.items() if name not in ("packaged", "parts")}
+            options = {name: value for name, value in options.items() if name not in PACKAGED}
             options = {"texts": self.texts[:1] if self.quick else self.texts, **options}
         elif step.reads == TEXTS and self.quick:
-            options |= {name: 1 for name in ("packaged", "parts") if name in options}
+            options |= {name: 1 for name in PACKAGED if name in options}
         elif step.reads == BENCHMARK and self._has_benchmark(step):
             options = {"benchmarks": self.benchmarks, **options}
         elif step.reads == CORPUS and self.corpus:

@@ -71,3 +71,6 @@ def test_books_are_whole_and_free_of_the_licence_text():
     for book in library:
         assert "PROJECT GUTENBERG" not in book.text.upper().replace("PROJECT GUTENBERG EBOOK", "")
         assert book.text[0] not in " \n"
+    plays = {play.title: play.text for play in texts.plays(texts.PLAYS)}
+    assert len(plays) == texts.PLAYS and min(map(len, plays.values())) > 80_000
+    assert "To be, or not to be" in plays["Hamlet"] and not any("GUTENBERG" in text.upper() for text in plays.values())

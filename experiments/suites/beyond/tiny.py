@@ -4,17 +4,15 @@ from collections.abc import Iterator
 
 from experiments.suites.beyond.parts import covering, learned_factors
 from experiments.suites.chains import Chain
-from experiments.suites.steps import Suite, step
-from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, tune
+from experiments.suites.steps import TEXTS, Suite, step
+from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, trained_settings, tune
 
 NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is level with YaRN or better, and ours
 COMPARED = ("ntk", {}), ("dprope-significant", {}), *NEWER
 # The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
 learn = step("learned", steps=200, evaluate_every=4, quick={"steps": 2, "sequences": 1})
-# On 65,536 tokens of eight parts of the book that no one trains on, at each factor.
-positions = step(
-    "loss_by_position", parts=8, excerpts=lambda model, factor: 8 // factor, quick={"parts": 2, "excerpts": 1}
-)
+# On the beginnings of texts that no one trains on; those of the committed records are whole books (--texts).
+positions = step("loss_by_position", reads=TEXTS, plays=39)
 long_perplexity = step("long_perplexity", parts=8, excerpts=4, quick=None)
 selections = step("selections")
 
@@ -23,9 +21,9 @@ def trained(suite: Suite) -> Iterator[Chain]:
     for setting in NEWER:
         yield suite.fine_tuned(tune, setting, 2, 0, [perplexity, passkey])
     for factor in FACTORS:
-        yield suite.fine_tuned(tune, ("yarn", {}), factor, 0, [positions])
-    for factor in FACTORS:
         for seed in suite.seeds(SEEDS):
+            for setting in trained_settings(factor):
+                yield suite.fine_tuned(tune, setting, factor, seed, [positions])
             yield suite.fine_tuned(tune, covering(suite, factor), factor, seed, EVALUATIONS)
 
 
@@ -36,7 +34,8 @@ def untrained(suite: Suite) -> Iterator[Chain]:
         for of in ("yarn", "dprope") if factor == 4 else ():  # of two scales, the rows of each say all
             yield suite.untrained(("by-length", {"of": of}), factor, [perplexity, passkey])
         # every method that needs no training, a new one too
-        for setting in (*suite.model.comparison(factor), covering(suite, factor)):
+        without_temperature = "yarn", {"attention_factor": 1.0}
+        for setting in (*suite.model.comparison(factor), covering(suite, factor), without_temperature):
             yield suite.untrained(setting, factor, [positions])
     yield suite.once(long_perplexity, factor=2)
     yield suite.once(selections)
