@@ -77,7 +77,7 @@ class FineTune(Experiment):
         option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
         group = parser.add_argument_group("planning")
         group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
-        option(group, "--gpus", count, "N", "GPUs to plan for (default: those here)")
+        option(group, "--gpus", count, "N", "GPUs to plan for (default: those here, at least one)")
         option(group, "--memory", number, "GB", "memory of each GPU", 80)
 
     def run(self) -> None:
