@@ -137,7 +137,6 @@ def check_checkpoint(source: Path, directory: Path) -> tuple[PreTrainedConfig, P
     """What :func:`checkpoint.read` makes of a checkpoint that can be copied to `directory`; InputError if it cannot."""
     if directory.resolve().is_relative_to(source.resolve()):
         raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
-    files.check_new(directory)
     return checkpoint.read(source)
 
 

@@ -100,8 +100,7 @@ def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) 
 
 def _parse(description: str, script: str) -> argparse.Namespace:
     parser = command_line.parser(description, prog=f"python -m {script}")
-    models = f"a base model: {', '.join(base_models.MODELS)}; or a checkpoint's directory, or a name on the hub"
-    option(parser, "--model", str, "NAME", models, "tiny")
+    base_models.add_argument(parser)
     factors = "scaling factors s for a model of your own (default 2)"
     option(parser, "--factor", command_line.factor, "S", factors, several=True)
     parser.add_argument("--quick", action="store_true", help="one seed and few samples; long steps are left out")
