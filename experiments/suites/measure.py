@@ -131,7 +131,7 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
     """The base model with the command line's options, and the modules of its suite; InputError for bad input."""
     name, own = arguments.model, None
     if name in base_models.MODELS:
-        model, modules, folder = base_models.get(name), suites.find(name), f"rerun/{name}"
+        model, modules, folder = base_models.MODELS[name], suites.find(name), f"rerun/{name}"
         if not modules:
             raise InputError(f"{name!r} has no suite; run its experiments one by one.")
         if arguments.factor:

@@ -45,7 +45,7 @@ def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, t
 
 
 def test_a_fine_tune_takes_n_hat_where_its_model_trains_that():
-    llama, small = base_models.get("llama2-13b"), base_models.get("smollm2")
+    llama, small = base_models.MODELS["llama2-13b"], base_models.MODELS["smollm2"]
     assert [llama.defaults("dprope", factor) for factor in (2, 4, 3)] == [{"n_hat": 80}, {"n_hat": 64}, {}]
     assert llama.defaults("pi", 2) == small.defaults("dprope", 2) == {}
 

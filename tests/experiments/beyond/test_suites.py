@@ -25,7 +25,7 @@ def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(tm
 
 def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
     """Each different selection once, whatever the method; what is measured anyway stands for it."""
-    suite, geometry = suite_of("tiny", tmp_path), base_models.get("tiny").geometry
+    suite, geometry = suite_of("tiny", tmp_path), base_models.MODELS["tiny"].geometry
     significant = 2 * int(scale(geometry, "dprope-significant", 2).interpolated.sum())
     others = [("dprope", {}), ("dprope", {"n_hat": 20}), ("dprope-significant", {}), ("clex", {})]
     settings = [("dprope", {"n_hat": n}) for n in (48, 46, 20, significant)]
