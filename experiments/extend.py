@@ -63,6 +63,8 @@ def main() -> None:
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     """Write the GGUF file --output."""
+    if not Path(arguments.model).is_file():
+        raise InputError(f"no GGUF file at {arguments.model!r}; give one, or the directory of a checkpoint.")
     gguf_file = discovery.module("core.beyond.gguf_file")
     if gguf_file is None:
         raise InputError("GGUF files are extended by core/beyond/gguf_file.py, which is not here; give a checkpoint.")
