@@ -167,7 +167,7 @@ def evaluate(
             yield key, {"score": score, "tokens": len(lm.tok_encode(requests[0].args[0]))}
 
 
-def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
+def aggregate(rows: Iterable[dict]) -> dict[str, dict]:
     """Scores of benchmarks in percent, each with a bootstrap 95 % interval over its documents.
 
     MMLU is lm-eval's own aggregate: the mean over subjects weighted by their scored documents, which is the mean over
@@ -184,9 +184,9 @@ def aggregate(rows: Iterable[dict], seed: int = 0) -> dict[str, dict]:
     for row in rows:
         scores[row["task"]].append(row["score"])
     samples = {name: 100 * np.array(scores[name], dtype=np.float64) for name in TASKS if name in scores}
-    table = {name: mean_interval(sample, seed) for name, sample in samples.items()}
+    table = {name: mean_interval(sample) for name, sample in samples.items()}
     if len(samples) == len(TASKS):
-        table["average"] = mean_of_means(list(samples.values()), seed)
+        table["average"] = mean_of_means(list(samples.values()))
     return table
 
 

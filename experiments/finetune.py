@@ -161,9 +161,11 @@ class FineTune(Experiment):
         rope.scale(self.base.geometry, method, self.factor, **options)  # refuses a bad method, factor or option
         if "threshold" in options and options["threshold"] == rope.method_options(method).get("threshold"):
             return method, {key: value for key, value in options.items() if key != "threshold"}  # the default
-        if self.base.origin is None or {"threshold", "n_hat"} & options.keys():
+        origin = self.base.origin
+        at_n_hat = origin and origin.trains_n_hat and method == rope.PROPOSED and self.factor in origin.n_hat
+        if not at_n_hat or {"threshold", "n_hat"} & options.keys():
             return method, options
-        return method, self.base.origin.defaults(method, self.factor) | options
+        return method, {"n_hat": origin.n_hat[self.factor]} | options
 
     def training(self) -> Training:
         """The base model's settings with the changes of the command line."""

@@ -89,11 +89,6 @@ class Model:
                 settings.append((name, {"n_hat": self.n_hat[factor]}))
         return settings
 
-    def defaults(self, method: str, factor: float) -> dict:
-        """The options of a fine-tune for which no options say which pairs to choose."""
-        chosen = self.trains_n_hat and method == rope.PROPOSED and factor in self.n_hat
-        return {"n_hat": self.n_hat[factor]} if chosen else {}
-
     def facts(self) -> dict:
         """The contents of results/MODEL/model.json, which readers of the records use."""
         return {
