@@ -119,7 +119,8 @@ def books(count: int) -> list[Book]:
     if spec is None:
         raise InputError("the package autocomplete that carries the books is not installed; run `make env`.")
     corpus = (Path(spec.submodule_search_locations[0]) / "big.txt").read_text(encoding="utf-8")
-    return [_cut(corpus, *entry) for entry in _BOOKS[:count]]
+    starts = [(title, corpus.index(first), last) for title, first, last in _BOOKS[:count]]
+    return [Book(title, corpus[start : corpus.index(last, start)].rstrip()) for title, start, last in starts]
 
 
 def files(paths: list[Path]) -> list[Book]:
@@ -194,8 +195,3 @@ def sequence(tokenizer, book: Book, length: int, bos: Sequence[int] = (), excerp
     if len(ids) < end:
         raise InputError(f"{book.title!r} has {len(ids)} tokens, and {end} are to be read; give a longer text.")
     return torch.cat([torch.tensor(bos, dtype=torch.int64), ids[begin:end]])
-
-
-def _cut(corpus: str, title: str, first: str, last: str) -> Book:
-    start = corpus.index(first)
-    return Book(title, corpus[start : corpus.index(last, start)].rstrip())

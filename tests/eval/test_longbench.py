@@ -166,7 +166,7 @@ def test_a_directory_and_the_benchmarks_archive_hold_longbench_and_longbench_e(m
     for folder in (None, tmp_path):
         with pytest.raises(InputError, match="neither trec_e.jsonl nor trec.jsonl"):
             load("trec", folder)
-    with pytest.raises(InputError, match="no directory"):
+    with pytest.raises(InputError, match="holds neither"):
         load("trec", tmp_path / "nowhere")
 
 

@@ -13,7 +13,7 @@ from experiments.kit.records import ROOT
 from tests.core.test_angles import brute_force
 from tests.models import checkpoint
 
-TINY = base_models.get("tiny").geometry
+TINY = base_models.MODELS["tiny"].geometry
 
 
 def row(out, name):

@@ -90,7 +90,7 @@ def test_what_other_code_scored_is_not_used(model, whole, tmp_path, monkeypatch,
 
 
 def test_the_hash_of_the_code_covers_all_that_measures(monkeypatch):
-    files = {"core/rope.py", "eval/passkey.py", "experiments/kit/serving.py", "experiments/passkey.py"}
+    files = {"core/rope.py", "eval/passkey.py", "experiments/kit/journal.py", "experiments/passkey.py"}
     assert files <= {*records.code_files("experiments.passkey")}
     assert "experiments/ruler.py" not in records.code_files("experiments.passkey")
     now = records.code_hash("experiments.passkey")

@@ -25,7 +25,7 @@ KNOWN = ("tiny", "smollm2", "llama2-7b", "llama2-13b")
 
 
 def suite_of(name, tmp_path, **options):
-    return Suite(name, base_models.get(name), tmp_path, tmp_path / "results", **options)
+    return Suite(name, base_models.MODELS[name], tmp_path, tmp_path / "results", **options)
 
 
 def of_own(tmp_path, **options):
@@ -50,10 +50,10 @@ def test_the_ablations_are_parts_of_the_suite_and_scripts_of_their_own(call, tmp
 
 
 def test_an_ablation_over_n_hat_has_the_papers_values_as_shares_of_the_head_dimension():
-    of_13b = [options["n_hat"] for _, options in ablation_n_hat.n_hats(base_models.get("llama2-13b"))]
+    of_13b = [options["n_hat"] for _, options in ablation_n_hat.n_hats(base_models.MODELS["llama2-13b"])]
     assert of_13b == [96, 88, 80, 72, 64, 56]  # Table 4's
     for name in KNOWN:
-        model = base_models.get(name)
+        model = base_models.MODELS[name]
         assert [options["n_hat"] for _, options in ablation_n_hat.n_hats(model)] == [
             n_hat * model.geometry.head_dim / 128 for n_hat in of_13b
         ]

@@ -22,7 +22,7 @@ def tiny():
 
 
 def test_the_scale_states_its_geometry():
-    assert config_geometry(BaseModel("tiny").config) == base_models.get("tiny").geometry
+    assert config_geometry(BaseModel("tiny").config) == base_models.MODELS["tiny"].geometry
 
 
 def test_it_is_small_and_in_bfloat16(tiny):

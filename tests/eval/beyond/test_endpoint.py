@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from core.errors import InputError, NonFiniteError
-from eval import endpoint
-from eval.endpoint import Endpoint
+from eval.beyond import endpoint
+from eval.beyond.endpoint import Endpoint
 from eval.generation import Request, generate
 from tests.completions import Completions, counting
 from tests.models import random_model

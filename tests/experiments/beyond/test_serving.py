@@ -8,7 +8,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from core.extend import export, extend_checkpoint
-from eval import endpoint
+from eval.beyond import endpoint
 from tests.completions import Completions, counting
 from tests.core.clex.made import clex_model
 from tests.models import byte_tokenizer, checkpoint
