@@ -5,14 +5,13 @@ import shlex
 
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 from transformers import AutoModelForCausalLM
 
 from core import rope
 from core.extend import extend
 from experiments.beyond.best import ranked, verdict
-from tests.models import byte_tokenizer, checkpoint
+from tests.models import byte_tokenizer, checkpoint, token_losses
 
 L, LONGER = 64, 128
 
@@ -47,14 +46,10 @@ def test_every_method_is_ranked_by_its_loss_and_the_command_extends_the_model(ca
 
 def plain(model, books, method, **options):
     """The mean losses within L and beyond it."""
-    extended, losses = extend(AutoModelForCausalLM.from_pretrained(model), method, 2, **options), []
-    for file in books:
-        ids = byte_tokenizer()(file.read_text(), add_special_tokens=False, return_tensors="pt").input_ids[0]
-        with torch.inference_mode():
-            logits = extended(ids[None, :LONGER]).logits[0]
-        losses.append(torch.nn.functional.cross_entropy(logits, ids[1 : LONGER + 1], reduction="none"))
-    losses = torch.stack(losses)
-    return losses[:, :L].mean().item(), losses[:, L:].mean().item()
+    extended = extend(AutoModelForCausalLM.from_pretrained(model), method, 2, **options)
+    read = [byte_tokenizer().encode(file.read_text())[: LONGER + 1] for file in books]
+    losses = np.array([token_losses(extended, ids) for ids in read])
+    return losses[:, :L].mean(), losses[:, L:].mean()
 
 
 def rows_of(losses):

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 
 from core.disturbance import disturbance
 from core.extend import extend
@@ -16,7 +15,7 @@ from experiments import base_models
 from experiments.base_models.model import Model
 from experiments.beyond import selections
 from tests.core.test_angles import brute_force
-from tests.models import byte_tokenizer, checkpoint, random_model
+from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
 GEOMETRY = RopeGeometry(16, 500.0, 128)
 SHAPE = {"max_position_embeddings": 128, "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}
@@ -57,16 +56,11 @@ def test_each_set_of_pairs_stands_once(record):
 
 
 def test_rows_are_what_a_plain_loop_measures(record, book):
-    tokens = byte_tokenizer()(book.read_text(), add_special_tokens=False).input_ids
-    tokens = torch.tensor(tokens[:257])
     for method, count in (("original", 0), ("pi", 8)):
-        model = extend(random_model(**SHAPE), method, 2)
-        with torch.no_grad():
-            log_probs = model(tokens[None, :-1]).logits[0].log_softmax(-1)
-        losses = -log_probs[torch.arange(256), tokens[1:]]
+        losses = token_losses(extend(random_model(**SHAPE), method, 2), byte_tokenizer().encode(book.read_text())[:257])
         (row,) = [row for row in record["scores"] if len(row["interpolated_pairs"]) == count]
-        assert row["within"]["mean"] == pytest.approx(float(losses[:128].mean()), abs=1e-4)
-        assert row["beyond"]["mean"] == pytest.approx(float(losses[128:].mean()), abs=1e-4)
+        assert row["within"]["mean"] == pytest.approx(losses[:128].mean(), abs=1e-4)
+        assert row["beyond"]["mean"] == pytest.approx(losses[128:].mean(), abs=1e-4)
         speed = GEOMETRY.inv_freq / (2 if count else 1)
         now, before = histogram(speed, 256), histogram(GEOMETRY.inv_freq, 128)
         for convention, value in row["disturbance"].items():
