@@ -66,10 +66,10 @@ def byte_tokenizer(template: str | None = None) -> PreTrainedTokenizerFast:
     )
 
 
-def checkpoint(directory, **overrides):
-    """Save a random Llama and the byte tokenizer under `directory`; return it."""
+def checkpoint(directory, tokenizer=None, **overrides):
+    """Save a random Llama and a tokenizer, the byte tokenizer by default, under `directory`; return it."""
     random_model(**overrides).save_pretrained(directory)
-    byte_tokenizer().save_pretrained(directory)
+    (tokenizer or byte_tokenizer()).save_pretrained(directory)
     return directory
 
 
