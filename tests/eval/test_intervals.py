@@ -18,14 +18,6 @@ def test_of_zeros_and_ones_it_is_scipys(found):
     assert 0 <= interval["low"] <= interval["mean"] <= interval["high"] <= 1
 
 
-@pytest.mark.parametrize("n", [1, 2, 39])
-@pytest.mark.parametrize("score", [0.0, 1.0])
-def test_all_wrong_and_all_right_are_ends_of_their_intervals(n, score):
-    for weights in (None, np.full(n, 1 / n)):
-        interval = accuracy_interval(np.full(n, score), weights)
-        assert interval["high" if score else "low"] == interval["mean"] == score
-
-
 @pytest.mark.parametrize(
     ("chances", "weights"),
     [

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 
 import pytest
 import torch
@@ -13,7 +12,6 @@ from eval.generation import generate
 from eval.passkey import sample as sample_passkey
 from experiments.kit import records
 from tests import processes
-from tests.experiments.test_processes import ranks
 from tests.models import byte_tokenizer, checkpoint, fine_tuned, random_model
 
 ARGUMENTS = ["--method", "pi", "--lengths", "512", "--depths", "3", "--keys", "4"]
@@ -54,18 +52,11 @@ def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice
     monkeypatch.setattr(generate.__wrapped__, "__defaults__", (700, *whole_cache[1:]))
     killed = processes.command(*command(model, results))
     monkeypatch.undo()
-    deadline = time.monotonic() + 120
-    while len(journal(results)) < 3 and time.monotonic() < deadline:
-        time.sleep(0.002)
+    processes.until(lambda: len(journal(results)) >= 3, seconds=120)
     os.kill(killed, signal.SIGKILL)
     processes.wait(killed)
     assert not finished(results), "the run was over before it was killed"
     kept = journal(results)
-    assert kept
-
-    (file,) = (results.parent / "runs" / "toy" / "passkey").glob("*.jsonl")
-    with open(file, "a") as handle:
-        handle.write('["512/0/0", {"value"')  # what a kill in the middle of a write leaves
     assert processes.wait(processes.command(*command(model, results))) == 0
     (resumed,), (expected,) = finished(results).values(), finished(whole).values()
     assert resumed["scores"] == expected["scores"]
@@ -100,7 +91,7 @@ def test_the_hash_of_the_code_covers_all_that_measures(monkeypatch):
 
 def test_two_processes_score_as_one(model, whole, tmp_path):
     results = tmp_path / "results"
-    children = [processes.command(*command(model, results), environment=rank) for rank in ranks()]
+    children = [processes.command(*command(model, results), environment=rank) for rank in processes.ranks()]
     assert [processes.wait(child) for child in children] == [0, 0]
     (shared,), (expected,) = finished(results).values(), finished(whole).values()
     assert shared["scores"] == expected["scores"] and shared["identity"] == expected["identity"]

@@ -1,7 +1,6 @@
 """Processes that a launcher started: each joins the others before it loads a model, and waits for them."""
 
 import os
-import socket
 
 import pytest
 import torch
@@ -15,15 +14,6 @@ from tests.models import checkpoint
 LOADED = 77  # the exit status of a process that has come to load a model
 
 
-def ranks(count=2):
-    """The environment of each process, as a launcher makes it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    both = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    return [both | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
-
-
 def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(tmp_path, monkeypatch):
     def load(*_, **__):
         with open(tmp_path / "joined", "a", encoding="utf-8") as file:
@@ -34,7 +24,8 @@ def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(tm
     checkpoint(tmp_path / "toy", max_position_embeddings=512)
     options = ["--lengths", "512", "--depths", "2", "--keys", "1", "--results", tmp_path / "results"]
     command = ["experiments.passkey", "--model", tmp_path / "toy", *options]
-    statuses = [processes.wait(child) for child in [processes.command(*command, environment=rank) for rank in ranks()]]
+    children = [processes.command(*command, environment=rank) for rank in processes.ranks()]
+    statuses = [processes.wait(child) for child in children]
     assert LOADED in statuses
     joined = (tmp_path / "joined").read_text().splitlines()
     assert joined and all(line.endswith("True") for line in joined)

@@ -3,7 +3,6 @@
 import functools
 import os
 import signal
-import socket
 import sys
 
 import numpy as np
@@ -23,7 +22,7 @@ from experiments.training.output import Output
 from experiments.training.trainer import Trainer
 from tests.experiments.training.conftest import facts
 from tests.models import checkpoint
-from tests.processes import fork, wait
+from tests.processes import fork, ranks, wait
 
 LEARNED = next(name for name, method in rope.METHODS.items() if method.start)
 
@@ -78,14 +77,13 @@ def held(run):
     return seen | {"inv_freq": rotary.inv_freq, "cos": cos, "sin": sin}
 
 
-def one_of_two(rank, port, seen, arguments, killed_at):
+def one_of_two(rank, seen, arguments, killed_at):
     """What torchrun starts; what it held at the end goes to the file `seen`."""
-    os.environ |= {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.environ |= rank
     finish, step = Output.finish, Trainer.training_step
 
     def look(self, run, *rest):
-        if rank == "0":
+        if rank["RANK"] == "0":
             torch.save(held(run), seen)
         finish(self, run, *rest)
 
@@ -102,9 +100,7 @@ def one_of_two(rank, port, seen, arguments, killed_at):
 
 def on_two(seen, arguments, killed_at=0):
     """Run in two processes, which are killed in the middle of a step where one is given; their exit statuses."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    children = [fork(lambda: one_of_two(rank, port, seen, arguments, killed_at)) for rank in "01"]
+    children = [fork(lambda: one_of_two(rank, seen, arguments, killed_at)) for rank in ranks()]
     return [wait(child) for child in children]
 
 
