@@ -31,26 +31,6 @@ def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(tm
     assert joined and all(line.endswith("True") for line in joined)
 
 
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, (0, 1)),
-        ({"WORLD_SIZE": "4", "RANK": "2"}, (0, 1)),  # of machines, not of processes
-        ({"WORLD_SIZE": "8", "RANK": "5", "LOCAL_RANK": "1"}, (5, 8)),
-    ],
-)
-def test_the_rank_is_a_launchers(monkeypatch, environment, expected):
-    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert joining.rank() == expected
-    if expected[1] == 1:
-        joining.join()
-        joining.barrier()
-        assert not torch.distributed.is_initialized()
-
-
 @pytest.fixture
 def on_gpus(monkeypatch):
     """on_gpus(2, local_rank) makes torch say that there are two GPUs."""
