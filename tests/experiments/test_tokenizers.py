@@ -171,15 +171,6 @@ def test_bos_that_the_tokenizer_has_not_is_refused(model, measure, unloaded):
     assert "--bos" in measure("perplexity", model(tokenizer), "--bos")
 
 
-def test_half_a_surrogate_pair_in_jsonl_is_refused_by_file_and_line(model, measure, unloaded, tmp_path):
-    file = tmp_path / "data" / "longbench_e" / "trec.jsonl"
-    folder, lines = model(byte_tokenizer()), file.read_text().splitlines()
-    row = json.loads(lines[1])
-    row["context"] = "\ud800"
-    file.write_text(f"{lines[0]}\n{json.dumps(row)}\n")
-    assert f"{file}, line 2" in measure("longbench_e", folder)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Texts as editors on Windows write them
 
