@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from core.extend import extend
 from eval import longbench, open_llm, passkey, ruler
 from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
@@ -48,43 +47,6 @@ def continuation(reference, prompt, count):
     tokens = byte_tokenizer()(prompt, return_tensors="pt", add_special_tokens=False)
     made = reference.generate(**tokens, do_sample=False, max_new_tokens=count)[0, tokens.input_ids.shape[1] :]
     return byte_tokenizer().decode(made, skip_special_tokens=True)
-
-
-def test_perplexity(measure, tmp_path):
-    text = "".join(np.random.default_rng(0).choice(list("abcdefgh "), 900))
-    (tmp_path / "book.txt").write_text(text)
-    options = ["--method", "yarn", "--lengths", "256", "600", "--texts", tmp_path / "book.txt"]
-    record = measure("perplexity", *options)
-    assert record["data"].keys() == {"book"} and record["stride"] == [128, 256]  # at most half a window
-
-    reference = extend(random_model(max_position_embeddings=LENGTH), "yarn", 2)
-    tokens = byte_tokenizer().encode(text)
-    for row, length, stride in zip(record["scores"], (256, 600), (128, 256)):
-        losses, means = [], []
-        for end in [*range(length, len(tokens), stride), len(tokens)]:  # the window that ends there scores what is new
-            begin = 0 if end == length else max(stride * -(-(end - length) // stride), 0)
-            own = token_losses(reference, tokens[begin:end])[max(len(losses) - begin, 0) :].tolist()
-            losses += own
-            means.append(np.mean(own))
-        assert (row["windows"], row["tokens"]) == (len(means), len(losses)) and row["tokens"] == len(tokens) - 1
-        windows = [sums for key, sums in record["by_window"].items() if key.startswith(f"book/{length}/")]
-        assert np.array(windows)[:, 0] / np.array(windows)[:, 1] == pytest.approx(means, rel=1e-4)
-        assert row["token"]["mean"] == pytest.approx(np.exp(np.mean(losses)), rel=1e-4)
-        assert row["window"]["mean"] == pytest.approx(np.exp(np.mean(means)), rel=1e-4)
-        for convention in ("token", "window"):
-            assert row[convention]["low"] < row[convention]["mean"] < row[convention]["high"]
-
-
-def test_passkey(measure, tmp_path):
-    record = measure("passkey", "--lengths", "512", "--depths", "2", "--keys", "2")
-    assert [row["n"] for row in record["scores"]["by_depth"]] == [2, 2]
-    high = pytest.approx(1.96**2 / (4 + 1.96**2), abs=1e-3)  # Wilson's upper bound of none of n: z² / (n + z²)
-    shown = {"length": 512, "tokens": 427, "mean": 0.0, "low": 0.0, "high": high, "n": 4}
-    assert record["scores"]["by_length"] == [shown]
-    reference = random_model(max_position_embeddings=LENGTH)
-    for key, value in journal(tmp_path, "passkey").items():
-        sample = passkey.sample(byte_tokenizer().encode, 512, float(key.split("/")[1]), int(key.split("/")[2]))
-        assert value["prediction"] == continuation(reference, sample.prompt, passkey.MAX_NEW_TOKENS)
 
 
 def test_ruler(measure, tmp_path):

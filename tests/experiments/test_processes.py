@@ -40,11 +40,8 @@ def on_gpus(monkeypatch):
         monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA A100")
         monkeypatch.setattr(torch.version, "cuda", "13.0")
-        for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
-            monkeypatch.delenv(name, raising=False)
-        if local is not None:
-            for name, value in {"WORLD_SIZE": "4", "RANK": str(local), "LOCAL_RANK": str(local)}.items():
-                monkeypatch.setenv(name, value)
+        for name, value in ({} if local is None else processes.ranks(4)[local]).items():
+            monkeypatch.setenv(name, value)
 
     return make
 

@@ -28,21 +28,6 @@ def test_targets_are_the_answers_and_their_ends():
     )
 
 
-def test_positions_jump_between_sentences_and_never_beyond_their_reach():
-    rng = random.Random(0)
-    ends = torch.zeros(50, dtype=torch.bool)
-    ends[[7, 20, 21, 49]] = True
-    spans = []
-    for _ in range(200):
-        places = curriculum.positions(ends, 400, rng)
-        jumps = (places.diff() > 1).nonzero()[:, 0].tolist()
-        assert places[0] == 0 and (places.diff() >= 1).all() and set(jumps) <= {7, 20, 21}
-        spans.append(places[-1].item())
-    assert max(spans) < 400 and max(spans) > 300 and min(spans) < 150
-    assert torch.equal(curriculum.positions(ends, 0, rng), torch.arange(50))
-    assert torch.equal(curriculum.positions(ends & False, 400, rng), torch.arange(50))
-
-
 def small_config(**changes):
     sizes = {"vocab_size": 300, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 2, "head_dim": 32, "max_position_embeddings": 320}
