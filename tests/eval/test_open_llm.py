@@ -101,11 +101,8 @@ def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, 
     assert table[name]["n"] == SIZES[name] and "average" not in table
 
 
-@pytest.mark.parametrize(
-    ("architecture", "options"), [("MistralConfig", {"sliding_window": 24}), ("GPTNeoXConfig", {})]
-)
-def test_log_likelihoods_are_those_of_hflm(architecture, options):
-    model = random_model(architecture, **options)
+def test_log_likelihoods_are_those_of_hflm():
+    model = random_model("MistralConfig", sliding_window=24)
     texts = ["", "a", "amber birch", "amber birch cedar", "amber birch " * 8, "delta " * 40, "amber birch " * 8 + "x"]
     answers = [" e", " fjord", " grove haven", " amber", " " + "inlet " * 8]
     requests = [Instance("loglikelihood", {}, (text, answer), 0) for text in texts for answer in answers]

@@ -31,10 +31,8 @@ def edit(file, change):
 
 def other_question(folder):
     file = folder / "data" / "open_llm" / "hellaswag" / "validation.parquet"
-    table = pyarrow.parquet.read_table(file)
-    texts = [f"{text} indeed" for text in table.column("ctx_a").to_pylist()]
-    index = table.column_names.index("ctx_a")
-    pyarrow.parquet.write_table(table.set_column(index, "ctx_a", pyarrow.array(texts)), file)
+    rows = [row | {"ctx_a": f"{row['ctx_a']} indeed"} for row in pyarrow.parquet.read_table(file).to_pylist()]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,7 @@ def test_models(refused, line):
 
 @pytest.mark.parametrize("line", rows("""
     a file: {text}
+    below a file: {text}/x
     a loop of links: {loop}
 """))  # fmt: skip
 @pytest.mark.parametrize("command", ["passkey --model {model} --results", "extend --model {model} --output"])

@@ -134,7 +134,6 @@ def test_what_a_command_leaves_open_is_as_in_its_models_suite(monkeypatch, tmp_p
         (["--model", "tiny", "--factor", "2"], "give --factor for a model of your own only"),
         (["--model", "tiny", "--methods", "yarn2"], "unknown method 'yarn2'"),
         (["--model", "tiny", "--chain", "999"], "--list numbers them from 0"),
-        (["--model", "", "--factor", "2"], "--model is empty"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(call, tmp_path, monkeypatch, arguments, sentence):

@@ -163,7 +163,6 @@ def test_a_gradient_that_is_not_finite_stops_too(finetuned, monkeypatch):
 @pytest.mark.parametrize(
     "change, sentence",
     [
-        (["--length", "100000"], "a batch needs 4"),
         (["--method", "clex", "--factor", "1"], "above 1"),
         (["--method", "pi", "yarn"], "one method"),
         (["--output", str(ROOT / "core")], "holds no training run"),
