@@ -204,8 +204,6 @@ BAD = {
     "an adapter": (lambda source: edit(source, "adapter_config.json", peft_type="LORA"), "holds an adapter"),
     "a pointer": (alone("pytorch_model.bin", POINTER), "git lfs pull"),
     "a cut pickle": (alone("pytorch_model.bin", pickled), "cannot read .*pytorch_model.bin"),
-    "an empty pickle": (alone("pytorch_model.bin", b""), "cannot read .*pytorch_model.bin"),
-    "torchtune's names": (alone("ft-model-00001-of-00001.safetensors", b"x"), "no weights that a loader opens"),
     "Meta's names": (renamed(lambda held: {f"layers.{i}": held[name] for i, name in enumerate(held)}), "missing, for"),
     "LoRA inside": (renamed(lambda held: {name.replace("q_proj", "q_proj.base_layer"): held[name] for name in held}),
                     "1 missing, for example model.layers.0.self_attn.q_proj.weight"),
