@@ -145,7 +145,7 @@ def test_a_model_that_nobody_pinned_is_known_by_its_commit(served, tmp_path):
 
 def test_the_books_are_those_of_the_training_split(served):
     def books(seed):
-        return [(book.title, book.text) for book in corpus.from_hub(seed)]
+        return [(book.title, book.text) for book in corpus.Corpus("hub").books(seed)]
 
     rows = [book for book in served.books if book[1]]  # one has no text
     assert len(rows) == SHARDS * 2 * GROUP - 1 and rows[0][0] == "train book 0"
