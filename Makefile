@@ -139,5 +139,3 @@ train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 ##@ Other
 clean: ## Remove build/ and runs/; results/ and .venv stay
 	rm -rf build runs
-
--include experiments/beyond/beyond.mk

@@ -57,7 +57,6 @@ def strategy_disturbance(
     factor: float,
     intervals: int = 360,
     convention: str = "released",
-    epsilon: float = EPSILON,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(D_I, D_E): the disturbance of each pair at L' = factor·L if it is interpolated by `factor`, and if θ_i is kept.
 
@@ -65,7 +64,7 @@ def strategy_disturbance(
         inv_freq: pre-trained θ_i in radians per position, shape [pairs].
         length: pre-training context length L.
         factor: s = L'/L > 1.
-        intervals, convention, epsilon: as in :func:`disturbance` and :func:`core.angles.angle_distribution`.
+        intervals, convention: as in :func:`disturbance` and :func:`core.angles.angle_distribution`.
 
     Returns:
         two float64 arrays [pairs].
@@ -74,7 +73,7 @@ def strategy_disturbance(
     check_number(factor, "the scaling factor", least=1)
     pretrained, longer = angle_distribution(inv_freq, length, intervals), round(length * factor)
     interpolation, extrapolation = (
-        disturbance(angle_distribution(theta, longer, intervals), pretrained, convention, epsilon)
+        disturbance(angle_distribution(theta, longer, intervals), pretrained, convention)
         for theta in (inv_freq / factor, inv_freq)
     )
     return interpolation, extrapolation

@@ -94,9 +94,6 @@ def extend_checkpoint(
     directory: str | os.PathLike,
     method: str,
     factor: float,
-    *,
-    link: bool = False,
-    progress: bool = False,
     **options,
 ) -> Path:
     """Write the checkpoint `source`, scaled by `method` for a context `factor` times as long, to `directory`.
@@ -112,8 +109,6 @@ def extend_checkpoint(
         source: the directory of a Hugging Face checkpoint.
         directory: must not exist; an interruption leaves nothing there.
         method, factor, options: see :func:`core.rope.scale`.
-        link: hard-link the weights; takes no time and no space, and needs `directory` on the source's file system.
-        progress: show a progress bar while copying.
 
     Returns:
         `directory`.
@@ -132,7 +127,7 @@ def extend_checkpoint(
     (before, model), base = check_checkpoint(source, directory), card.base(str(source))
     extend(model, method, factor, **options)
     with files.new(directory) as partial:
-        checkpoint.copy(source, partial, before, link, progress)
+        checkpoint.copy(source, partial, before)
         _write(model, partial, before)
         card.write(partial, model.config, base, "those of the base model, unchanged")
     return directory
@@ -142,7 +137,6 @@ def check_checkpoint(source: Path, directory: Path) -> tuple[PreTrainedConfig, P
     """What :func:`checkpoint.read` makes of a checkpoint that can be copied to `directory`; InputError if it cannot."""
     if directory.resolve().is_relative_to(source.resolve()):
         raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
-    files.check_new(directory)
     return checkpoint.read(source)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -12,8 +11,6 @@ from scipy.special import ndtri, stdtrit
 LEAST_TEXTS = 5  # fewer are no sample of texts: each is printed
 RESAMPLES = 2000
 _AT_A_TIME = 100  # resamples in memory
-_KEPT = 5_000_000  # draws, 40 MB
-_TAIL = (1 - 0.95) / 2
 
 
 def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
@@ -23,34 +20,14 @@ def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
         {"mean", "low", "high", "n"}; low and high equal the mean if there is only one value.
     """
     values = np.asarray(values, dtype=np.float64)
-    mean = float(values.mean())
-    low = high = mean
-    if len(values) > 1:
-        means = np.sort(np.concatenate([values[indices].mean(axis=1) for indices in _drawn(values.shape, seed)]))
-        low, high = (_quantile(means, share) for share in (_TAIL, 1 - _TAIL))
-    return {"mean": mean, "low": low, "high": high, "n": len(values)}
+    means = np.concatenate([values[indices].mean(axis=1) for indices in _drawn(values.shape, seed)])
+    return resampled_interval(values.mean(), means, len(values))
 
 
-def _drawn(shape: tuple[int, ...], seed: int) -> Iterable[np.ndarray]:
-    """RESAMPLES draws of places on the last axis of an array of this shape, in parts; kept for the next call."""
-    return _kept(shape, seed) if RESAMPLES * np.prod(shape) <= _KEPT else _draw(shape, seed)
-
-
-def _draw(shape: tuple[int, ...], seed: int) -> Iterator[np.ndarray]:
+def _drawn(shape: tuple[int, ...], seed: int) -> Iterator[np.ndarray]:
+    """RESAMPLES draws of places on the last axis of an array of this shape, in parts."""
     rng = np.random.default_rng(seed)
     return (rng.integers(0, shape[-1], (_AT_A_TIME, *shape)) for _ in range(RESAMPLES // _AT_A_TIME))
-
-
-@functools.lru_cache(maxsize=2)
-def _kept(shape: tuple[int, ...], seed: int) -> list[np.ndarray]:
-    return list(_draw(shape, seed))
-
-
-def _quantile(ascending: np.ndarray, share: float) -> float:
-    """A quantile by linear interpolation, in the arithmetic of scipy.stats.quantile, equal to the last bit."""
-    index = share * len(ascending) + (1 - share) - 1
-    below, rest = int(index), index % 1
-    return float((1 - rest) * ascending[below] + rest * ascending[below + 1])
 
 
 def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> dict:

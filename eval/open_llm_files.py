@@ -106,10 +106,8 @@ def read(benchmark: Benchmark, data: Path | None) -> Tables:
     if data is None:
         otherwise = "give a directory of local files"
         paths = {split: hub.download(benchmark.hub, file, otherwise)[0] for split, file in benchmark.hub_files.items()}
-    elif data.is_dir():
-        paths = {split: data / file for split, file in benchmark.files.items()}
     else:
-        raise InputError(f"no directory {data}; give one that holds {', '.join(benchmark.files.values())}.")
+        paths = {split: data / file for split, file in benchmark.files.items()}
     return {split: _read(path) for split, path in paths.items()}
 
 

@@ -18,33 +18,32 @@ from eval.intervals import accuracy_interval
 
 @dataclass(frozen=True)
 class Task:
-    """A RULER task: the tokens to generate (greedily), the kind of skill, and the metric.
+    """A RULER task: the tokens to generate (greedily), and the metric.
 
     The metric "all" is the share of the references that the answer holds; "part" is whether it holds any of them.
     """
 
     name: str
     tokens_to_generate: int
-    category: str
     metric: str
 
 
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        Task("niah_single_1", 128, "retrieval", "all"),
-        Task("niah_single_2", 128, "retrieval", "all"),
-        Task("niah_single_3", 128, "retrieval", "all"),
-        Task("niah_multikey_1", 128, "retrieval", "all"),
-        Task("niah_multikey_2", 128, "retrieval", "all"),
-        Task("niah_multikey_3", 128, "retrieval", "all"),
-        Task("niah_multivalue", 128, "retrieval", "all"),
-        Task("niah_multiquery", 128, "retrieval", "all"),
-        Task("vt", 30, "multi-hop tracing", "all"),
-        Task("cwe", 120, "aggregation", "all"),
-        Task("fwe", 50, "aggregation", "all"),
-        Task("qa_1", 32, "question answering", "part"),
-        Task("qa_2", 32, "question answering", "part"),
+        Task("niah_single_1", 128, "all"),
+        Task("niah_single_2", 128, "all"),
+        Task("niah_single_3", 128, "all"),
+        Task("niah_multikey_1", 128, "all"),
+        Task("niah_multikey_2", 128, "all"),
+        Task("niah_multikey_3", 128, "all"),
+        Task("niah_multivalue", 128, "all"),
+        Task("niah_multiquery", 128, "all"),
+        Task("vt", 30, "all"),
+        Task("cwe", 120, "all"),
+        Task("fwe", 50, "all"),
+        Task("qa_1", 32, "part"),
+        Task("qa_2", 32, "part"),
     )
 }
 

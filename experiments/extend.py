@@ -6,9 +6,9 @@ It prints the decision for every dimension pair with its wavelength in tokens, a
 AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is exported.
 `python -m experiments.beyond.best` says which method suits a model.
 
-The weights of a checkpoint are copied byte for byte and never read; --link links them instead. A GGUF file stays a
-GGUF file, quantised or not (--model FILE.gguf --output NEW.gguf). The model is loaded only if there is no checkpoint to
-copy, or if the method is learned. `hf upload NAME DIR` brings the result to the hub.
+The weights of a checkpoint are copied byte for byte and never read. A GGUF file stays a GGUF file, quantised or not
+(--model FILE.gguf --output NEW.gguf). The model is loaded only if there is no checkpoint to copy, or if the method is
+learned. `hf upload NAME DIR` brings the result to the hub.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ def main() -> None:
     command_line.add_method_arguments(parser, method=rope.PROPOSED)
     output = "write the extended model here; must not exist"
     command_line.option(parser, "--output", command_line.directory, "DIR", output)
-    parser.add_argument("--link", action="store_true", help="hard-link a checkpoint's weights instead of copying them")
     arguments = parser.parse_args()
     method, factor, options = arguments.method, arguments.factor, command_line.method_options(arguments)
     if arguments.output:
@@ -45,29 +44,21 @@ def main() -> None:
         return
     base = BaseModel(arguments.model)
     geometry = config_geometry(base.config)
-    source = checkpoint_of(base, arguments) if arguments.output else None
+    in_memory = base.gguf_file or base.source == "random" or rope.get(method).start
+    source = base.snapshot() if arguments.output and not in_memory else None
+    if source:
+        check_checkpoint(source, arguments.output)
     if base.stated_length != geometry.context_length:
         print(f"note: it was extended before; this starts anew from its first L = {geometry.context_length:,} tokens.")
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
     if source:
-        extend_checkpoint(source, arguments.output, method, factor, link=arguments.link, progress=True, **options)
+        extend_checkpoint(source, arguments.output, method, factor, **options)
     elif arguments.output:
         model = base.load()
         export(extend(model, method, factor, **options), arguments.output, base.stock_tokenizer())
     if arguments.output:
         print(f"\nwritten: {arguments.output}")
-
-
-def checkpoint_of(base: BaseModel, arguments) -> Path | None:
-    """The directory of the checkpoint to copy, checked; None if the model has to be loaded."""
-    if base.gguf_file or base.source == "random" or rope.get(arguments.method).start:
-        if arguments.link:
-            raise InputError("--link needs a checkpoint and a method that is not learned; leave it out.")
-        return None
-    directory = base.snapshot()
-    check_checkpoint(directory, arguments.output)
-    return directory
 
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
@@ -77,8 +68,8 @@ def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     gguf_file = discovery.module("core.beyond.gguf_file")
     if gguf_file is None:
         raise InputError("GGUF files are extended by core/beyond/gguf_file.py, which is not here; give a checkpoint.")
-    if not arguments.output or arguments.link:
-        raise InputError("a GGUF file is written to --output NEW.gguf; --link does not apply to it.")
+    if not arguments.output:
+        raise InputError("a GGUF file is written to a file of its own; give --output NEW.gguf.")
     return gguf_file.extend_gguf(arguments.model, arguments.output, method, factor, **options)
 
 

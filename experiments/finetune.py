@@ -77,7 +77,7 @@ class FineTune(Experiment):
         option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
         group = parser.add_argument_group("planning")
         group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
-        option(group, "--gpus", count, "N", "GPUs to plan for (default: those here)")
+        option(group, "--gpus", count, "N", "GPUs to plan for (default: those here, at least one)")
         option(group, "--memory", number, "GB", "memory of each GPU", 80)
 
     def run(self) -> None:
@@ -161,9 +161,11 @@ class FineTune(Experiment):
         rope.scale(self.base.geometry, method, self.factor, **options)  # refuses a bad method, factor or option
         if "threshold" in options and options["threshold"] == rope.method_options(method).get("threshold"):
             return method, {key: value for key, value in options.items() if key != "threshold"}  # the default
-        if self.base.origin is None or {"threshold", "n_hat"} & options.keys():
+        origin = self.base.origin
+        at_n_hat = origin and origin.trains_n_hat and method == rope.PROPOSED and self.factor in origin.n_hat
+        if not at_n_hat or {"threshold", "n_hat"} & options.keys():
             return method, options
-        return method, self.base.origin.defaults(method, self.factor) | options
+        return method, {"n_hat": origin.n_hat[self.factor]} | options
 
     @property
     def learns(self) -> bool:

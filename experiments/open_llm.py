@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.errors import InputError
+from core.errors import check_choice
 from eval import hub, open_llm
 from experiments.kit import command_line, records
-from experiments.kit.command_line import count, count_or_all, existing_directory, none_or_more, option
+from experiments.kit.command_line import count_or_all, existing_directory, none_or_more, option
 from experiments.kit.experiment import Experiment
 
 
@@ -29,12 +29,10 @@ class OpenLLM(Experiment):
         option(parser, "--tasks", str, "TASK", "benchmarks (default: all four)", list(open_llm.TASKS), several=True)
         option(parser, "--limit", count_or_all, "N|all", "score a seeded sample of N documents of each (default: all)")
         option(parser, "--shots", none_or_more, "N", "at most N examples per prompt (default: the paper's)")
-        option(parser, "--batch-size", count, "N", "answers read side by side; changes memory, not scores", 8)
 
     def settings(self) -> dict:
         for task in self.arguments.tasks:
-            if task not in open_llm.TASKS:
-                raise InputError(f"unknown task {task!r}; choose among {', '.join(open_llm.TASKS)}.")
+            check_choice(task, "task", open_llm.TASKS)
         fewer = {} if self.arguments.shots is None else {"shots": self.arguments.shots}
         return records.benchmark(self.benchmark) | fewer
 
@@ -65,7 +63,7 @@ class OpenLLM(Experiment):
         model = self.extended(run)
         for task in self.arguments.tasks:
             if of_task := self._of(task, dict.fromkeys(keys)):
-                how = {"data": self.benchmark, "batch_size": self.arguments.batch_size, "shots": self._shots(task)}
+                how = {"data": self.benchmark, "shots": self._shots(task)}
                 yield from open_llm.evaluate(model, self.base.tokenizer, task, of_task, **how)
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 
 from core import files
-from core.errors import InputError
+from core.errors import check_choice
 from eval import ruler
 from eval.generation import Request
 from experiments.kit import command_line, records
@@ -35,8 +35,7 @@ class Ruler(Generation):
 
     def settings(self) -> dict:
         for task in self.arguments.tasks:
-            if task not in ruler.TASKS:
-                raise InputError(f"unknown task {task!r}; choose among {', '.join(ruler.TASKS)}.")
+            check_choice(task, "task", ruler.TASKS)
         tasks = self.that_fit("--tasks", [task for task in ruler.TASKS if task in self.arguments.tasks])
         seeded = {"samples": self.arguments.samples, "seed": self.arguments.seed}
         return {"lengths": self._lengths, "tasks": tasks, **seeded, **self.chat}

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Iterator
 
+WORDS = 300  # of the vocabulary
+
 
 class Completions:
     """Serves one model.
@@ -18,14 +20,14 @@ class Completions:
             of a body.
     """
 
-    def __init__(self, log_probs, name="model", owner="vllm", most=4096, words=300, models=None):
+    def __init__(self, log_probs, name="model", owner="vllm", most=4096, models=None):
         """
         Args:
-            log_probs: from token ids to log-probabilities [ids, words] of each next one.
+            log_probs: from token ids to log-probabilities [ids, WORDS] of each next one.
             most: the longest prompt and answer.
             models: the list of models, instead of this one.
         """
-        self.log_probs, self.name, self.owner, self.most, self.words = log_probs, name, owner, most, words
+        self.log_probs, self.name, self.owner, self.most = log_probs, name, owner, most
         self.asked, self.next, self.listed, self.keys = [], [], models, []
         self.fingerprint = "vllm-0.1.2-abc" if owner == "vllm" else "b123"
         handler = type("Handler", (_Handler,), {"served": self})
@@ -48,14 +50,14 @@ class Completions:
     def complete(self, asked):
         """(status, answer)"""
         prompt, vllm = asked["prompt"], self.owner == "vllm"
-        if not prompt or max(prompt) >= self.words or len(prompt) >= self.most:
+        if not prompt or max(prompt) >= WORDS or len(prompt) >= self.most:
             return 400, {"error": {"message": "an empty prompt, a token id out of vocabulary, or too long a prompt"}}
         count = min(asked["max_tokens"], self.most - len(prompt))  # both shorten in silence
         stops, least = (asked.get("stop_token_ids", []), asked.get("min_tokens", 0)) if vllm else ([], 0)
         tokens, nats, ended = [], [], "length"
         while len(tokens) < count and ended == "length":
             now = self.log_probs(prompt + tokens)[-1]
-            allowed = [i for i in range(self.words) if len(tokens) >= least or i not in stops]
+            allowed = [i for i in range(WORDS) if len(tokens) >= least or i not in stops]
             tokens.append(max(allowed, key=lambda i: now[i]))
             nats.append(now[tokens[-1]])
             ended = "stop" if tokens[-1] in stops else "length"

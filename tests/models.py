@@ -4,7 +4,7 @@ import json
 
 import torch
 import transformers
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 SIZES = {
@@ -34,8 +34,20 @@ def random_model(config_class: str = "LlamaConfig", seed: int = 0, **overrides):
     return model
 
 
-def byte_tokenizer() -> PreTrainedTokenizerFast:
-    """A byte-level BPE tokenizer without merges: one token per byte, 259 tokens."""
+def token_losses(model, ids):
+    """The loss of each token after the first, float32 [tokens − 1], from one pass over all of them."""
+    ids = torch.as_tensor(ids)
+    with torch.inference_mode():
+        logits = model(ids[None, :-1], use_cache=False).logits[0].float()
+    return torch.nn.functional.cross_entropy(logits, ids[1:], reduction="none").numpy()
+
+
+def byte_tokenizer(template: str | None = None) -> PreTrainedTokenizerFast:
+    """A byte-level BPE tokenizer without merges: one token per byte, 259 tokens.
+
+    Args:
+        template: what it puts around every text, such as "<s> $A".
+    """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -46,15 +58,18 @@ def byte_tokenizer() -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     tokenizer.train_from_iterator([], trainer)
+    if template:
+        special = [("<s>", 1), ("</s>", 2)]
+        tokenizer.post_processor = processors.TemplateProcessing(template, special_tokens=special)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", bos_token="<s>", eos_token="</s>", model_max_length=128
     )
 
 
-def checkpoint(directory, **overrides):
-    """Save a random Llama and the byte tokenizer under `directory`; return it."""
+def checkpoint(directory, tokenizer=None, **overrides):
+    """Save a random Llama and a tokenizer, the byte tokenizer by default, under `directory`; return it."""
     random_model(**overrides).save_pretrained(directory)
-    byte_tokenizer().save_pretrained(directory)
+    (tokenizer or byte_tokenizer()).save_pretrained(directory)
     return directory
 
 

@@ -3,8 +3,10 @@
 import gc
 import importlib
 import os
+import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 
@@ -52,3 +54,19 @@ def command(module: str, *arguments, environment: dict[str, str] | None = None) 
 def wait(child: int) -> int:
     """The exit status of a forked process; of one that a signal killed, the signal's number below zero."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def until(so: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not so():
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+def ranks(count: int = 2) -> list[dict[str, str]]:
+    """The environment of each process, as a launcher makes it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    both = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    return [both | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]

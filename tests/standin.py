@@ -1,4 +1,4 @@
-"""A stand-in for the Hugging Face hub on this machine: what huggingface_hub and datasets ask of it, and no more."""
+"""A stand-in for the Hugging Face hub on this machine: what huggingface_hub asks of it, and no more."""
 
 import hashlib
 import http.server
@@ -6,10 +6,10 @@ import json
 import re
 import threading
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 FILE = re.compile(r"/(?:(datasets)/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
-API = re.compile(r"/api/(models|datasets)/([^/]+/[^/]+)(?:/(revision|tree|paths-info)/([^/]+)(?:/(.*))?)?")
+API = re.compile(r"/api/(models|datasets)/([^/]+/[^/]+)(?:/(revision|tree)/[^/]+(?:/(.*))?)?")
 
 
 class Hub:
@@ -47,87 +47,62 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_HEAD(self):
-        self._answer()
+        self.do_GET()
 
     def do_GET(self):
-        self._answer()
-
-    def do_POST(self):
-        self._answer(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-
-    def _answer(self, body=b""):
         if self.hub.silent:
             self.close_connection = True
-            return self.hub.ended.wait()
+            self.hub.ended.wait()
+            return
         path = unquote(urlsplit(self.path).path)
         self.hub.asked.append((self.command, path))
         if match := API.fullmatch(path):
-            kind, name, what, revision, under = match.groups()
-        elif match := FILE.fullmatch(path):
-            kind, (name, revision, what), under = match[1] or "models", match.groups()[1:], None
+            kind, name, what, under = match.groups()
         else:
-            return self._refuse(404)
+            match = FILE.fullmatch(path)
+            kind, name, what, under = match[1] or "models", match[2], match[4], None
         if name == self.hub.busy:
-            return self._refuse(429)
-        if (kind, name) not in self.hub.folders:
-            return self._refuse(401, "RepoNotFound")
-        folder, commit = self.hub.folders[kind, name], self.hub.commits[name]
-        if revision not in (None, "main", commit):
-            return self._refuse(404, "RevisionNotFound")
-        if FILE.fullmatch(path):
-            return self._refusal(kind, name) or self._file(folder / what, commit)
-        found = [file for file in sorted(folder.rglob("*")) if file.is_file()]
-        names = [str(file.relative_to(folder)) for file in found]
-        if what is None or what == "revision":
-            siblings = [{"rfilename": file} for file in names]
-            return self._json({"id": name, "sha": commit, "private": False, "gated": False, "siblings": siblings})
-        if what == "tree":
-            inside = folder / (under or "")
-            if not inside.is_dir():
-                return self._refuse(404, "EntryNotFound")
-            every = inside.glob("**/*" if "recursive=true" in self.path.lower() else "*")
-            return self._json([_entry(folder, path) for path in sorted(every)])
-        wanted = [folder / path for path in parse_qs(body.decode()).get("paths", [])]
-        return self._json([_entry(folder, path) for path in wanted if path.exists()])
+            self._send(429)
+        elif (kind, name) not in self.hub.folders:
+            self._refuse(401, "RepoNotFound")
+        elif match.re is FILE:
+            self._file(kind, name, what)
+        else:
+            self._listing(name, self.hub.folders[kind, name], what, under)
 
-    def _refusal(self, kind, name):
+    def _file(self, kind, name, path):
+        file, commit = self.hub.folders[kind, name] / path, self.hub.commits[name]
         token, given = self.hub.tokens[kind, name], self.headers.get("Authorization")
         if token and given != f"Bearer {token}":
-            return self._refuse(403 if given else 401, "GatedRepo")
-        return None
+            self._refuse(403 if given else 401, "GatedRepo")
+        elif not file.is_file():
+            self._refuse(404, "EntryNotFound", commit)
+        else:
+            content = file.read_bytes()
+            self._send(200, content, {"ETag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Repo-Commit": commit})
 
-    def _file(self, file, commit):
-        if not file.is_file():
-            self._refuse(404, "EntryNotFound", commit=commit)
-            return
-        content = file.read_bytes()
-        etag = f'"{hashlib.sha256(content).hexdigest()}"'
-        self._send(200, content, {"ETag": etag, "X-Repo-Commit": commit})
+    def _listing(self, name, folder, what, under):
+        files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+        if what == "tree":
+            entries = [_entry(folder, file) for file in files if file.is_relative_to(folder / (under or ""))]
+            self._send(200, json.dumps(entries).encode())
+        else:
+            siblings = [{"rfilename": str(file.relative_to(folder))} for file in files]
+            self._send(200, json.dumps({"id": name, "sha": self.hub.commits[name], "siblings": siblings}).encode())
 
-    def _json(self, value):
-        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+    def _refuse(self, status, code, commit=""):
+        self._send(status, b"", {"X-Error-Code": code, "X-Error-Message": code, "X-Repo-Commit": commit})
 
-    def _refuse(self, status, code=None, commit=None):
-        headers = {"X-Error-Code": code, "X-Error-Message": code, "X-Repo-Commit": commit}
-        self._send(status, b"", {key: value for key, value in headers.items() if value})
-        return True
-
-    def _send(self, status, content, headers):
+    def _send(self, status, content=b"", headers=None):
         self.send_response(status)
-        for key, value in {**headers, "Content-Length": len(content)}.items():
+        for key, value in {**(headers or {}), "Content-Length": len(content)}.items():
             self.send_header(key, str(value))
         self.end_headers()
-        if self.command == "HEAD":
-            return
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
 
-def _entry(folder, path):
-    entry = {"path": str(path.relative_to(folder)), "oid": hashlib.sha1(str(path).encode()).hexdigest()}
-    if path.is_dir():
-        return {**entry, "type": "directory", "size": 0}
-    content = path.read_bytes()
-    found = {**entry, "type": "file", "size": len(content)}
-    if path.suffix in (".parquet", ".safetensors"):  # which the hub keeps in large-file storage
-        found["lfs"] = {"oid": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 130}
-    return found
+def _entry(folder, file):
+    content = file.read_bytes()
+    digest = hashlib.sha1(content).hexdigest()
+    return {"type": "file", "path": str(file.relative_to(folder)), "oid": digest, "size": len(content)}

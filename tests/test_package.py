@@ -1,21 +1,19 @@
 """core/ as the package dprope: built into a wheel, installed apart, and used far from this checkout."""
 
-import ast
-import os
+import functools
 import shutil
 import subprocess
 import sys
 import zipfile
 from email.parser import Parser
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from experiments.kit.records import ROOT
-from tests.processes import fork, wait
-from tests.test_documented import PROJECT
+from tests.test_documented import outcome
+from tests.test_project import imported
 
 # A random Llama is extended, exported and loaded again; prints where dprope lies and which other modules came along.
 PROGRAM = """
@@ -70,18 +68,10 @@ def test_it_holds_the_files_of_core_as_they_are(wheel):
 
 
 def test_it_extends_a_model_without_this_checkout(wheel, tmp_path):
-    """In a process that has the libraries of this one, and the project only as it is installed."""
-    installed = tmp_path / "installed"
-    zipfile.ZipFile(wheel).extractall(installed)  # what an installer does with a wheel of Python alone
-
-    def alone():
-        os.chdir(tmp_path)
-        for name in [name for name in sys.modules if name.partition(".")[0] in PROJECT]:
-            del sys.modules[name]
-        sys.path[:] = [str(installed), *(path for path in sys.path if Path(path or ".").resolve() != ROOT)]
-        exec(PROGRAM, {})
-
-    assert wait(fork(alone)) == 0
+    """In a process that has the libraries of this one; from what an installer makes of a wheel of Python alone."""
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    status, output = outcome(tmp_path, functools.partial(exec, PROGRAM, {}))
+    assert status == 0, output
 
 
 def test_it_names_what_core_imports(wheel):
@@ -91,13 +81,7 @@ def test_it_names_what_core_imports(wheel):
         fields = Parser().parsestr(opened.read(metadata).decode())
     listed = map(Requirement, fields.get_all("Requires-Dist"))
     required = {each.name for each in listed if "extra" not in str(each.marker)}
-    tops = set()
-    for file in (ROOT / "core").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Import):
-                tops |= {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                tops.add(node.module.partition(".")[0])
+    names = {name.partition(".")[0] for file in (ROOT / "core").rglob("*.py") for name in imported(file)}
     packages = packages_distributions()
-    imported = {packages[top][0] for top in tops - sys.stdlib_module_names}
-    assert imported == required if (ROOT / "core" / "beyond").is_dir() else imported <= required
+    needed = {packages[name][0] for name in names - sys.stdlib_module_names - {""}}  # relative ones begin with a dot
+    assert needed == required if (ROOT / "core" / "beyond").is_dir() else needed <= required

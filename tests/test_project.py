@@ -96,8 +96,9 @@ def test_the_papers_part_imports_nothing_beyond_it(folder):
     assert not [(file, name) for file, name in names if "beyond" in name.split(".")]
 
 
-def test_rendering_needs_no_torch():
-    """Tables, figures and pages come from records alone."""
+def test_rendering_and_disturbances_need_no_torch():
+    """Tables, figures and pages come from records alone, and disturbances from a geometry."""
     modules = [module for kind in ("tables", "figures") for module in rendering.modules(kind).values()]
-    program = f"import sys, report.pages, {', '.join(modules)}; sys.exit('torch' in sys.modules)"
+    modules += ["experiments.disturbance", "report.pages"]
+    program = f"import sys, {', '.join(modules)}; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -1,4 +1,4 @@
-"""The files of a checkpoint: those that a loader opens, whether they fit the configuration, copying or linking them."""
+"""The files of a checkpoint: those that a loader opens, whether they fit the configuration, copying them."""
 
 from __future__ import annotations
 
@@ -65,46 +65,30 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
     return config, model
 
 
-def copy(source: Path, target: Path, config: PreTrainedConfig, link: bool = False, progress: bool = False) -> None:
+def copy(source: Path, target: Path, config: PreTrainedConfig) -> None:
     """Copy a checkpoint: its weights, configuration, tokenizer, templates, licence and card, and nothing else.
+
+    A progress bar in bytes shows on a terminal.
 
     Args:
         target: the directory to create.
         config: the checkpoint's.
-        link: hard-link the weights instead of copying them.
-        progress: show a progress bar, in bytes.
 
     Warns:
         UserWarning: something is left out; the sentence names it.
-
-    Raises:
-        InputError: the file system cannot make the links.
     """
-    weights = _weights(source, config)
-    sizes = {file.relative_to(source): file.stat().st_size for file in (*weights, *_kept(source))}
+    every = (*_weights(source, config), *_kept(source))
+    sizes = {file.relative_to(source): file.stat().st_size for file in every}
     tops = {file.parts[0] for file in sizes}
     others = sorted(file.name for file in source.iterdir() if file.name not in tops and file.name[0] != ".")
     if others:
         names = textwrap.shorten(", ".join(others), 160, placeholder=" …")
         warnings.warn(f"no loader of this model needs {names}, so the export leaves that out", stacklevel=3)
-    with tqdm(total=sum(sizes.values()), unit="B", unit_scale=True, unit_divisor=1024, disable=not progress) as bar:
+    with tqdm(total=sum(sizes.values()), unit="B", unit_scale=True, unit_divisor=1024, disable=None) as bar:
         for file, size in sizes.items():
             (target / file).parent.mkdir(parents=True, exist_ok=True)
-            if link and source / file in weights and file.suffix != ".json":
-                _link(source / file, target / file)
-            else:
-                shutil.copyfile(source / file, target / file)
+            shutil.copyfile(source / file, target / file)
             bar.update(size)
-
-
-def _link(file: Path, target: Path) -> None:
-    try:
-        os.link(file.resolve(), target)  # resolve: files in the hub's cache are symbolic links
-    except OSError as error:
-        raise InputError(
-            f"cannot link {file.name} ({error.strerror}); give a directory on the checkpoint's file system, "
-            "or copy without links."
-        ) from error
 
 
 def _weights(source: Path, config: PreTrainedConfig) -> list[Path]:

@@ -6,24 +6,12 @@ import argparse
 import importlib
 import pkgutil
 
-from core.errors import InputError
 from experiments.base_models.model import Model
 
-
-def _models() -> dict[str, Model]:
-    """The model of every file here, by name."""
-    files = [importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)]
-    return {file.__name__.split(".")[-1].replace("_", "-"): file.MODEL for file in files if hasattr(file, "MODEL")}
-
-
-MODELS = _models()
-
-
-def get(name: str) -> Model:
-    """The model of that name, or InputError."""
-    if name not in MODELS:
-        raise InputError(f"unknown base model {name!r}; choose one of {', '.join(MODELS)}.")
-    return MODELS[name]
+_FILES = (importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__))
+MODELS: dict[str, Model] = {
+    file.__name__.split(".")[-1].replace("_", "-"): file.MODEL for file in _FILES if hasattr(file, "MODEL")
+}
 
 
 def add_argument(to: argparse.ArgumentParser, required: bool = False) -> None:

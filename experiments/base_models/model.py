@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from core import rope
-from core.disturbance import select_interpolated, strategy_disturbance
 from core.geometry import RopeGeometry
 
 # The options that ablations vary. Settings that differ from the model's own go to the ablations' tables.
@@ -89,21 +88,6 @@ class Model:
             if name == rope.PROPOSED and factor in self.n_hat:
                 settings.append((name, {"n_hat": self.n_hat[factor]}))
         return settings
-
-    def covering(self, factor: float) -> int:
-        """The least n̂ that interpolates every pair whose wavelength exceeds L.
-
-        Extrapolation would show these pairs angles never seen in pre-training.
-        """
-        slow = self.geometry.wavelength > self.geometry.context_length
-        disturbances = strategy_disturbance(self.geometry.inv_freq, self.geometry.context_length, factor)
-        sizes = range(0, self.geometry.head_dim + 1, 2)
-        return next(n_hat for n_hat in sizes if select_interpolated(*disturbances, n_hat=n_hat)[slow].all())
-
-    def defaults(self, method: str, factor: float) -> dict:
-        """The options of a fine-tune for which no options say which pairs to choose."""
-        chosen = self.trains_n_hat and method == rope.PROPOSED and factor in self.n_hat
-        return {"n_hat": self.n_hat[factor]} if chosen else {}
 
     def facts(self) -> dict:
         """The contents of results/MODEL/model.json, which readers of the records use."""

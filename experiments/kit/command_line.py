@@ -16,7 +16,6 @@ from core import files, rope
 from core.errors import InputError, NonFiniteError, in_one_line
 
 SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
-SEEDS = 2**32  # the number of seeds that NumPy takes
 _PLACES = "(default results/, for a model of your own build/own/results/)"
 
 
@@ -79,11 +78,12 @@ def factor(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def count(text: str, least: int = 1) -> int:
+def count(text: str, least: int = 1, most: float = math.inf) -> int:
     """A whole number of at least 1."""
     value = int(text)
-    if value < least:
-        raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+    if not least <= value <= most:
+        limit = f"less than {least}" if value < least else f"more than {most}"
+        raise argparse.ArgumentTypeError(f"{value} is {limit}")
     return value
 
 
@@ -99,10 +99,7 @@ def none_or_more(text: str) -> int:
 
 def seed(text: str) -> int:
     """A seed that every random generator used here accepts."""
-    value = int(text)
-    if not 0 <= value < SEEDS:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and {SEEDS - 1}")
-    return value
+    return count(text, least=0, most=2**32 - 1)
 
 
 def existing_directory(text: str) -> Path:
@@ -195,13 +192,10 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
     ]
 
 
-def run(main: Callable[[], None], otherwise: int = 2) -> None:
+def run(main: Callable[[], None]) -> None:
     """Call `main`. An error that a user can fix becomes one sentence and exit status 2; an interrupt exits with 130.
 
     Whoever keeps a part of an unfinished run adds a note to the error that says so.
-
-    Args:
-        otherwise: the exit status if the command line or the machine is at fault, not the model or the data.
     """
     for stream in (sys.stdout, sys.stderr):  # a terminal with ASCII only shows n̂ as n\\u0302
         if hasattr(stream, "reconfigure"):
@@ -220,8 +214,7 @@ def run(main: Callable[[], None], otherwise: int = 2) -> None:
         if sentence is None:
             raise
         print(f"error: {sentence}", file=sys.stderr)
-        refused = isinstance(error, (InputError, NonFiniteError)) and not isinstance(error, UsageError)
-        sys.exit(2 if refused else otherwise)
+        sys.exit(2)
 
 
 def _kept(error: BaseException) -> str:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tqdm import tqdm
 from transformers import PreTrainedModel
@@ -29,7 +29,7 @@ from core.extend import extend
 from eval import special_tokens
 from experiments import base_models, suites
 from experiments.base_models.model import Model
-from experiments.kit import command_line, journal, processes, records, serving
+from experiments.kit import command_line, journal, processes, records
 from experiments.kit.base_model import BaseModel, computed, options_for_record
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
@@ -45,12 +45,14 @@ class Experiment:
         unit: what a score is, in words; a run ends with it.
         methods: the words for the methods that are measured if none are given; None if it compares no methods.
         evaluates: False if it makes a model instead, and loads the weights itself.
+        serving: the server that computes instead of this process, if there is one.
     """
 
     name: ClassVar[str]
     unit: ClassVar[str] = ""
     methods: ClassVar[str | None] = ALL
     evaluates: ClassVar[bool] = True
+    serving: Any = None
 
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:
@@ -93,12 +95,10 @@ class Experiment:
         self.results = arguments.results or self.base.results
         if getattr(arguments, "lengths", None):
             arguments.lengths = sorted(arguments.lengths)
-        option = arguments.dtype
         if self.evaluates:
             self.base.check_access()
-            arguments.dtype = self.base.chosen_dtype(option)
+            arguments.dtype = self.base.chosen_dtype(arguments.dtype)
             processes.join()  # before a model can be loaded
-        self.serving = serving.Serving(self, option) if getattr(arguments, "endpoint", None) else None
 
     @classmethod
     def main(cls) -> None:

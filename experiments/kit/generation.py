@@ -6,12 +6,15 @@ import argparse
 import functools
 from collections.abc import Iterator
 
+from core import discovery
 from core.errors import DoesNotFit, InputError, in_one_line
 from eval import special_tokens
 from eval.generation import Request, generate
-from experiments.kit import processes, records, serving
+from experiments.kit import processes, records
 from experiments.kit.command_line import SKIPPED
 from experiments.kit.experiment import Experiment
+
+SERVING = discovery.module("experiments.kit.beyond.serving")  # --endpoint, where it is there
 
 
 class Generation(Experiment):
@@ -24,10 +27,17 @@ class Generation(Experiment):
         Args:
             items: a benchmark's option whose items can be too long for a length; --fitting leaves those out.
         """
-        serving.add_argument(parser)
+        if SERVING:
+            SERVING.add_argument(parser)
         parser.add_argument("--chat", action="store_true", help="ask in the tokenizer's own chat template")
         if items:
             parser.add_argument("--fitting", action="store_true", help=f"leave out the {items} that do not fit")
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        dtype = arguments.dtype
+        super().__init__(arguments)
+        if getattr(arguments, "endpoint", None):
+            self.serving = SERVING.Serving(self, dtype)
 
     def drawn(self, item) -> dict:
         """The samples of an item of the benchmark by key; DoesNotFit if it does not fit."""

@@ -120,7 +120,8 @@ def books(count: int) -> list[Book]:
     """
     _check_count(count, AVAILABLE, "books")
     corpus = (_package("autocomplete") / "big.txt").read_text(encoding="utf-8")
-    return [_cut(corpus, *entry) for entry in _BOOKS[:count]]
+    starts = [(title, corpus.index(first), last) for title, first, last in _BOOKS[:count]]
+    return [Book(title, corpus[start : corpus.index(last, start)].rstrip()) for title, start, last in starts]
 
 
 def plays(count: int) -> list[Book]:
@@ -219,8 +220,3 @@ def _package(module: str, name: str = "") -> Path:
     if spec is None:
         raise InputError(f"the package {name or module} that carries the texts is not installed; run `make env`.")
     return Path(spec.submodule_search_locations[0])
-
-
-def _cut(corpus: str, title: str, first: str, last: str) -> Book:
-    start = corpus.index(first)
-    return Book(title, corpus[start : corpus.index(last, start)].rstrip())

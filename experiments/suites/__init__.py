@@ -11,6 +11,7 @@ import importlib
 import pkgutil
 from types import ModuleType
 
+from core import discovery
 from experiments.base_models.model import Model
 
 OWN = "own-model"  # the suite of a user's own model
@@ -24,7 +25,8 @@ def find(model: str) -> list[ModuleType]:
     for file in pkgutil.iter_modules(__path__):
         suite = importlib.import_module(f"{__name__}.{file.name}")
         if hasattr(suite, "PARTS") and model in getattr(suite, "MODELS", (file.name.replace("_", "-"),)):
-            return [suite, *_beyond(file.name)]
+            beyond = discovery.module(f"{__name__}.beyond.{file.name}")
+            return [suite, beyond] if beyond else [suite]
     return []
 
 
@@ -37,8 +39,3 @@ def defaults(name: str, model: Model, experiment: str, factor: float) -> dict:
             if isinstance(step, Step) and step.experiment == experiment:
                 return step.at(model, factor)
     return {}
-
-
-def _beyond(name: str) -> list[ModuleType]:
-    listed = {file.name for file in pkgutil.iter_modules([f"{folder}/beyond" for folder in __path__])}
-    return [importlib.import_module(f"{__name__}.beyond.{name}")] if name in listed else []

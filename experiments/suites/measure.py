@@ -100,8 +100,7 @@ def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) 
 
 def _parse(description: str, script: str) -> argparse.Namespace:
     parser = command_line.parser(description, prog=f"python -m {script}")
-    models = f"a base model: {', '.join(base_models.MODELS)}; or a checkpoint's directory, or a name on the hub"
-    option(parser, "--model", str, "NAME", models, "tiny")
+    base_models.add_argument(parser)
     factors = "scaling factors s for a model of your own (default 2)"
     option(parser, "--factor", command_line.factor, "S", factors, several=True)
     parser.add_argument("--quick", action="store_true", help="one seed and few samples; long steps are left out")
@@ -132,7 +131,7 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
     """The base model with the command line's options, and the modules of its suite; InputError for bad input."""
     name, own = arguments.model, None
     if name in base_models.MODELS:
-        model, modules, folder = base_models.get(name), suites.find(name), f"rerun/{name}"
+        model, modules, folder = base_models.MODELS[name], suites.find(name), f"rerun/{name}"
         if not modules:
             raise InputError(f"{name!r} has no suite; run its experiments one by one.")
         if arguments.factor:

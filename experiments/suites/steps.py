@@ -159,11 +159,9 @@ class Suite:
         """The commands that measure a method, or methods that the experiment chooses itself, by these steps."""
         if self.methods is not None and method not in self.methods:
             return []
-        return [self._command(step, model, factor) for step in steps if self._runs(step)]
-
-    def _runs(self, step: Step) -> bool:
-        has_data = step.reads != BENCHMARK or self.own_checkpoint is None or self._has_benchmark(step)
-        return has_data and not (self.quick and step.quick is None)
+        steps = (step for step in steps if step.quick is not None or not self.quick)
+        return [self._command(step, model, factor) for step in steps
+                if step.reads != BENCHMARK or self.own_checkpoint is None or self._has_benchmark(step)]  # fmt: skip
 
     def _command(self, step: Step, model: Command, factor: float) -> Command:
         where = ["--results", str(self.results), *(["--replace"] if self.replace else [])]

@@ -150,36 +150,25 @@ def report(size: Sizes, settings: Training, length: int, steps: int, gpus: int, 
 
     Args:
         length: tokens per sequence.
-        gpus: 0 for the CPU.
+        gpus: none is planned for as one.
         memory_of_each: GB of each GPU.
 
     Raises:
         InputError: the GPUs cannot divide the batch evenly.
     """
-    processes, tokens = max(gpus, 1), length * settings.batch * steps
-    each = device_batch(settings, processes)
+    gpus, tokens = max(gpus, 1), length * settings.batch * steps
+    each = device_batch(settings, gpus)
+    peak = memory(size, replace(settings, device_batch=each), length, gpus)
+    expected = hours(size, tokens, length, gpus)
+    needed, kind, verdict = sum(peak.values()), " (ZeRO-3)" if gpus > 1 else "", "fits"
+    if needed > FILLED * memory_of_each:
+        verdict = f"fills more than {FILLED:.0%}; more --gpus, a smaller --device-batch or --checkpointing take less"
     lines = [
         f"parameters    {size.parameters:,}",
         f"tokens        {tokens:,} in {steps:,} steps of {settings.batch} sequences of {length:,}",
-        f"each step     {processes} × {each} sequences × {settings.batch // (each * processes)} accumulated",
-    ]
-    if gpus:
-        lines += _on_gpus(size, replace(settings, device_batch=each), length, gpus, memory_of_each)
-        expected = f"{hours(size, tokens, length, gpus):.2g} hours, assuming A100s at {MFU:.0%} of their bfloat16 peak"
-    else:
-        states = 16 * size.parameters / 1e9
-        lines.append(f"memory        {states:.1f} GB for weights, gradients and optimizer in float32, plus activations")
-        expected = "on this machine's CPU, for which no time is estimated; give --gpus to plan for GPUs"
-    return "\n".join([*lines, f"expected      {expected}"])
-
-
-def _on_gpus(size: Sizes, settings: Training, length: int, gpus: int, memory_of_each: float) -> list[str]:
-    peak = memory(size, settings, length, gpus)
-    needed, kind = sum(peak.values()), " (ZeRO-3)" if gpus > 1 else ""
-    verdict = "fits"
-    if needed > FILLED * memory_of_each:
-        verdict = f"fills more than {FILLED:.0%}; more --gpus, a smaller --device-batch or --checkpointing take less"
-    return [
+        f"each step     {gpus} × {each} sequences × {settings.batch // (each * gpus)} accumulated",
         f"memory        {needed:.1f} GB of {memory_of_each:g} on each of {gpus} GPUs{kind}: {verdict}",
         *(f"              {size_gb:6.1f}  {name}" for name, size_gb in peak.items()),
+        f"expected      {expected:.2g} hours, assuming A100s at {MFU:.0%} of their bfloat16 peak",
     ]
+    return "\n".join(lines)

@@ -40,9 +40,9 @@ class Corpus:
         Raises:
             InputError: there are no files, there is no text in them, or the hub cannot be reached.
         """
-        if self.source == "hub":
-            return from_hub(seed)
         rng = np.random.default_rng(seed)
+        if self.source == "hub":
+            return _from_hub(rng)
         if self.source == "books":
             return iter(_shuffled(_packaged(), rng))
         return _with_text(_listed(self.source), rng)
@@ -103,22 +103,21 @@ def in_file(file: Path) -> list[Book]:
     ]
 
 
-def from_hub(seed: int | None) -> Iterator[Book]:
-    """The training books of PG19 on the hub; without a seed, in their own order."""
+def _from_hub(rng: np.random.Generator) -> Iterator[Book]:
+    """The training books of PG19 on the hub."""
     otherwise = "give --corpus a directory of text or parquet files instead"
-    rng = None if seed is None else np.random.default_rng(seed)
     for name in _shuffled(hub.download(HUB, TRAINING, otherwise, dry_run=True), rng):
         yield from _with_text(hub.download(HUB, name, otherwise), rng)
 
 
-def _with_text(paths: list[Path], rng: np.random.Generator | None) -> Iterator[Book]:
+def _with_text(paths: list[Path], rng: np.random.Generator) -> Iterator[Book]:
     """The books that are not empty, of shuffled files."""
     for file in _shuffled(paths, rng):
         yield from (book for book in _shuffled(in_file(file), rng) if book.text.strip())
 
 
-def _shuffled(items: list, rng: np.random.Generator | None) -> list:
-    return items if rng is None else [items[index] for index in rng.permutation(len(items))]
+def _shuffled(items: list, rng: np.random.Generator) -> list:
+    return [items[index] for index in rng.permutation(len(items))]
 
 
 def _is_parquet(file: Path) -> bool:

@@ -141,10 +141,3 @@ class Recorder:
 @pytest.fixture
 def recorder(tmp_path) -> Recorder:
     return Recorder(tmp_path)
-
-
-def paired_bootstrap(gaps: np.ndarray, statistic=np.mean, resamples: int = 20000) -> tuple[float, float]:
-    """A 95 % interval, drawn another way than the one under test."""
-    rng = np.random.default_rng(123)
-    drawn = [statistic(rng.choice(gaps, len(gaps))) for _ in range(resamples)]
-    return tuple(np.percentile(drawn, [2.5, 97.5]))

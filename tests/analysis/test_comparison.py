@@ -4,6 +4,8 @@ import pytest
 
 from analysis import metrics
 from analysis.comparison import ablations, compared, comparisons, in_comparison
+from analysis.settings import Setting
+from core import rope
 from core.errors import InputError
 from tests.analysis.recorder import score
 
@@ -56,3 +58,7 @@ def test_an_ablation_compares_the_seeds_that_all_values_have(recorder):
         recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
     ((_, rows),) = ablations(recorder.results(), "longbench_e", "intervals", default=360)
     assert list(rows) == [90, 360, 720] and [row.seeds for row in rows.values()] == [(0,)] * 3
+
+
+def test_every_registered_method_has_a_name_of_its_own():
+    assert len({Setting(method, (), 2.0).name for method in rope.METHODS}) == len(rope.METHODS)

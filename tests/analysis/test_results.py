@@ -1,7 +1,5 @@
 """A model's folder of records; what cannot be read is refused by its name."""
 
-import json
-
 import pytest
 
 from analysis import results
@@ -28,18 +26,10 @@ def test_a_model_that_does_not_say_what_it_is_is_refused(recorder, content):
         Results.of(measured.model.name, measured.folder)
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"), [('{"losses": [1.5, -Infinity]}', "-Infinity"), ('{"a": 1', ""), ("[1]", "object")]
-)
-def test_a_broken_record_is_refused_with_its_file(tmp_path, content, problem):
+@pytest.mark.parametrize("content", ['{"scores": {"mean": -Infinity}}', '{"scores": {"mean": 1}}'])
+def test_a_broken_record_and_a_key_that_it_lacks_are_refused_with_its_file(tmp_path, content):
     (tmp_path / "run.json").write_text(content)
-    with pytest.raises(InputError, match=f"run.json.*{problem}"):
-        results.read(tmp_path / "run.json")
-
-
-def test_a_key_that_a_record_lacks_is_named_with_its_file(tmp_path):
-    (tmp_path / "run.json").write_text(json.dumps({"scores": {"mean": 1}}))
-    with pytest.raises(InputError, match=r"run.json does not say 'low'"):
+    with pytest.raises(InputError, match="run.json.*(-Infinity|does not say 'low')"):
         results.read(tmp_path / "run.json")["scores"]["low"]
 
 

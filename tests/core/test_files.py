@@ -62,14 +62,3 @@ def test_no_json_but_a_whole_object_of_finite_numbers_is_read(tmp_path, content)
     file.write_bytes(content.encode("latin-1"))
     with pytest.raises(InputError, match="a.json"):
         files.read_json(file, "mend it")
-
-
-def test_a_directory_that_takes_no_files_is_refused(tmp_path):
-    files.check_writable(tmp_path / "not" / "yet")
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "file").write_text("")
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for name in ("file", "link", "loop", "file/below"):
-        with pytest.raises(InputError):
-            files.check_writable(tmp_path / name)

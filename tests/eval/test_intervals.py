@@ -18,14 +18,6 @@ def test_of_zeros_and_ones_it_is_scipys(found):
     assert 0 <= interval["low"] <= interval["mean"] <= interval["high"] <= 1
 
 
-@pytest.mark.parametrize("n", [1, 2, 39])
-@pytest.mark.parametrize("score", [0.0, 1.0])
-def test_all_wrong_and_all_right_are_ends_of_their_intervals(n, score):
-    for weights in (None, np.full(n, 1 / n)):
-        interval = accuracy_interval(np.full(n, score), weights)
-        assert interval["high" if score else "low"] == interval["mean"] == score
-
-
 @pytest.mark.parametrize(
     ("chances", "weights"),
     [
@@ -37,20 +29,16 @@ def test_all_wrong_and_all_right_are_ends_of_their_intervals(n, score):
 def test_the_mean_of_several_populations_is_covered(chances, weights):
     """The interval holds the true mean in 95 of 100 cases or more."""
     drawn = np.random.default_rng(0).random((1000, len(chances))) < chances
-    assert covered(drawn, weights @ chances, weights) > 0.945
-
-
-def covered(samples, truth, weights):
-    intervals = [accuracy_interval(one, weights) for one in samples]
-    return np.mean([each["low"] <= truth <= each["high"] for each in intervals])
+    intervals = [accuracy_interval(one, weights) for one in drawn]
+    assert np.mean([each["low"] <= weights @ chances <= each["high"] for each in intervals]) > 0.945
 
 
 @pytest.mark.parametrize("n", [2, 17, 501])
-def test_the_bootstrap_is_scipys_to_the_last_bit(n):
+def test_the_bootstrap_is_scipys(n):
     values = np.random.default_rng(n).normal(size=n)
     found = mean_interval(values, seed=n)
     theirs = bootstrap((values,), np.mean, n_resamples=2000, method="percentile", rng=n).confidence_interval
-    assert (found["low"], found["high"]) == (theirs.low, theirs.high)
+    assert (found["low"], found["high"]) == pytest.approx((theirs.low, theirs.high), rel=1e-14)
 
 
 def test_samples_of_equal_size_are_resampled_as_any_others():

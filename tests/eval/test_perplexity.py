@@ -1,4 +1,4 @@
-"""Sliding windows against a plain loop that calls the model on each window and upcasts all logits."""
+"""Sliding windows against one pass over each, and hand-worked averages."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.errors import NonFiniteError
 from core.extend import extend
 from eval import perplexity, position_loss
-from tests.models import random_model
+from tests.models import random_model, token_losses
 
 TOKENS = torch.randint(3, 300, (230,), generator=torch.Generator().manual_seed(1))
 
@@ -24,35 +25,14 @@ def test_every_token_that_something_predicts_is_scored_once(tokens, length, stri
         assert before + first - begin >= length - stride or number == 0
 
 
-def plain(model, tokens, length, stride):
-    """Window by window: negative log-likelihoods of the new tokens."""
-    losses, previous_end = [], 0
-    for begin in range(0, len(tokens), stride):
-        end = min(begin + length, len(tokens))
-        new = end - previous_end
-        with torch.inference_mode():
-            logits = model(tokens[None, begin:end]).logits[0].float()
-        nll = torch.nn.functional.cross_entropy(logits[:-1], tokens[begin + 1 : end], reduction="none")
-        losses.append(nll[-new:].numpy() if begin else nll.numpy())
-        previous_end = end
-        if end == len(tokens):
-            break
-    return losses
-
-
-@pytest.mark.parametrize(
-    ("architecture", "chunk"),
-    [("LlamaConfig", 16), ("LlamaConfig", 1024), ("Gemma2Config", 16)],  # which changes its logits
-)
-def test_agrees_with_the_plain_loop(monkeypatch, architecture, chunk):
-    monkeypatch.setattr(position_loss, "CHUNK", chunk)
-    monkeypatch.setattr(perplexity, "CHUNK", chunk)
-    model = extend(random_model(architecture, **({"head_dim": 16} if "Gemma" in architecture else {})), "yarn", 2)
+def test_chunks_agree_with_a_pass_over_each_window(monkeypatch):
+    """Of a model that changes its logits."""
+    monkeypatch.setattr(position_loss, "CHUNK", 16)
+    monkeypatch.setattr(perplexity, "CHUNK", 16)
+    model = extend(random_model("Gemma2Config", head_dim=16), "yarn", 2)
     spans = perplexity.windows(len(TOKENS), 150, 32)
-    ours = list(perplexity.window_losses(model, TOKENS, spans))
-    expected = plain(model, TOKENS, 150, 32)
-    assert [len(x) for x in ours] == [len(x) for x in expected]
-    assert np.concatenate(ours) == pytest.approx(np.concatenate(expected), abs=2e-4)
+    for (begin, end, first), losses in zip(spans, perplexity.window_losses(model, TOKENS, spans), strict=True):
+        assert losses == pytest.approx(token_losses(model, TOKENS[begin:end])[first - end :], abs=2e-4)
 
 
 def test_the_two_conventions_by_hand():
@@ -63,3 +43,14 @@ def test_the_two_conventions_by_hand():
     assert [row["window"]["mean"] for row in rows] == pytest.approx([np.exp((2 + 5) / 2), np.e])
     # Resampled, a convention's mean is that of one of the windows or of both.
     assert [rows[0]["token"][end] for end in ("low", "high")] == pytest.approx([np.exp(2), np.exp(5)])
+
+
+def test_a_non_finite_loss_names_its_window_and_its_position(monkeypatch):
+    monkeypatch.setattr(position_loss, "CHUNK", 16)
+    monkeypatch.setattr(perplexity, "CHUNK", 16)
+    model, tokens = random_model(), torch.full((100,), 5)
+    with torch.no_grad():
+        model.get_input_embeddings().weight[7] = float("nan")
+    tokens[72] = 7
+    with pytest.raises(NonFiniteError, match="tokens 40 to 100, .*position 32 "):
+        list(perplexity.window_losses(model, tokens, [(0, 60, 1), (40, 100, 60)]))

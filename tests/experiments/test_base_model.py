@@ -7,7 +7,6 @@ import safetensors.torch
 import torch
 
 from core import files
-from experiments import base_models
 from experiments.kit import base_model, texts
 from experiments.kit.base_model import BaseModel
 from tests.models import checkpoint, fine_tuned
@@ -57,12 +56,6 @@ def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, t
         assert BaseModel(str(folder)).chosen_dtype(None) == (dtype or "float32")
     fine_tuned(folder, scale="llama2-7b")  # a fine-tune is evaluated as its base model is
     assert BaseModel(str(folder), as_it_is=True).chosen_dtype(None) == "bfloat16"
-
-
-def test_a_fine_tune_takes_n_hat_where_its_model_trains_that():
-    llama, small = base_models.get("llama2-13b"), base_models.get("smollm2")
-    assert [llama.defaults("dprope", factor) for factor in (2, 4, 3)] == [{"n_hat": 80}, {"n_hat": 64}, {}]
-    assert llama.defaults("pi", 2) == small.defaults("dprope", 2) == {}
 
 
 def test_books_are_whole_and_free_of_the_licence_text():

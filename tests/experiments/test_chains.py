@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
@@ -15,15 +14,9 @@ from core.errors import InputError
 from experiments.kit.records import ROOT
 from experiments.suites import chains
 from experiments.suites.chains import Chain
+from tests.processes import until
 
 SLURM = ROOT / "experiments" / "suites" / "slurm.sh"
-
-
-def wait_for(file, process):
-    end = time.monotonic() + 60
-    while not file.exists():
-        assert time.monotonic() < end and process.poll() is None
-        time.sleep(0.02)
 
 
 def test_each_chain_is_a_process_and_a_failure_says_where(tmp_path):
@@ -49,7 +42,7 @@ def test_a_rerun_that_is_killed_leaves_no_process(tmp_path):
         f"['tests.experiments.chain', {str(tmp_path)!r}], Path({str(tmp_path / 'logs')!r}), 1)"
     )
     rerun = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL)
-    wait_for(tmp_path / "0.pids", rerun)
+    until((tmp_path / "0.pids").exists)
     process = psutil.Process(int((tmp_path / "0.pids").read_text()))
     for child in process.children():
         child.kill()  # `sleep` is no chain's; what a chain starts ends with it, as torchrun does
@@ -119,7 +112,7 @@ def test_a_task_of_slurm_is_queued_again_near_its_limit_and_if_it_needs_a_checkp
     assert slurm("exit 75").wait() == os.EX_TEMPFAIL  # what rerun --chain exits with then
     assert (tmp_path / "requeued").read_text() == "requeue 7\n"
     task = slurm("touch begun; sleep 60 & echo $! > child; wait")
-    wait_for(tmp_path / "begun", task)
+    until((tmp_path / "begun").exists)
     task.send_signal(signal.SIGTERM)  # a preemption, which gives it time until it is killed
     task.send_signal(signal.SIGUSR2)
     task.wait(30)

@@ -31,39 +31,21 @@ def edit(file, change):
 
 def other_question(folder):
     file = folder / "data" / "open_llm" / "hellaswag" / "validation.parquet"
-    table = pyarrow.parquet.read_table(file)
-    texts = [f"{text} indeed" for text in table.column("ctx_a").to_pylist()]
-    index = table.column_names.index("ctx_a")
-    pyarrow.parquet.write_table(table.set_column(index, "ctx_a", pyarrow.array(texts)), file)
-
-
-def other_end(folder):
-    edit(folder / "toy" / "generation_config.json", lambda stated: stated.update(eos_token_id=[2, 3]))
-
-
-def other_spaces(folder):
-    edit(folder / "toy" / "tokenizer_config.json", lambda stated: stated.update(clean_up_tokenization_spaces=True))
-
-
-def other_factors(folder):
-    edit(folder / "factors.json", lambda stated: stated.update(factors=[1.5] * 8))
-
-
-def other_normaliser(folder):
-    edit(folder / "toy" / "tokenizer.json", lambda stated: stated.update(normalizer={"type": "Lowercase"}))
+    rows = [row | {"ctx_a": f"{row['ctx_a']} indeed"} for row in pyarrow.parquet.read_table(file).to_pylist()]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
 
 
 @pytest.mark.parametrize(
-    ("change", "part", "line"),
+    ("changed", "change", "part", "line"),
     [
-        (other_question, "data", "open_llm --benchmarks {root}/data --tasks hellaswag --limit 2"),
-        (other_normaliser, "base", PASSKEY),
-        (other_spaces, "base", PASSKEY),
-        (other_end, "data", PASSKEY),
-        (other_factors, "scaling", PASSKEY + " --method factors --file {root}/factors.json"),
+        ("data", None, "data", "open_llm --benchmarks {root}/data --tasks hellaswag --limit 2"),
+        ("toy/tokenizer.json", {"normalizer": {"type": "Lowercase"}}, "base", PASSKEY),
+        ("toy/tokenizer_config.json", {"clean_up_tokenization_spaces": True}, "base", PASSKEY),
+        ("toy/generation_config.json", {"eos_token_id": [2, 3]}, "data", PASSKEY),
+        ("factors.json", {"factors": [1.5] * 8}, "scaling", PASSKEY + " --method factors --file {root}/factors.json"),
     ],
 )
-def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, change, part, line):
+def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, changed, change, part, line):
     write_benchmarks(tmp_path / "data" / "open_llm")
     (tmp_path / "factors.json").write_text(json.dumps({"factors": [2.0] * 8}))
     command = [*line.format(root=tmp_path).split(), "--model", model, "--results", tmp_path / "results"]
@@ -71,7 +53,7 @@ def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path
     (file,) = (tmp_path / "results" / "toy" / command[0]).glob("*.json")
     first = file.read_text()
     (journal,) = (tmp_path / "runs" / "toy" / command[0]).glob("*.jsonl")
-    change(tmp_path)
+    edit(tmp_path / changed, lambda content: content.update(change)) if change else other_question(tmp_path)
     status, _, err = call(*command)
     assert status == 2 and "--replace" in err.splitlines()[-1] and file.read_text() == first
     assert call(*command, "--replace")[0] == 0

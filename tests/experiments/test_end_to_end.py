@@ -8,6 +8,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from analysis.results import Results
 from experiments.kit import texts
 from tables import perplexity
+from tests.models import token_losses
 
 LENGTH, STRIDE, TOKENS = 2048, 256, 2304  # L', so that half of a window is beyond L
 
@@ -16,13 +17,10 @@ def plain(directory, length):
     """Perplexity of a stock checkpoint on the first book, from whole logits; each token once, at the window's end."""
     model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(directory)
-    ids = torch.tensor(tokenizer(texts.books(1)[0].text[: 8 * TOKENS], add_special_tokens=False).input_ids[:TOKENS])
+    ids = tokenizer(texts.books(1)[0].text[: 8 * TOKENS], add_special_tokens=False).input_ids[:TOKENS]
     losses, scored = [], 1
     for end in range(length, TOKENS + 1, STRIDE):
-        window = ids[end - length : end]
-        with torch.no_grad():
-            own = torch.nn.functional.cross_entropy(model(window[None]).logits[0, :-1], window[1:], reduction="none")
-        losses += own[-(end - scored) :].tolist()
+        losses += token_losses(model, ids[end - length : end])[-(end - scored) :].tolist()
         scored = end
     return float(np.exp(np.mean(losses)))
 

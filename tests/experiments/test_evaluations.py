@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from core.extend import extend
 from eval import longbench, open_llm, passkey, ruler
 from tests.eval.test_open_llm import write_benchmarks
-from tests.models import byte_tokenizer, checkpoint, random_model
+from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
 LENGTH = 2048
-TASKS = ("qasper", "multifieldqa_en")
 
 
 @pytest.fixture(scope="module")
@@ -51,45 +49,6 @@ def continuation(reference, prompt, count):
     return byte_tokenizer().decode(made, skip_special_tokens=True)
 
 
-def test_perplexity(measure, tmp_path):
-    text = "".join(np.random.default_rng(0).choice(list("abcdefgh "), 900))
-    (tmp_path / "book.txt").write_text(text)
-    options = ["--method", "yarn", "--lengths", "256", "600", "--texts", tmp_path / "book.txt"]
-    record = measure("perplexity", *options)
-    assert record["data"].keys() == {"book"} and record["stride"] == [128, 256]  # at most half a window
-
-    reference = extend(random_model(max_position_embeddings=LENGTH), "yarn", 2)
-    tokens = torch.tensor(byte_tokenizer()(text, add_special_tokens=False).input_ids)
-    for row, length, stride in zip(record["scores"], (256, 600), (128, 256)):
-        losses, means = [], []
-        for end in [*range(length, len(tokens), stride), len(tokens)]:  # the window that ends there scores what is new
-            begin = 0 if end == length else max(stride * -(-(end - length) // stride), 0)
-            with torch.no_grad():
-                log_probs = reference(tokens[None, begin:end]).logits[0].log_softmax(-1)
-            new = range(max(len(losses) + 1, begin + 1), end)
-            losses += (own := [-float(log_probs[i - 1 - begin, tokens[i]]) for i in new])
-            means.append(np.mean(own))
-        assert (row["windows"], row["tokens"]) == (len(means), len(losses)) and row["tokens"] == len(tokens) - 1
-        windows = [sums for key, sums in record["by_window"].items() if key.startswith(f"book/{length}/")]
-        assert np.array(windows)[:, 0] / np.array(windows)[:, 1] == pytest.approx(means, rel=1e-4)
-        assert row["token"]["mean"] == pytest.approx(np.exp(np.mean(losses)), rel=1e-4)
-        assert row["window"]["mean"] == pytest.approx(np.exp(np.mean(means)), rel=1e-4)
-        for convention in ("token", "window"):
-            assert row[convention]["low"] < row[convention]["mean"] < row[convention]["high"]
-
-
-def test_passkey(measure, tmp_path):
-    record = measure("passkey", "--lengths", "512", "--depths", "2", "--keys", "2")
-    assert [row["n"] for row in record["scores"]["by_depth"]] == [2, 2]
-    high = pytest.approx(1.96**2 / (4 + 1.96**2), abs=1e-3)  # Wilson's upper bound of none of n: z² / (n + z²)
-    shown = {"length": 512, "tokens": 427, "mean": 0.0, "low": 0.0, "high": high, "n": 4}
-    assert record["scores"]["by_length"] == [shown]
-    reference = random_model(max_position_embeddings=LENGTH)
-    for key, value in journal(tmp_path, "passkey").items():
-        sample = passkey.sample(byte_tokenizer().encode, 512, float(key.split("/")[1]), int(key.split("/")[2]))
-        assert value["prediction"] == continuation(reference, sample.prompt, passkey.MAX_NEW_TOKENS)
-
-
 def test_ruler(measure, tmp_path):
     record = measure("ruler", "--lengths", "1900", "--tasks", "fwe", "--samples", "1")
     assert record["scores"]["tasks"]["1900"]["fwe"]["n"] == 1
@@ -100,26 +59,18 @@ def test_ruler(measure, tmp_path):
         assert value["prediction"] == expected and value["tokens"] == sample["length"] <= 1900
 
 
-def write_longbench(folder, task, rows):
-    folder = folder / "data" / "longbench_e"
-    folder.mkdir(parents=True)
-    usual = {"all_classes": None, "language": "en", "dataset": task}
-    lines = [json.dumps(usual | {"_id": str(number)} | row) + "\n" for number, row in enumerate(rows)]
-    (folder / f"{task}.jsonl").write_text("".join(lines))
-    return folder.parent
-
-
 def test_longbench_e(measure, tmp_path):
     """Every other sample's reference is what the model will say, so that scores are neither all 0 nor all 1."""
     reference, expected, rows = random_model(max_position_embeddings=LENGTH), {}, []
     for number, length in enumerate((10, 4000)):
-        row = {"input": "x = 1" * number, "context": "def f(): " * (number + 1), "answers": ["?"], "length": length}
+        row = {"_id": str(number), "input": "x = 1" * number, "context": "def f(): " * (number + 1), "length": length}
         answer = continuation(reference, longbench.prompt("qasper", row), longbench.TASKS["qasper"].max_new_tokens)
-        row["answers"] = [answer if number % 2 else "?"]
-        rows.append(row)
-        expected[f"qasper/{number}"] = longbench.score("qasper", answer, row["answers"], None)
-    data = write_longbench(tmp_path, "qasper", rows)
-    record = measure("longbench_e", "--benchmarks", data, "--tasks", "qasper")
+        rows.append(row | {"answers": [answer if number % 2 else "?"], "all_classes": None})
+        expected[f"qasper/{number}"] = longbench.score("qasper", answer, rows[-1]["answers"], None)
+    file = tmp_path / "data" / "longbench_e" / "qasper.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    record = measure("longbench_e", "--benchmarks", tmp_path / "data", "--tasks", "qasper")
     scores = {key: value["score"] for key, value in journal(tmp_path, "longbench_e").items()}
     assert scores == expected and scores["qasper/1"] == 1 > scores["qasper/0"]
     assert json.dumps(record["scores"]).count('"mean"') >= 3
@@ -177,8 +128,7 @@ DYNAMIC = {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "facto
 @pytest.mark.parametrize("scaled", [DYNAMIC, BY_LAYER], ids=["dynamic", "by layer"])
 def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(call, tmp_path, scaled):
     results, reference = tmp_path / "results", random_model(max_position_embeddings=400, **scaled)
-    reference.save_pretrained(tmp_path / "toy")
-    byte_tokenizer().save_pretrained(tmp_path / "toy")
+    checkpoint(tmp_path / "toy", max_position_embeddings=400, **scaled)
     (tmp_path / "book.txt").write_text("All happy families are alike. " * 20)
     for line in (["passkey", "--depths", "1", "--keys", "1", "--lengths", "420"],
                  ["perplexity", "--texts", tmp_path / "book.txt", "--tokens", "401"]):  # fmt: skip
@@ -186,11 +136,9 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(call,
         assert status == 0, err
     record = json.loads((results / "toy" / "perplexity" / "as-it-is.json").read_text())
     assert (record["method"], record["factor"], record["lengths"]) == (None, 1.0, [400])
-    ids = torch.tensor(byte_tokenizer()((tmp_path / "book.txt").read_text()).input_ids[:401])
-    first, last = (reference(part[None, :-1]).logits[0].log_softmax(-1)[range(len(part) - 1), part[1:]]
-                   for part in (ids[:400], ids[200:]))  # fmt: skip
-    losses = -torch.cat([first, last[-1:]])
-    assert record["scores"][0]["token"]["mean"] == pytest.approx(float(losses.mean().exp()), rel=1e-4)
+    ids = byte_tokenizer().encode((tmp_path / "book.txt").read_text())[:401]
+    losses = [*token_losses(reference, ids[:400]), token_losses(reference, ids[200:])[-1]]
+    assert record["scores"][0]["token"]["mean"] == pytest.approx(np.exp(np.mean(losses)), rel=1e-4)
     sample = passkey.sample(byte_tokenizer().encode, 420, 0.0, 0)
     ((_, value),) = journal(tmp_path, "passkey").items()
     assert value["prediction"] == continuation(reference, sample.prompt, passkey.MAX_NEW_TOKENS)

@@ -1,7 +1,6 @@
 """Processes that a launcher started: each joins the others before it loads a model, and waits for them."""
 
 import os
-import socket
 
 import pytest
 import torch
@@ -15,15 +14,6 @@ from tests.models import checkpoint
 LOADED = 77  # the exit status of a process that has come to load a model
 
 
-def ranks(count=2):
-    """The environment of each process, as a launcher makes it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    both = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    return [both | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
-
-
 def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(tmp_path, monkeypatch):
     def load(*_, **__):
         with open(tmp_path / "joined", "a", encoding="utf-8") as file:
@@ -34,30 +24,11 @@ def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(tm
     checkpoint(tmp_path / "toy", max_position_embeddings=512)
     options = ["--lengths", "512", "--depths", "2", "--keys", "1", "--results", tmp_path / "results"]
     command = ["experiments.passkey", "--model", tmp_path / "toy", *options]
-    statuses = [processes.wait(child) for child in [processes.command(*command, environment=rank) for rank in ranks()]]
+    children = [processes.command(*command, environment=rank) for rank in processes.ranks()]
+    statuses = [processes.wait(child) for child in children]
     assert LOADED in statuses
     joined = (tmp_path / "joined").read_text().splitlines()
     assert joined and all(line.endswith("True") for line in joined)
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, (0, 1)),
-        ({"WORLD_SIZE": "4", "RANK": "2"}, (0, 1)),  # of machines, not of processes
-        ({"WORLD_SIZE": "8", "RANK": "5", "LOCAL_RANK": "1"}, (5, 8)),
-    ],
-)
-def test_the_rank_is_a_launchers(monkeypatch, environment, expected):
-    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert joining.rank() == expected
-    if expected[1] == 1:
-        joining.join()
-        joining.barrier()
-        assert not torch.distributed.is_initialized()
 
 
 @pytest.fixture
@@ -69,11 +40,8 @@ def on_gpus(monkeypatch):
         monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA A100")
         monkeypatch.setattr(torch.version, "cuda", "13.0")
-        for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
-            monkeypatch.delenv(name, raising=False)
-        if local is not None:
-            for name, value in {"WORLD_SIZE": "4", "RANK": str(local), "LOCAL_RANK": str(local)}.items():
-                monkeypatch.setenv(name, value)
+        for name, value in ({} if local is None else processes.ranks(4)[local]).items():
+            monkeypatch.setenv(name, value)
 
     return make
 

@@ -8,6 +8,7 @@ import importlib
 import io
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -31,17 +32,13 @@ def places(tmp_path_factory):
     paths = {"model": model, "text": root / "text.txt", "root": root, "nowhere": root / "nowhere"}
 
     def variant(name, files=None, weights=None):
-        folder = root / name
-        folder.mkdir()
-        for file in model.iterdir():
-            (folder / file.name).write_bytes(file.read_bytes())
+        paths[name] = folder = shutil.copytree(model, root / name)
         for file, content in (files or {}).items():
             (folder / file).write_bytes(content)
         if weights:
             tensors = load_file(model / "model.safetensors")
             weights(tensors)
             save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-        paths[name] = folder
 
     variant("missing", weights=lambda tensors: tensors.pop(NO_TENSOR))
     variant("reshaped", weights=lambda tensors: tensors.update({NO_TENSOR: tensors[NO_TENSOR][:-1].clone()}))
@@ -59,15 +56,14 @@ def places(tmp_path_factory):
     (paths["pickled"] / "model.safetensors").unlink()
     torch.save(Evil(), paths["pickled"] / "pytorch_model.bin")
     variant("pointer", {"model.safetensors": b"version https://git-lfs.github.com/spec/v1\nsize 9\n"})
-    (root / "tiny").symlink_to(model)
-    paths["tiny"] = root / "tiny"
     for name, content in {"latin": "Ça va mal".encode("latin-1") * 9, "empty": b""}.items():
         (root / f"{name}.txt").write_bytes(content)
         paths[name] = root / f"{name}.txt"
+    (root / "model.gguf").touch()
     (root / "again").mkdir()
     (root / "again" / "text.txt").write_text("Another text.")
     (root / "loop").symlink_to(root / "loop")
-    paths |= {"again": root / "again/text.txt", "loop": root / "loop"}
+    paths |= {"again": root / "again/text.txt", "loop": root / "loop", "gguf": root / "model.gguf"}
     paths["long"] = root / ("x" * 300)
     return paths
 
@@ -126,11 +122,6 @@ def test_weights_that_do_not_fit(refused, name):
     assert not Path("escaped").exists()
 
 
-def test_a_gguf_file_is_not_evaluated(refused, places):
-    (places["root"] / "model.gguf").touch()
-    assert "not evaluated" in refused("passkey --model {root}/model.gguf")
-
-
 @pytest.mark.parametrize("line", rows("""
     no method: passkey --model {model} --method nonesuch
     factor that adds no token: passkey --model {model} --method pi --factor 1.0001
@@ -164,6 +155,7 @@ def test_texts(refused, line):
     empty: {nothing}
     root: /
     a file: {text}
+    a GGUF file: {gguf}
     a name too long: {long}
     its RoPE is scaled already: {scaled} --method pi
     without RoPE: {gpt2}
@@ -178,6 +170,7 @@ def test_models(refused, line):
 
 @pytest.mark.parametrize("line", rows("""
     a file: {text}
+    below a file: {text}/x
     a loop of links: {loop}
 """))  # fmt: skip
 @pytest.mark.parametrize("command", ["passkey --model {model} --results", "extend --model {model} --output"])
@@ -191,10 +184,7 @@ def test_places_to_write_to(refused, command, line):
     ids=str,
 )
 def test_training_json_of_no_fine_tune_or_of_other_weights(refused, places, tmp_path, change):
-    folder = tmp_path / "tuned"
-    folder.mkdir()
-    for file in places["model"].iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
+    folder = shutil.copytree(places["model"], tmp_path / "tuned")
     facts = fine_tuned(folder)
     (folder / "training.json").write_text(json.dumps(change and facts | change))
     refused(PASSKEY + " --model {tmp}/tuned")

@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from tokenizers import processors
 
 from eval import longbench
 from experiments.kit.base_model import BaseModel
-from tests.models import byte_tokenizer, random_model
+from tests.models import byte_tokenizer, checkpoint
 
 BOS = 1
 LENGTH = 2048
@@ -21,22 +20,12 @@ TEMPLATE = (
 PARTS = TEMPLATE.replace("message['content']", "message['content'] | map(attribute='text') | join")
 
 
-def like_llama():
-    """A tokenizer that puts <s> before every text."""
-    tokenizer = byte_tokenizer()
-    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", BOS)])
-    return tokenizer
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """Its tokenizer has a chat template that holds <s>."""
-    folder = tmp_path_factory.mktemp("model") / "toy"
-    random_model(max_position_embeddings=LENGTH).save_pretrained(folder)
-    tokenizer = like_llama()
+    """Its tokenizer puts <s> before every text, and has a chat template that holds <s>."""
+    tokenizer = byte_tokenizer("<s> $A")
     tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(folder)
-    return folder
+    return checkpoint(tmp_path_factory.mktemp("model") / "toy", tokenizer, max_position_embeddings=LENGTH)
 
 
 @pytest.fixture
@@ -80,7 +69,7 @@ def test_chat_asks_in_the_template_and_begins_the_answer(requests_of, model, tmp
     (model / "chat_template.jinja").write_text(template)
     requests, values = requests_of(*line, "--chat")
     for request in requests:
-        text = like_llama().decode(request.prompt)
+        text = byte_tokenizer().decode(request.prompt)
         head, _, tail = text.partition(" [end][assistant]")
         assert head.startswith("<s>[user] ") and text.count("<s>") == 1 and tail.startswith(begun)
         assert begun not in head and len(head) > 99 and len(request.prompt) == values[request.key]["tokens"]
@@ -97,7 +86,7 @@ def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, t
         change = {"trec": {"all_classes": ["Paragraph 1"]}, "passage_count": {"answers": ["1"]}}.get(task, {})
         (tmp_path / "data" / "longbench_e" / f"{task}.jsonl").write_text(json.dumps(row | {"_id": task} | change))
     requests, _ = requests_of("longbench_e", "--benchmarks", tmp_path / "data", "--chat", "--window", "1000")
-    plain = {request.key.split("/")[0] for request in requests if like_llama().decode(request.prompt)[3:4] != "["}
+    plain = {request.key.split("/")[0] for request in requests if byte_tokenizer().decode(request.prompt)[3:4] != "["}
     assert plain == {"trec", "triviaqa", "samsum", "lcc", "repobench-p"}
     assert all(request.prompt[0] == BOS and request.prompt.count(BOS) == 1 for request in requests)
 
@@ -113,9 +102,3 @@ def test_chat_without_a_template_that_works_is_refused(model, call, tmp_path, mo
     monkeypatch.setattr(BaseModel, "tokenizer", tokenizer)
     status, _, err = call(*PASSKEY, "--model", model, "--chat", "--results", tmp_path / "results")
     assert status == 2 and "chat template" in err and err.count("\n") == 1
-
-
-def test_tiny_whose_records_are_committed_reads_none():
-    tokenizer = BaseModel("tiny").tokenizer
-    text = "There is an important info hidden inside a lot of irrelevant text."
-    assert tokenizer(text).input_ids == tokenizer(text, add_special_tokens=False).input_ids

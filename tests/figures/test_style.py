@@ -4,8 +4,8 @@ import itertools
 
 import matplotlib.colors
 import matplotlib.pyplot as plt
-import matplotlib.text
 import numpy as np
+from matplotlib.text import Text
 
 from analysis.settings import Setting
 from core import rope
@@ -32,10 +32,8 @@ def test_names_at_the_ends_of_curves_do_not_hide_each_other():
     names = [f"curve {index} of a long name" for index in range(5)]
     style.name_curves(axes, {name: (1.0, 0.02 * index) for index, name in enumerate(names)}, dict.fromkeys(names, "k"))
     figure.draw_without_rendering()
-    boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
-    texts = [matplotlib.text.Text.get_window_extent(text) for text in axes.texts]
-    texts.sort(key=lambda box: box.y0)
-    assert len(boxes) == 5 and all(low.y1 <= high.y0 + 0.5 for low, high in itertools.pairwise(texts))
+    boxes = sorted((Text.get_window_extent(text) for text in axes.texts), key=lambda box: box.y0)
+    assert len(boxes) == 5 and all(low.y1 <= high.y0 + 0.5 for low, high in itertools.pairwise(boxes))
     plt.close(figure)
 
 

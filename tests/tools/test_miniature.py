@@ -69,12 +69,8 @@ def test_samples_fill_their_room_and_the_seed_decides_everything(kind):
 def test_evaluation_data_and_needles_never_appear_in_training():
     def drawn(split):
         rng = random.Random(split)
-        keys = words.keys(rng, split, 2000)
-        return (
-            keys,
-            {words.number(rng, split) for _ in range(2000)},
-            {words.identifier(rng, split) for _ in range(2000)},
-        )
+        others = ({draw(rng, split) for _ in range(2000)} for draw in (words.number, words.identifier))
+        return words.keys(rng, split, 2000), *others
 
     (keys, numbers, names), (other_keys, other_numbers, other_names) = map(drawn, words.SPLITS)
     parts, other_parts = ({part for key in each for part in key.lower().split("-")} for each in (keys, other_keys))

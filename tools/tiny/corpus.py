@@ -1,4 +1,4 @@
-"""Text to pre-train on, a directory of parquet or text files or the packaged books; and a tokenizer learned from it.
+"""Text to pre-train on, a directory of parquet or text files; and a tokenizer learned from it.
 
 A checksum of a book's beginning holds out one book in twenty. A book that shares a passage with a packaged book, which
 experiments/kit/texts.py scores, is left out altogether.
@@ -6,12 +6,9 @@ experiments/kit/texts.py scores, is left out altogether.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 import re
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -27,33 +24,12 @@ _PIECES, _PIECE = 6, 6000  # pieces of each book that the tokenizer is learned f
 _PROBES = 25  # passages by which another edition of a book is recognised
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """Books to train on."""
-
-    train: list[str]
-    source: str
-
-    @property
-    def sha256(self) -> str:
-        """A hash of all books."""
-        return hashlib.sha256(json.dumps(self.train).encode()).hexdigest()
-
-
-def load(data: Path | None) -> Corpus:
-    """Read the books.
-
-    Args:
-        data: a directory of .parquet files (column `text`) or .txt files. If None, the packaged books are used, except
-            the one that evaluations score; the first nine tenths of each are for training.
+def load(data: Path) -> list[str]:
+    """The books to train on in a directory of .parquet files (column `text`) or .txt files.
 
     Raises:
         InputError: there is no such directory, or no text in it.
     """
-    if data is None:
-        books = [book.text for book in texts.books(texts.AVAILABLE)[texts.SCORED :]]
-        train = [book[: len(book) * 9 // 10] for book in books]
-        return Corpus(train, "the registry package autocomplete, the first 90 % of each book")
     every = [book.text for book in in_directory(str(data))]
     books = [book for book in without_evaluation(every) if len(book) >= _SHORTEST]
     train = [book for book in books if zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) % 20]
@@ -62,7 +38,7 @@ def load(data: Path | None) -> Corpus:
             f"there is no text to train on in {data}: give parquet files with a column 'text' or .txt files, with at "
             f"least one book of {_SHORTEST} characters."
         )
-    return Corpus(train, f"{len(every)} books from {data.name}/")
+    return train
 
 
 def without_evaluation(books: list[str]) -> list[str]:

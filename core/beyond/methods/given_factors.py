@@ -1,4 +1,4 @@
-"""Factors from a file: published, searched, or learned (experiments/beyond/learned.py)."""
+"""Factors from a file: published, or learned (experiments/beyond/learned.py)."""
 
 from __future__ import annotations
 
@@ -17,21 +17,17 @@ from ...methods.registry import METHODS, ORIGINAL, register
 from .published_rules import longrope_temperature
 
 LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
-SEARCHED = "searched"
-# The name of a record of factors that were learned, or searched.
-_LEARNED = re.compile(rf"(?:from=(.+)|{SEARCHED})_s=[^_]+_seed=(\d+)")
+_LEARNED = re.compile(r"from=(.+)_s=[^_]+_seed=(\d+)")  # the name of a record of learned factors
 
 
 def learned_from(options: dict) -> tuple[str, int] | None:
-    """The start and the seed, if the file is a record of learned factors, SEARCHED of searched ones; else None."""
+    """The start and the seed, if the file is a record of learned factors; else None."""
     name = _LEARNED.fullmatch(Path(str(options.get("file", ""))).stem)
-    return (name[1] or SEARCHED, int(name[2])) if name else None
+    return (name[1], int(name[2])) if name else None
 
 
 def learned_name(method: str) -> str:
-    """The name, in tables and figures, of factors that were learned from a method's, or searched."""
-    if method == SEARCHED:
-        return "LongRoPE2, searched"
+    """The name, in tables and figures, of factors that were learned from a method's."""
     title = METHODS[method].title if method in METHODS else method
     return f"learned, from {'no scaling' if method == ORIGINAL else title}"
 
@@ -45,7 +41,7 @@ def _label(options: dict) -> str | None:
 def given_factors(
     geometry: RopeGeometry, factor: float, *, file: str | os.PathLike, attention_factor: float | None = None
 ) -> RopeScaling:
-    """Divide each pair by a factor λ_i from a file, as LongRoPE does: factors that were published, searched or learned.
+    """Divide each pair by a factor λ_i from a file, as LongRoPE does: factors that were published or learned.
 
     Args:
         file: a JSON list of d/2 factors; or an object with such a list as `factors` or `long_factor`, and optionally an

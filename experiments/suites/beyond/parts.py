@@ -2,14 +2,22 @@
 
 from collections.abc import Iterable, Iterator
 
+from core.disturbance import select_interpolated, strategy_disturbance
 from experiments.kit import records
 from experiments.suites.chains import Chain, Setting
 from experiments.suites.steps import Step, Suite
 
 
 def covering(suite: Suite, factor: float) -> Setting:
-    """DPRoPE at the least n̂ that interpolates every pair with a wavelength above L."""
-    return "dprope", {"n_hat": suite.model.covering(factor)}
+    """DPRoPE at the least n̂ that interpolates every pair with a wavelength above L.
+
+    Extrapolation would show these pairs angles never seen in pre-training.
+    """
+    geometry = suite.model.geometry
+    slow, sizes = geometry.wavelength > geometry.context_length, range(0, geometry.head_dim + 1, 2)
+    disturbances = strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
+    least = next(n_hat for n_hat in sizes if select_interpolated(*disturbances, n_hat=n_hat)[slow].all())
+    return "dprope", {"n_hat": least}
 
 
 def learned_factors(

@@ -5,16 +5,9 @@ import pytest
 import torch
 
 from eval.beyond.long_perplexity import key_tokens
-from tests.models import random_model
+from tests.models import random_model, token_losses
 
 SHORT, STEP = 12, 5
-
-
-def loss(model, tokens, start, place):
-    """Of the token at a place, from those from `start` on."""
-    with torch.no_grad():
-        logits = model(tokens[None, start:place]).logits[0, -1]
-    return float(torch.nn.functional.cross_entropy(logits, tokens[place]))
 
 
 @pytest.mark.parametrize(("long", "before"), [(70, []), (40, [1])])
@@ -27,8 +20,7 @@ def test_a_key_token_is_one_that_the_long_context_helps(long, before):
         window = next(k for k in range(70) if k * (long // 2) + long > place) * (long // 2)
         near = (place - SHORT) // STEP * STEP
         whole, short = (
-            loss(model, torch.cat([torch.tensor(before, dtype=torch.int64), tokens[start : place + 1]]), 0, -1)
-            for start in (window, near)
+            token_losses(model, [*before, *tokens[start : place + 1].tolist()])[-1] for start in (window, near)
         )
         expected[place] = short - whole > 0.5 and whole < 8
     found = key_tokens(model, tokens, long, SHORT, STEP, before, gain=0.5, most=8)

@@ -1,11 +1,12 @@
 """What the suites measure beyond the paper, and that the paper's part stands without it."""
 
-import shutil
-from pathlib import Path
+import numpy as np
+import pytest
 
-from core import rope
+from core import discovery, rope
 from core.rope import scale
 from experiments import base_models, suites
+from experiments.suites.beyond.parts import covering
 from tests.experiments.test_rerun import chains, suite_of
 
 
@@ -24,7 +25,7 @@ def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(tm
 
 def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
     """Each different selection once, whatever the method; what is measured anyway stands for it."""
-    suite, geometry = suite_of("tiny", tmp_path), base_models.get("tiny").geometry
+    suite, geometry = suite_of("tiny", tmp_path), base_models.MODELS["tiny"].geometry
     significant = 2 * int(scale(geometry, "dprope-significant", 2).interpolated.sum())
     others = [("dprope", {}), ("dprope", {"n_hat": 20}), ("dprope-significant", {}), ("clex", {})]
     settings = [("dprope", {"n_hat": n}) for n in (48, 46, 20, significant)]
@@ -43,12 +44,22 @@ def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
     assert all(any(setting in group for group in groups) for setting in settings)
 
 
+@pytest.mark.parametrize("factor", [2, 4])
+def test_the_covering_n_hat_is_the_least_that_interpolates_every_wavelength_beyond_the_context(tmp_path, factor):
+    suite = suite_of("tiny", tmp_path)
+    geometry, n_hat = suite.model.geometry, covering(suite, factor)[1]["n_hat"]
+    beyond = set(np.flatnonzero(2 * np.pi / geometry.inv_freq > geometry.context_length))
+
+    def interpolated(count):
+        return set(np.flatnonzero(scale(geometry, rope.PROPOSED, factor, n_hat=count).interpolated))
+
+    assert beyond <= interpolated(n_hat) and not beyond <= interpolated(n_hat - 2)
+
+
 def test_without_the_folder_of_what_is_beyond_the_paper_its_part_is_measured(tmp_path, monkeypatch):
-    every = {name: set(lines(chains(suite_of(name, tmp_path)))) for name in ("smollm2",)}
-    shutil.copytree(Path(suites.__file__).parent, tmp_path / "suites", ignore=shutil.ignore_patterns("beyond"))
-    monkeypatch.setattr(suites, "__path__", [str(tmp_path / "suites")])
-    for name in every:
-        of_paper = lines(chains(suite_of(name, tmp_path)))
-        assert len(suites.find(name)) == 1 and set(of_paper) < every[name]
-        methods = {line.split("--method ")[1].split()[0] for line in of_paper if "--method " in line}
-        assert methods == {"original", "pi", "yarn", "dprope", "clex"}
+    every = set(lines(chains(suite_of("smollm2", tmp_path))))
+    monkeypatch.setattr(discovery, "module", lambda name: None)
+    of_paper = lines(chains(suite_of("smollm2", tmp_path)))
+    assert len(suites.find("smollm2")) == 1 and set(of_paper) < every
+    methods = {line.split("--method ")[1].split()[0] for line in of_paper if "--method " in line}
+    assert methods == {"original", "pi", "yarn", "dprope", "clex"}

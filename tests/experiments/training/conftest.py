@@ -2,12 +2,10 @@
 
 import json
 import random
-import sys
 
 import pytest
 
-from experiments import finetune
-from experiments.kit import command_line, processes
+from experiments.kit import processes
 from experiments.training import launch
 from tests.models import checkpoint
 
@@ -47,19 +45,11 @@ def command(base, books, tmp_path):
 
 
 @pytest.fixture
-def finetuned(command, monkeypatch, capsys):
+def finetuned(command, call, monkeypatch):
     """finetuned("--steps", 3, …) -> (exit status, stdout, stderr)"""
+    monkeypatch.setattr(launch, "expected", lambda: processes.rank()[1])  # however many GPUs there are
 
     def run(*more, arguments=None):
-        monkeypatch.setattr(sys, "argv", ["finetune", *(arguments or command(*more))])
-        monkeypatch.setattr(launch, "expected", lambda: processes.rank()[1])  # however many GPUs there are
-        capsys.readouterr()
-        status = 0
-        try:
-            command_line.run(finetune.main)
-        except SystemExit as stop:
-            status = stop.code
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
+        return call("finetune", *(arguments or command(*more)))
 
     return run

@@ -77,7 +77,7 @@ def test_memory_at_the_papers_scale():
         ("llama2-13b --factor 4 --gpus 16 --memory 40", 0, ["30.4 GB of 40 on each of 16 GPUs (ZeRO-3): fits"]),
         ("llama2-7b --gpus 4 --memory 40", 0, ["38.3 GB", "12 hours, assuming A100s"]),
         ("llama2-7b --gpus 5", 2, ["error: a batch of 64 sequences cannot be divided among 5 processes"]),
-        ("tiny", 0, ["on this machine's CPU, for which no time is estimated"]),
+        ("tiny", 0, ["run           dprope_s=2_seed=0", "on each of 1 GPUs: fits"]),  # n̂ where the model trains that
     ],
 )
 def test_a_dry_run_says_what_is_true_and_trains_nothing(call, arguments, status, lines):

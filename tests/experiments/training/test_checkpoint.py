@@ -5,7 +5,6 @@ import os
 
 import pytest
 
-from core import files
 from core.errors import InputError
 from experiments.training import checkpoint
 from experiments.training.output import Output
@@ -74,17 +73,6 @@ def test_any_other_is_refused_by_name(folder, facts, spoil, name):
 @pytest.fixture
 def output(tmp_path):
     return Output(tmp_path / "out", {"method": "pi", "identity": "one"})
-
-
-@pytest.mark.parametrize("content", ['{"method": "yarn", "identity": "two"}', None])
-def test_a_directory_that_is_not_this_runs_result_is_refused(output, content):
-    assert not output.is_done
-    files.write_json(output.path / "training.json", output.settings)
-    assert output.is_done
-    file = output.path / "training.json"
-    file.unlink() if content is None else file.write_text(content)
-    with pytest.raises(InputError, match=str(output.path)):
-        print(output.is_done)
 
 
 def test_what_a_kill_left_without_a_checkpoint_goes_and_what_is_not_ours_stays(output):

@@ -22,16 +22,14 @@ from experiments.training.corpus import Corpus
 from experiments.training.packing import pack
 from experiments.training.trainer import Trainer
 from tests.experiments.training.conftest import facts
-from tests.models import byte_tokenizer, random_model
+from tests.models import byte_tokenizer, checkpoint, random_model
 from tests.processes import fork, wait
 
 
 @pytest.fixture
 def sure(tmp_path):
     """A base model without dropout."""
-    random_model(max_position_embeddings=32).save_pretrained(tmp_path / "toy")
-    byte_tokenizer().save_pretrained(tmp_path / "toy")
-    return tmp_path / "toy"
+    return checkpoint(tmp_path / "toy", max_position_embeddings=32)
 
 
 def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(finetuned, tmp_path, sure, books):
@@ -65,9 +63,6 @@ def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(f
     (file,) = (tmp_path / "results").rglob("finetune/*.json")
     assert file.relative_to(tmp_path / "results").as_posix() == "toy/finetune/dprope_n-hat=6_s=2_seed=5.json"
     record = json.loads(file.read_text())
-    ran_on = record["ran_on"]
-    assert (ran_on["processes"], ran_on["device_batch"], ran_on["accumulated"]) == (1, 2, 2)
-    assert ran_on["attention"] == "sdpa" and ran_on["loss"] == "chunked"
     assert record["identity"] == training["identity"] and record["losses"] == training["losses"]
     assert record["scores"]["final_loss"] == training["losses"][-1]
     expected = {"processes": 1, "device_batch": 2, "accumulated": 2, "attention": "sdpa", "loss": "chunked"}
@@ -168,7 +163,6 @@ def test_a_gradient_that_is_not_finite_stops_too(finetuned, monkeypatch):
 @pytest.mark.parametrize(
     "change, sentence",
     [
-        (["--length", "100000"], "a batch needs 4"),
         (["--method", "clex", "--factor", "1"], "above 1"),
         (["--method", "pi", "yarn"], "one method"),
         (["--output", str(ROOT / "core")], "holds no training run"),

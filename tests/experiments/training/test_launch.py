@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from core.errors import InputError
-from experiments.kit import command_line
+from experiments.kit import command_line, processes
 from experiments.training import launch
 from tests.processes import fork, wait
 
@@ -25,18 +25,18 @@ def two_gpus(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "environment, expected",
+    "environment, rank, expected",
     [
-        ({}, 2),
-        ({"RANK": "0", "WORLD_SIZE": "1"}, 2),  # a platform's, no launcher's
-        ({"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "4"}, 4),
-        ({"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}, 1),
+        ({}, (0, 1), 2),
+        ({"RANK": "1", "WORLD_SIZE": "4"}, (0, 1), 2),  # of machines, not of processes
+        ({"RANK": "1", "LOCAL_RANK": "0", "WORLD_SIZE": "4"}, (1, 4), 4),
+        ({"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}, (0, 1), 1),
     ],
 )
-def test_how_many_will_train(environment, expected, monkeypatch):
+def test_the_rank_is_a_launchers_and_how_many_will_train(environment, rank, expected, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert launch.expected() == expected
+    assert processes.rank() == rank and launch.expected() == expected
 
 
 def test_it_ends_as_the_processes_do_and_not_by_a_notice_that_is_ignored(monkeypatch, capfd):

@@ -1,23 +1,28 @@
 """Two processes under DeepSpeed ZeRO-3 train as one does, in both dtypes, and go on after a kill."""
 
+import functools
 import os
-import runpy
 import signal
-import socket
 import sys
 
 import numpy as np
 import pytest
 import torch
+from accelerate import PartialState
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, TrainingArguments
 
-from core import rope
+from core import clex, rope
 from core.rope import RopeGeometry
+from experiments import finetune
+from experiments.kit import command_line
+from experiments.training import trainer
+from experiments.training.output import Output
+from experiments.training.trainer import Trainer
 from tests.experiments.training.conftest import facts
-from tests.models import byte_tokenizer, random_model
-from tests.processes import fork, wait
+from tests.models import checkpoint
+from tests.processes import fork, ranks, wait
 
 LEARNED = next(name for name, method in rope.METHODS.items() if method.start)
 
@@ -35,9 +40,7 @@ def imported_once():
 @pytest.fixture
 def usual(command, tmp_path):
     """Without dropout, as two processes draw other masks."""
-    model = random_model(max_position_embeddings=2048, num_hidden_layers=1, tie_word_embeddings=True)
-    model.save_pretrained(tmp_path / "base")
-    byte_tokenizer().save_pretrained(tmp_path / "base")
+    checkpoint(tmp_path / "base", max_position_embeddings=2048, num_hidden_layers=1, tie_word_embeddings=True)
 
     def arguments(name, *more):
         folders = ["--output", tmp_path / name, "--results", tmp_path / f"results-of-{name}"]
@@ -47,21 +50,58 @@ def usual(command, tmp_path):
     return arguments
 
 
-def one_of_two(rank, port, arguments):
-    """What torchrun starts."""
-    os.environ |= {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+def join_on_cpu():
+    """Unless it is told the backend, accelerate joins processes for DeepSpeed on accelerators only."""
+    from deepspeed.ops import __compatible_ops__
+
+    __compatible_ops__["deepspeed_shm_comm"] = False  # it would compile for minutes
+    os.environ["ACCELERATE_USE_DEEPSPEED"] = "true"
     AcceleratorState._reset_state(reset_partial_state=True)  # of the single process that this one was
-    sys.argv = ["zero3_worker", *arguments]
-    runpy.run_module("tests.experiments.training.zero3_worker", run_name="__main__")
+    PartialState(backend="gloo")
+    configured = {"use_configured_state": True}
+    trainer.TrainingArguments = functools.partial(TrainingArguments, accelerator_config=configured)
+
+
+def held(run):
+    """What a trainer holds in memory."""
+    parameter, rotary = run.model.model.layers[0].mlp.up_proj.weight, run.model.model.rotary_emb
+    seen = {
+        "stage": run.model_wrapped.zero_optimization_stage(),
+        "gradients": run.model_wrapped.optimizer.grad_partitions_flat_buffer.dtype,
+        "parameter_dtype": parameter.dtype,
+        "elements_here": parameter.numel(),
+    }
+    if clex.is_installed(run.model):
+        return seen | {"matrices": {rotary.up.dtype, rotary.down.dtype}}
+    cos, sin = rotary(torch.zeros(1, 1, 16), torch.tensor([[8191]]))  # float32, so that the tables are not rounded
+    return seen | {"inv_freq": rotary.inv_freq, "cos": cos, "sin": sin}
+
+
+def one_of_two(rank, seen, arguments, killed_at):
+    """What torchrun starts; what it held at the end goes to the file `seen`."""
+    os.environ |= rank
+    finish, step = Output.finish, Trainer.training_step
+
+    def look(self, run, *rest):
+        if rank["RANK"] == "0":
+            torch.save(held(run), seen)
+        finish(self, run, *rest)
+
+    def killed(self, *rest):
+        if self.state.global_step == killed_at - 1 and self._micro_batch:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return step(self, *rest)
+
+    Output.finish, Trainer.training_step = look, killed
+    join_on_cpu()
+    sys.argv = ["finetune", *arguments]
+    command_line.run(finetune.main)
 
 
 def on_two(seen, arguments, killed_at=0):
-    """Run in two processes; their exit statuses."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    arguments = [str(seen), str(killed_at), *arguments]
-    return [wait(child) for child in [fork(lambda: one_of_two(rank, port, arguments)) for rank in "01"]]
+    """Run in two processes, which are killed in the middle of a step where one is given; their exit statuses."""
+    children = [fork(lambda: one_of_two(rank, seen, arguments, killed_at)) for rank in ranks()]
+    return [wait(child) for child in children]
 
 
 def test_in_bfloat16_they_keep_the_frequencies(usual, tmp_path):

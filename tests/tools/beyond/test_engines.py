@@ -5,12 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 
 from core import rope
 from core.extend import extend
 from experiments.kit import texts
-from tests.models import byte_tokenizer, checkpoint, random_model
+from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
 LENGTH, SCORED = 144, 16  # beyond L = 128
 
@@ -44,23 +43,14 @@ def program(tmp_path):
     return write
 
 
-def plain(model):
-    """The ids, and the losses [SCORED] of the last of them."""
-    text = texts.books(1)[0].text[:LENGTH]
-    ids = byte_tokenizer()(text, add_special_tokens=False, return_tensors="pt").input_ids[:, :LENGTH]
-    with torch.inference_mode():
-        logits = model(ids[:, :-1]).logits[0, -SCORED:]
-    return ids[0].tolist(), torch.nn.functional.cross_entropy(logits, ids[0, -SCORED:], reduction="none").numpy()
-
-
 def test_an_engine_is_compared_at_every_position_beyond_the_context(check, program):
     status, out, err = check("--engine", "mlx", "--python", program(PROGRAM))
     assert status == 0, err
     losses = np.array([5.0] * (SCORED - 1) + [6.0])
-    _, extended = plain(extend(random_model(), rope.BASELINE, 2))
-    _, unextended = plain(random_model())
+    ids = byte_tokenizer().encode(texts.books(1)[0].text[:LENGTH])[:LENGTH]
+    models = extend(random_model(), rope.BASELINE, 2), random_model()
     mean, *apart = map(float, re.findall(r"\d\.\d+(?:e[+-]\d+)?(?=,|$)", out.partition("mean loss")[2]))
-    wanted = [np.abs(losses - other).max() for other in (extended, unextended)]
+    wanted = [np.abs(losses - token_losses(model, ids)[-SCORED:]).max() for model in models]
     assert mean == pytest.approx(losses.mean(), abs=1e-4) and apart == pytest.approx(wanted, rel=0.05)
 
 

@@ -17,7 +17,7 @@ import pyarrow
 import pyarrow.parquet
 
 from core import files
-from eval import longbench
+from eval import longbench, open_llm_files
 from experiments import base_models
 from experiments.kit import command_line, records, texts
 from experiments.kit.base_model import BaseModel
@@ -27,14 +27,7 @@ from tools.tiny import miniature
 from tools.tiny.miniature import Source
 
 FACTS = records.MINIATURE
-# Each benchmark's files and how many documents each holds (None: --documents). Those with a number hold the few-shot
-# examples.
-SPLITS = {
-    "truthfulqa": {"truthfulqa/multiple_choice/validation.parquet": None},
-    "hellaswag": {"hellaswag/validation.parquet": None},
-    "mmlu": {"mmlu/dev.parquet": 5, "mmlu/test.parquet": None},
-    "arc_challenge": {"arc_challenge/train.parquet": 100, "arc_challenge/test.parquet": None},
-}
+FEW = {"dev": 5, "train": 100}  # the documents of the splits that hold few-shot examples
 
 
 def main() -> None:
@@ -69,9 +62,9 @@ def write_longbench(folder: Path, source: Source, length: int, count: int, seed:
 def write_open_llm(folder: Path, source: Source, count: int, seed: int) -> None:
     """Write the parquet files of the four benchmarks."""
     files.write_json(folder / FACTS, {"benchmark": miniature.open_llm.NAME})
-    for task, splits in SPLITS.items():
-        for number, (file, few) in enumerate(splits.items()):
-            rows = miniature.open_llm.documents(task, source, few or count, seed + number)
+    for task, benchmark in open_llm_files.TASKS.items():
+        for number, (split, file) in enumerate(benchmark.files.items()):
+            rows = miniature.open_llm.documents(task, source, FEW.get(split, count), seed + number)
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / file)
 

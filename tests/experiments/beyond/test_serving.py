@@ -8,7 +8,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from core.extend import export, extend_checkpoint
-from eval import endpoint
+from eval.beyond import endpoint
 from tests.completions import Completions, counting
 from tests.core.clex.made import clex_model
 from tests.models import byte_tokenizer, checkpoint
@@ -104,7 +104,6 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
         ("--model {}/toy-yarn --lengths 1200", "states 1,024"),
         ("--model {}/toy-yarn --lengths 900", "takes 800"),
         ("--model {}/toy-yarn --endpoint localhost:80", "http://"),
-        ("--model {}/toy-yarn --endpoint http://[::1", "http://"),
         ("--model {}/toy-yarn --endpoint 'http://127.0.0.1\n:80'", "http://"),
         ("--model {}/toy-yarn --endpoint http://user:secret@127.0.0.1", "OPENAI_API_KEY"),
     ],

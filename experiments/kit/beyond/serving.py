@@ -11,7 +11,7 @@ from core import clex, rope
 from core.errors import InputError
 from core.huggingface.configuration import text_config
 from core.huggingface.rotation import skeleton
-from eval.endpoint import Endpoint
+from eval.beyond.endpoint import Endpoint
 from experiments.kit import command_line, records
 from experiments.kit.base_model import BaseModel, own_name
 

@@ -1,1 +1,0 @@
-"""Command lines called in this process."""
