@@ -130,6 +130,6 @@ def test_passkey_draws_the_recorded_accuracies_in_panels_of_five_and_maps_of_the
     plain = {(run["method"], "training" in run): run for run in runs if not run["options"]}
     heat = {axes.get_title(loc="left"): axes.images[0].get_array() for axes in figure.axes if axes.images}
     original = plain["original", False]
-    for title, run in (("original", original), ("CLEX, s = 2", plain["clex", True])):
+    for title, run in (("original", original), ("YaRN, s = 2", plain["yarn", False])):
         cells = {(cell["depth"], cell["length"]): cell["mean"] for cell in run["scores"]["by_depth"]}
         assert heat[title].tolist() == [[cells[d, n] for n in original["lengths"]] for d in original["depths"]]

@@ -17,7 +17,7 @@ def test_each_claim_has_a_row_with_its_verdict_on_each_model():
     page, table = (RESULTS / "claims.md").read_text(), pd.read_csv(RESULTS / "claims.csv")
     rows = re.findall(r"^\| \[\d+\. .*", page, re.MULTILINE)
     assert [re.findall(r"\*\*(.*?)\*\*", row) for row in rows] == [
-        list(of_claim["outcome"]) for _, of_claim in table.groupby("key", sort=False)
+        list(of_claim["outcome"][of_claim["model"].notna()]) for _, of_claim in table.groupby("key", sort=False)
     ]
     counted = dict(re.findall(r"^\| \*\*(.*?)\*\* \| .* \| (\d+) \|$", page, re.MULTILINE))
     assert Counter(table["outcome"]) == {verdict: int(count) for verdict, count in counted.items()}
