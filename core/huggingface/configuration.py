@@ -1,7 +1,7 @@
 """Write a scaling into a Hugging Face configuration, so that every engine that loads the checkpoint computes the same.
 
-Any per-pair scaling can be written as the stock type ``longrope``, whose inverse frequencies are
-1 / (factor_i · base^(2i/d)). Where another stock type describes the scaling fully, that one is written, because more
+Any per-pair scaling, one on top of another too, can be written as the stock type ``longrope``, whose inverse
+frequencies are 1 / (factor_i · base^(2i/d)). Where another stock type describes the scaling fully, that one is written, because more
 engines know it. Transformers 5 reads ``rope_parameters``; transformers 4 and most engines read ``rope_scaling`` and
 ``rope_theta``; a written configuration has both.
 """
@@ -19,16 +19,19 @@ from .. import files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 
-# Our own key: it keeps the pre-training geometry, which the standard keys no longer state after extension, and the
-# method with its options.
+# Our own key: it keeps the geometry before extension, which the standard keys no longer state, and the method with
+# its options.
 EXTENSION = "rope_extension"
 
 # The keys that a scaling replaces; others, such as partial_rotary_factor, stay.
 _SCALING_KEYS = {
     *("rope_type", "type", "rope_theta", "factor", "original_max_position_embeddings", "attention_factor"),
-    *("beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor"),
+    *("beta_fast", "beta_slow", "truncate", "mscale", "mscale_all_dim", "low_freq_factor", "high_freq_factor"),
     *("short_factor", "long_factor", "short_mscale", "long_mscale"),
 }
+# The types that scale RoPE by fixed factors, on top of which a model can be extended.
+SCALED = ("linear", "llama3", "yarn", "longrope")
+SCALED_KEYS = ("frequencies", "attention_factor", "rope_type")  # of a geometry that was scaled before
 # Architectures for which transformers 4 has other names for rope_theta and partial_rotary_factor.
 _OLDER_NAMES = dict.fromkeys(("gpt_neox", "gpt_neox_japanese"), ("rotary_emb_base", "rotary_pct"))
 # Other names for the context length; vLLM takes the smallest of them.
@@ -83,6 +86,28 @@ def rope_parameters(config: PreTrainedConfig) -> dict:
     return parameters if layer_type(config) is None else parameters[layer_type(config)]
 
 
+def trained_length(config: PreTrainedConfig) -> int:
+    """L in tokens: the length that the model was trained for with the RoPE that it has.
+
+    Raises:
+        InputError: the configuration states none, or several.
+    """
+    parameters, length = rope_parameters(config), getattr(config, "max_position_embeddings", None)
+    if not length:
+        raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
+    kind, original = (parameters.get(key) for key in ("rope_type", "original_max_position_embeddings"))
+    if kind == "yarn" and parameters.get("factor"):  # some checkpoints state the length before YaRN, others that after
+        return round(original * parameters["factor"])
+    others = [value for key in _LENGTHS if isinstance(value := getattr(config, key, None), int) and value > length]
+    unused = kind == "longrope" and length <= original and parameters["short_factor"] != parameters["long_factor"]
+    if unused or (kind == "linear" and others):
+        raise InputError(
+            f"the configuration scales RoPE ({kind}) for more tokens than its max_position_embeddings of {length}; "
+            "write the length that the model was trained for there, in its config.json."
+        )
+    return length
+
+
 def forms(config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> Iterator[dict]:
     """The RoPE parameters that may express a scaling, the most widely known first.
 
@@ -125,6 +150,7 @@ def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, form: dict, f
     if getattr(config, "head_dim", 0) is None:  # Mixtral's default, which longrope and yarn cannot read
         config.head_dim = config.hidden_size // config.num_attention_heads
     extension = {"context_length": int(geometry.context_length), "rope_theta": geometry.base, "factor": float(factor)}
+    extension |= {key: value for key, value in geometry.to_dict().items() if key in SCALED_KEYS}
     setattr(config, EXTENSION, extension)
 
 
@@ -136,7 +162,7 @@ def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
     """
     attention_factor = float(scaling.attention_factor)
     original = min(max(round(longer ** (1 / attention_factor**2)), 2), longer)
-    factors = (geometry.inv_freq / scaling.inv_freq).tolist()  # Python floats survive JSON exactly
+    factors = (geometry.of_base / scaling.inv_freq).tolist()  # Python floats survive JSON exactly
     parameters = {
         "rope_type": "longrope",
         "factor": longer / original,

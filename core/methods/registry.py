@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import InputError, check_choice
-from ..geometry import RopeScaling
+from ..geometry import RopeGeometry, RopeScaling
 from ..roles import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE  # noqa: F401  (what the methods' modules use)
 
 Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
@@ -54,6 +54,14 @@ class Method:
     def ready(self) -> bool:
         """Whether it needs neither training nor an option, and so is in every comparison of untrained methods."""
         return self.start is None and not self.needs
+
+    def scale(self, geometry: RopeGeometry, factor: float, **options) -> RopeScaling:
+        """What the function makes of a geometry; of one that was scaled before, on top of that."""
+        scaling = self.function(geometry, factor, **options)
+        if geometry.frequencies is None:
+            return scaling
+        # A stock type divides base^(−2i/d), so it would undo what was there before.
+        return replace(scaling, attention_factor=scaling.attention_factor * geometry.attention_factor, stock=None)
 
 
 METHODS: dict[str, Method] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from core import rope
 from core.disturbance import select_interpolated, strategy_disturbance
@@ -110,7 +110,7 @@ class Model:
         return {
             "title": self.title,
             "model": self.source,
-            "geometry": asdict(self.geometry),
+            "geometry": self.geometry.to_dict(),
             "factors": list(self.factors),
             "n_hat": {f"{factor:g}": n_hat for factor, n_hat in self.n_hat.items()},
             "ablated": list(ABLATED),
