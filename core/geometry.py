@@ -72,8 +72,9 @@ class RopeGeometry:
         """The base, for a method that changes it; InputError if RoPE was scaled before, for θ_i then has none."""
         if self.frequencies is not None:
             raise InputError(
-                f"the RoPE was scaled before (rope_type {self.rope_type!r}), so no base gives its inverse frequencies, "
-                "and this method changes the base; take one that divides frequencies, such as pi, yarn or dprope."
+                f"this RoPE was scaled before (rope_type {self.rope_type!r}), so its frequencies follow from no base, "
+                "which NTK-aware scaling, the critical base and CLEX change; take a method that divides frequencies, "
+                "such as pi, yarn or dprope."
             )
         return self.base
 

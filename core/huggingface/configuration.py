@@ -1,9 +1,9 @@
 """Write a scaling into a Hugging Face configuration, so that every engine that loads the checkpoint computes the same.
 
 Any per-pair scaling, one on top of another too, can be written as the stock type ``longrope``, whose inverse
-frequencies are 1 / (factor_i · base^(2i/d)). Where another stock type describes the scaling fully, that one is written, because more
-engines know it. Transformers 5 reads ``rope_parameters``; transformers 4 and most engines read ``rope_scaling`` and
-``rope_theta``; a written configuration has both.
+frequencies are 1 / (factor_i · base^(2i/d)). Where another stock type describes the scaling fully, that one is
+written, because more engines know it. Transformers 5 reads ``rope_parameters``; transformers 4 and most engines read
+``rope_scaling`` and ``rope_theta``; a written configuration has both.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def forms(config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling
         if not math.isclose(recomputed_attention_factor(longer, original), scaling.attention_factor, rel_tol=1e-3):
             raise InputError(
                 f"a {config.model_type!r} configuration cannot express an attention factor of "
-                f"{scaling.attention_factor:g}; give one of at least 1."
+                f"{scaling.attention_factor:g} for {longer} tokens; give one of at least 1."
             )
         yield few
     # transformers 4 has one base for all layers

@@ -56,12 +56,10 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
                 else f"plain RoPE can, and the types {', '.join(SCALED)}."
             )
         )
-    elif "llama_4_scaling_beta" in parameters or (
-        rope_type == "default" and "original_max_position_embeddings" in parameters
-    ):
+    elif "llama_4_scaling_beta" in parameters:
         raise InputError(
-            f"a {config.model_type!r} model whose RoPE states llama_4_scaling_beta, or an original length without any "
-            "scaling, scales its queries by position, which extending RoPE would change; give another model."
+            f"a {config.model_type!r} model with llama_4_scaling_beta scales its queries by position, which extending "
+            "RoPE would change; give another model."
         )
     pretrained = extension or {**parameters, "context_length": trained_length(config)}
     rotaries = [rotary for _, _, rotary in rotary_modules(model)]
