@@ -86,8 +86,9 @@ class RopeGeometry:
         return self.head_dim * span / (2 * np.log(self.base))
 
     def to_dict(self) -> dict:
-        """The attributes that differ from their defaults, for JSON; of plain RoPE d, the base and L."""
-        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+        """The attributes that differ from their defaults, as JSON has them; of plain RoPE d, the base and L."""
+        values = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True)

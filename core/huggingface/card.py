@@ -46,7 +46,7 @@ To check one, compare its loss on a text of L' tokens with that of transformers.
 
 def before(rope_type: str) -> str:
     """What a method of this project divides, in words, by the type of RoPE that the base model has."""
-    of_two = ", those of its long factors, for prompts of every length" if rope_type == "longrope" else ""
+    of_two = ": those of its long factors, now for prompts of every length" if rope_type == "longrope" else ""
     scaled = f"scaled before (`{rope_type}`), and its inverse frequencies are divided further{of_two}"
     return "plain" if rope_type == "default" else scaled
 

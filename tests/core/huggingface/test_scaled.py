@@ -1,6 +1,7 @@
 """Checkpoints whose RoPE their makers scaled: a method divides the inverse frequencies that they have."""
 
 import copy
+import json
 import re
 
 import numpy as np
@@ -10,6 +11,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
+from core.geometry import RopeGeometry
 from core.huggingface.embedding import rope_geometry
 from core.rope import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
 from tests.models import random_model
@@ -66,7 +68,8 @@ def test_a_scaled_checkpoint_is_extended_on_top_of_its_scaling(tmp_path, name):
     layers = "full_attention" if "two kinds" in name else None
     theta, before = ROPE_INIT_FUNCTIONS[kind](copy.deepcopy(model.config), seq_len=L, layer_type=layers)
     theta, plain, geometry = theta.double().numpy(), logits(model), rope_geometry(model)
-    assert (geometry.rope_type, geometry.context_length) == (kind, L) and hash(geometry)
+    assert (geometry.rope_type, geometry.context_length) == (kind, L)
+    assert hash(RopeGeometry(**json.loads(json.dumps(geometry.to_dict())))) == hash(geometry)
     model.save_pretrained(tmp_path / "source")
     positions = np.random.default_rng(0).integers(0, 2 * L, 20)
     for method, options in ((TIME_REFERENCE, {}), (BASELINE, {}), (PROPOSED, {"n_hat": 8})):
