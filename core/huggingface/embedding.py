@@ -62,11 +62,11 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
             "RoPE would change; give another model."
         )
     pretrained = extension or {**parameters, "context_length": trained_length(config)}
-    rotaries = [rotary for _, _, rotary in rotary_modules(model)]
-    buffers = [rotary.get_buffer(_buffer_name(layer_type(config))) for rotary in rotaries]
+    rotaries, kind = [rotary for _, _, rotary in rotary_modules(model)], layer_type(config)
+    pairs = rotaries[0].get_buffer(_buffer_name(kind)).numel()
     base = check_number(pretrained.get("rope_theta"), "rope_theta in the configuration", above=1)
     before = {key: extension[key] for key in SCALED_KEYS if key in extension} if extension else {}
-    geometry = RopeGeometry(2 * buffers[0].numel(), base, pretrained["context_length"], **before)
+    geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **before)
     if extension:
         return geometry
     expected = [geometry.inv_freq]
@@ -74,15 +74,12 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
         geometry, short = _scaled(geometry, rope_type, rotaries[0], config)
         expected = [geometry.inv_freq, short]
     bases = {getattr(getattr(config, name, None), "rope_theta", base) for name in config.sub_configs}
-    for inv_freq in buffers:
-        # Buffers may have been cast to bfloat16 (8 bits of mantissa); a larger difference means another scaling.
-        tolerance = 1e-5 if inv_freq.dtype == torch.float32 else 2**-7
-        values = inv_freq.double().cpu().numpy()
-        if bases - {base} or not any(np.allclose(values, each, rtol=tolerance, atol=0) for each in expected):
-            raise InputError(
-                f"{name} rotates by other inverse frequencies than its configuration gives ({rope_type} RoPE with the "
-                f"base {base:g}), or it states several bases; give the model as it was trained."
-            )
+    agree = [any(_turns_by(rotary, kind, inv_freq) for inv_freq in expected) for rotary in rotaries]
+    if bases - {base} or not all(agree):
+        raise InputError(
+            f"{name} rotates by other inverse frequencies than its configuration gives ({rope_type} RoPE with the base "
+            f"{base:g}), or it states several bases; give the model as it was trained."
+        )
     return geometry
 
 
@@ -104,8 +101,6 @@ def _scaled(
             f"a {config.model_type!r} model with RoPE of the type {rope_type!r} does not rotate by the inverse "
             "frequencies and the attention factor that it computes; give another model."
         )
-    if attention_factor == 1 and np.allclose(inv_freq, plain.inv_freq, rtol=1e-6, atol=0):
-        return plain, short
     before = {"frequencies": tuple(inv_freq), "attention_factor": attention_factor, "rope_type": rope_type}
     return replace(plain, **before), short
 
@@ -127,11 +122,15 @@ def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
 def rotates_by(rotary: nn.Module, config: PreTrainedConfig, scaling: RopeScaling) -> bool:
     """Whether an embedding, which may have been cast, has the frequencies and the attention factor of a scaling."""
     kind = layer_type(config)
-    inv_freq = rotary.get_buffer(_buffer_name(kind))
-    tolerance = 1e-4 if inv_freq.dtype == torch.float32 else 2**-7
-    factor = getattr(rotary, _factor_name(kind))
-    same = np.allclose(inv_freq.double().cpu().numpy(), scaling.inv_freq, rtol=tolerance, atol=0)
-    return bool(same and np.isclose(factor, scaling.attention_factor, rtol=1e-3))
+    same = np.isclose(getattr(rotary, _factor_name(kind)), scaling.attention_factor, rtol=1e-3)
+    return bool(same and _turns_by(rotary, kind, scaling.inv_freq))
+
+
+def _turns_by(rotary: nn.Module, kind: str | None, inv_freq: np.ndarray) -> bool:
+    """Whether an embedding has these θ_i, in bfloat16 (8 bits of mantissa) if it was cast."""
+    values = rotary.get_buffer(_buffer_name(kind))
+    tolerance = 1e-5 if values.dtype == torch.float32 else 2**-7
+    return np.allclose(values.double().cpu().numpy(), inv_freq, rtol=tolerance, atol=0)
 
 
 def config_geometry(config: PreTrainedConfig) -> RopeGeometry:
@@ -250,7 +249,7 @@ def _to_extend(model: nn.Module) -> set[tuple[str, str | None]]:
     """
     config, name = text_config(model.config), type(model).__name__
     wanted, every = layer_type(config), layers(model)
-    length = getattr(config, EXTENSION, {}).get("context_length") or config.max_position_embeddings or 0
+    length = getattr(config, EXTENSION, {}).get("context_length") or trained_length(config)
     rotating = [layer for layer in every if layer.rotations]
     near = [layer for layer in rotating if layer.window is not None and layer.window <= length]
     far = [layer for layer in rotating if layer not in near]
