@@ -41,8 +41,8 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
         the same model, with its rotary embedding and configuration changed.
 
     Raises:
-        InputError: the model is inside a wrapper, has no rotary embedding that can be extended, its configuration states
-            no context length, or an option is wrong; the model is as it was.
+        InputError: the model is inside a wrapper, has no rotary embedding that can be extended, its configuration
+            states no context length, or an option is wrong; the model is as it was.
     """
     _check_unwrapped(model)
     check_extension(model)
