@@ -100,7 +100,7 @@ def write(directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardDat
         longer=text.max_position_embeddings,
         context_length=extension["context_length"],
         factor=extension["factor"],
-        before=before(extension.get("rope_type", "default")),
+        before=before(extension.get("scaled", {}).get("rope_type", "default")),
         title=method.title,
         method=method.name,
         about=" ".join((inspect.getdoc(method.function) or "").partition("\n\n")[0].split()),

@@ -29,9 +29,8 @@ _SCALING_KEYS = {
     *("beta_fast", "beta_slow", "truncate", "mscale", "mscale_all_dim", "low_freq_factor", "high_freq_factor"),
     *("short_factor", "long_factor", "short_mscale", "long_mscale"),
 }
-# The types that scale RoPE by fixed factors, on top of which a model can be extended.
-SCALED = ("linear", "llama3", "yarn", "longrope")
-SCALED_KEYS = ("frequencies", "attention_factor", "rope_type")  # of a geometry that was scaled before
+# The types that can be extended: plain RoPE, and those that scale it by fixed factors.
+_EXTENDED = ("default", "linear", "llama3", "yarn", "longrope")
 # Architectures for which transformers 4 has other names for rope_theta and partial_rotary_factor.
 _OLDER_NAMES = dict.fromkeys(("gpt_neox", "gpt_neox_japanese"), ("rotary_emb_base", "rotary_pct"))
 # Other names for the context length; vLLM takes the smallest of them.
@@ -90,12 +89,20 @@ def trained_length(config: PreTrainedConfig) -> int:
     """L in tokens: the length that the model was trained for with the RoPE that it has.
 
     Raises:
-        InputError: the configuration states none, or several.
+        InputError: the configuration states none or several, or this RoPE cannot be extended: it does not rotate by
+            fixed inverse frequencies, or queries are scaled by their position.
     """
     parameters, length = rope_parameters(config), getattr(config, "max_position_embeddings", None)
     if not length:
         raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
-    kind, original = (parameters.get(key) for key in ("rope_type", "original_max_position_embeddings"))
+    kind, original = parameters.get("rope_type", "default"), parameters.get("original_max_position_embeddings")
+    if kind not in _EXTENDED or "llama_4_scaling_beta" in parameters:
+        reason = f"it is none of {', '.join(_EXTENDED)}; give another model"
+        if kind == "dynamic":
+            reason = "it follows each prompt's length; remove the scaling from config.json first"
+        elif kind in _EXTENDED:
+            reason = "queries are scaled by position beside it (llama_4_scaling_beta); give another model"
+        raise InputError(f"a {config.model_type!r} model's RoPE of the type {kind!r} cannot be extended: {reason}.")
     if kind == "yarn" and parameters.get("factor"):  # some checkpoints state the length before YaRN, others that after
         return round(original * parameters["factor"])
     others = [value for key in _LENGTHS if isinstance(value := getattr(config, key, None), int) and value > length]
@@ -149,8 +156,14 @@ def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, form: dict, f
     config.max_position_embeddings = round(geometry.context_length * factor)
     if getattr(config, "head_dim", 0) is None:  # Mixtral's default, which longrope and yarn cannot read
         config.head_dim = config.hidden_size // config.num_attention_heads
-    extension = {"context_length": int(geometry.context_length), "rope_theta": geometry.base, "factor": float(factor)}
-    extension |= {key: value for key, value in geometry.to_dict().items() if key in SCALED_KEYS}
+    extension: dict = {
+        "context_length": int(geometry.context_length),
+        "rope_theta": geometry.base,
+        "factor": float(factor),
+    }
+    if geometry.frequencies is not None:
+        given = ("head_dim", "base", "context_length")
+        extension["scaled"] = {key: value for key, value in geometry.to_dict().items() if key not in given}
     setattr(config, EXTENSION, extension)
 
 

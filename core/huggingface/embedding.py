@@ -17,17 +17,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from ..errors import InputError, check_number
 from ..geometry import RopeGeometry, RopeScaling
-from .configuration import (
-    EXTENSION,
-    SCALED,
-    SCALED_KEYS,
-    forms,
-    layer_type,
-    rope_parameters,
-    scale_config,
-    text_config,
-    trained_length,
-)
+from .configuration import EXTENSION, forms, layer_type, rope_parameters, scale_config, text_config, trained_length
 from .rotation import layers, skeleton
 
 
@@ -38,8 +28,8 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     it is that of the long ones, which then hold for prompts of every length.
 
     Raises:
-        InputError: the model has no rotary embedding to extend, its RoPE has no fixed inverse frequencies or is not
-            what its configuration says, or its configuration states no context length.
+        InputError: as :func:`trained_length`, the model has no rotary embedding to extend, or it rotates otherwise than
+            its configuration says.
     """
     config, name = text_config(model.config), type(model).__name__
     parameters = rope_parameters(config)
@@ -47,35 +37,19 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     rope_type = parameters.get("rope_type", "default")
     if extension:
         _check_agreement(extension, config)
-    elif rope_type not in ("default", *SCALED):
-        raise InputError(
-            f"RoPE of the type {rope_type!r}, as a {config.model_type!r} model has it, cannot be extended; "
-            + (
-                "it follows each prompt's length, so remove the scaling from config.json first."
-                if rope_type == "dynamic"
-                else f"plain RoPE can, and the types {', '.join(SCALED)}."
-            )
-        )
-    elif "llama_4_scaling_beta" in parameters:
-        raise InputError(
-            f"a {config.model_type!r} model with llama_4_scaling_beta scales its queries by position, which extending "
-            "RoPE would change; give another model."
-        )
     pretrained = extension or {**parameters, "context_length": trained_length(config)}
     rotaries, kind = [rotary for _, _, rotary in rotary_modules(model)], layer_type(config)
     pairs = rotaries[0].get_buffer(_buffer_name(kind)).numel()
     base = check_number(pretrained.get("rope_theta"), "rope_theta in the configuration", above=1)
-    before = {key: extension[key] for key in SCALED_KEYS if key in extension} if extension else {}
-    geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **before)
+    geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **(extension or {}).get("scaled", {}))
     if extension:
         return geometry
-    expected = [geometry.inv_freq]
     if rope_type != "default":
-        geometry, short = _scaled(geometry, rope_type, rotaries[0], config)
-        expected = [geometry.inv_freq, short]
+        geometry = _scaled(geometry, rope_type, rotaries[0], config)
     bases = {getattr(getattr(config, name, None), "rope_theta", base) for name in config.sub_configs}
-    agree = [any(_turns_by(rotary, kind, inv_freq) for inv_freq in expected) for rotary in rotaries]
-    if bases - {base} or not all(agree):
+    # Each pass of longrope writes its buffers anew.
+    agree = rope_type == "longrope" or all(_turns_by(rotary, kind, geometry.inv_freq) for rotary in rotaries)
+    if bases - {base} or not agree:
         raise InputError(
             f"{name} rotates by other inverse frequencies than its configuration gives ({rope_type} RoPE with the base "
             f"{base:g}), or it states several bases; give the model as it was trained."
@@ -83,16 +57,13 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     return geometry
 
 
-def _scaled(
-    plain: RopeGeometry, rope_type: str, rotary: nn.Module, config: PreTrainedConfig
-) -> tuple[RopeGeometry, np.ndarray]:
-    """The geometry of scaled RoPE, as its embedding's class computes it for L tokens; and the θ_i for a short prompt.
+def _scaled(plain: RopeGeometry, rope_type: str, rotary: nn.Module, config: PreTrainedConfig) -> RopeGeometry:
+    """The geometry of scaled RoPE, as its embedding's class computes it for L tokens.
 
     Raises:
         InputError: the class does not rotate by the inverse frequencies and the attention factor that it states.
     """
     kind, fresh = layer_type(config), _stock(rotary)(config)
-    short = fresh.get_buffer(_buffer_name(kind)).double().numpy()
     _cosines(fresh, kind, np.array([0, plain.context_length - 1]))  # longrope chooses its factors in a pass
     inv_freq = fresh.get_buffer(_buffer_name(kind)).double().numpy()
     attention_factor = getattr(fresh, _factor_name(kind))
@@ -101,8 +72,7 @@ def _scaled(
             f"a {config.model_type!r} model with RoPE of the type {rope_type!r} does not rotate by the inverse "
             "frequencies and the attention factor that it computes; give another model."
         )
-    before = {"frequencies": tuple(inv_freq), "attention_factor": attention_factor, "rope_type": rope_type}
-    return replace(plain, **before), short
+    return replace(plain, frequencies=tuple(inv_freq), attention_factor=attention_factor, rope_type=rope_type)
 
 
 def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:

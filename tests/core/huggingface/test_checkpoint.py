@@ -200,7 +200,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1347
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
 BAD = {
     "no config.json": (lambda source: (source / "config.json").unlink(), "holds no config.json"),
-    "dynamic": (lambda source: edit(source, rope_parameters=DYNAMIC), "'dynamic'.* cannot be extended"),
+    "dynamic": (lambda source: edit(source, rope_parameters=DYNAMIC), "'dynamic' cannot be extended"),
     "own code": (lambda source: edit(source, auto_map={"": ""}, architectures=["Own"]), "names code of its own"),
     "no tokenizer": (lambda source: (source / "tokenizer_config.json").write_text("{"), "tokenizer_config.json"),
     "a link": (lambda source: (source / "NOTICE").symlink_to("/etc/hostname"), "outside the checkpoint"),

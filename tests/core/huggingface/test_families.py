@@ -128,7 +128,7 @@ REFUSED = {
     "Gemma4TextConfig": ({**MIXED, "hidden_size_per_layer_input": 8}, "type 'proportional'"),
     "GraniteSWAConfig": ({"layer_rope_theta": [1e6, 0.0]}, "base"),
     "LlamaConfig": ({"rope_parameters": LISTS}, "for more tokens than"),  # its short factors are all that it uses
-    "Ministral3Config": ({"rope_parameters": BY_POSITION}, "scales its queries by position"),
+    "Ministral3Config": ({"rope_parameters": BY_POSITION}, "queries are scaled by position"),
     "PhimoeConfig": (  # transformers computes its cosines from its short factors at every length
         {"rope_parameters": {**LISTS, **dict.fromkeys(("short_mscale", "long_mscale"), 1.1),
                              "original_max_position_embeddings": L // 2}, "num_local_experts": 4},
