@@ -79,12 +79,13 @@ def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
     """Raise InputError unless what a configuration keeps of an extension is whole and agrees with its length."""
     try:
         longer = float(extension["context_length"]) * float(extension["factor"])
-        agrees = round(longer) == config.max_position_embeddings
+        before = {**extension.get("scaled", {})}.keys() <= {"frequencies", "attention_factor", "rope_type"}
+        agrees = before and round(longer) == config.max_position_embeddings
     except (KeyError, TypeError, ValueError, OverflowError):
         agrees = False
     if not agrees:
         raise InputError(
-            f"{EXTENSION} in the configuration does not agree with its max_position_embeddings of "
+            f"{EXTENSION} in the configuration is incomplete or does not agree with its max_position_embeddings of "
             f"{config.max_position_embeddings}; extend the original model again."
         )
 

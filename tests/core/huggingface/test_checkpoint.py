@@ -233,6 +233,8 @@ def test_what_is_no_whole_checkpoint_is_refused_in_a_line(source, tmp_path, kind
     ("changes", "says"),
     [
         ({"factor": 4.0}, "does not agree"),
+        ({"scaled": {"base": 5e5}}, "does not agree"),
+        ({"scaled": {"frequencies": [1.0, 0.5]}}, "inverse frequencies must be"),
         ({"method": rope.TIME_REFERENCE}, "rotates otherwise"),
         ({"options": {"attention_factor": 1.0}}, "rotates otherwise"),
     ],
