@@ -84,7 +84,7 @@ class Model:
         """The methods of an untrained comparison, with their options."""
         settings = []
         for name, method in rope.METHODS.items():
-            if method.ready:
+            if method.ready_for(self.geometry):
                 settings.append((name, {}))
             if name == rope.PROPOSED and factor in self.n_hat:
                 settings.append((name, {"n_hat": self.n_hat[factor]}))

@@ -13,7 +13,7 @@ from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
 from core.geometry import RopeGeometry
 from core.huggingface.embedding import rope_geometry
-from core.rope import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
+from core.rope import BASELINE, METHODS, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
 from tests.models import random_model
 
 L, PAIRS = 512, 8
@@ -95,3 +95,4 @@ def test_a_scaled_checkpoint_is_extended_on_top_of_its_scaling(tmp_path, name):
     for method in ("ntk", "ntk-critical", "clex"):
         with pytest.raises(InputError, match="follow from no base"):
             scale(geometry, method, 2)
+        assert not METHODS[method].ready_for(geometry) and METHODS[BASELINE].ready_for(geometry)
