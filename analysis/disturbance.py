@@ -66,7 +66,8 @@ def compute(geometry: RopeGeometry | None, setting: Setting, convention: Convent
 
 def settings(results: Results, factor: float) -> list[Setting]:
     """Every method that needs no training, and DPRoPE at the model's n̂ where that is set by hand."""
-    listed = [Setting(name, (), factor) for name, method in rope.METHODS.items() if method.ready]
+    ready = [name for name, method in rope.METHODS.items() if method.ready_for(results.model.geometry)]
+    listed = [Setting(name, (), factor) for name in ready]
     if n_hat := results.model.n_hat.get(factor):
         listed.append(Setting(rope.PROPOSED, (("n_hat", n_hat),), factor))
     return sorted(listed, key=lambda setting: setting.order)

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import InputError
@@ -61,7 +61,7 @@ class Model:
     Attributes:
         name: the name of its folder under results/.
         title: its name in tables and figures.
-        plain: d, base and L of pre-training; None if no method can extend the model.
+        plain: the RoPE that methods start from; None if no method can extend the model.
         context_length: L in tokens.
         factors: the scaling factors s that its suite measures, ascending.
         n_hat: n̂ by scaling factor, where it is set by hand.
@@ -78,9 +78,9 @@ class Model:
 
     @property
     def geometry(self) -> RopeGeometry:
-        """d, base and L; NotMeasured if no method can extend the model."""
+        """The RoPE that methods start from; NotMeasured if no method can extend the model."""
         if self.plain is None:
-            raise NotMeasured(f"{self.name} has no plain RoPE, so nothing of its geometry is known.")
+            raise NotMeasured(f"{self.name} has RoPE that no method extends, so nothing of its geometry is known.")
         return self.plain
 
 
@@ -111,7 +111,7 @@ class Results:
         n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
         rope = facts["geometry"]
         extends = list(rope) != ["context_length"]
-        geometry = RopeGeometry(*(rope[key.name] for key in fields(RopeGeometry))) if extends else None
+        geometry = RopeGeometry(**rope) if extends else None
         model = Model(
             name,
             facts["title"],

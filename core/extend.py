@@ -22,7 +22,9 @@ _IN_MEMORY = " (extended in memory)"  # ends a name that loads nothing
 def extend(model: PreTrainedModel, method: str, factor: float, **options) -> PreTrainedModel:
     """Scale the model's RoPE by `method` for a context `factor` times as long, in place.
 
-    If the model was extended before, scaling starts again from its pre-training geometry.
+    If the model was extended here before, scaling starts again from the geometry that it had. Where its maker scaled
+    RoPE (``llama3``, ``linear``, ``yarn``, ``longrope``), the method divides the inverse frequencies that this gave,
+    and attention factors are multiplied.
 
     The inverse frequencies stay float32 when this model is cast. A model loaded from an export has no such protection,
     like any other model: pass it the dtype (``from_pretrained(..., dtype=...)``), because ``.bfloat16()`` afterwards
@@ -39,8 +41,8 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
         the same model, with its rotary embedding and configuration changed.
 
     Raises:
-        InputError: the model is inside a wrapper, has no rotary embedding that can be extended or one that is scaled
-            already, its configuration states no context length, or an option is wrong; the model is as it was.
+        InputError: the model is inside a wrapper, has no rotary embedding that can be extended, its configuration
+            states no context length, or an option is wrong; the model is as it was.
     """
     _check_unwrapped(model)
     check_extension(model)

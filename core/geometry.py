@@ -1,12 +1,13 @@
-"""The RoPE that a model was pre-trained with, and the result of a scaling method."""
+"""The RoPE that a model was trained with, and the result of a scaling method."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
+from .angles import real_array
 from .errors import InputError, check_number, check_whole
 
 LARGEST = 2**16  # dimensions of a head, far more than any model has
@@ -14,25 +15,37 @@ LARGEST = 2**16  # dimensions of a head, far more than any model has
 
 @dataclass(frozen=True)
 class RopeGeometry:
-    """The RoPE parameters of pre-training.
+    """The RoPE parameters that a model was trained with: plain ones, or those that its maker scaled.
 
     Attributes:
         head_dim: d, the number of *rotated* dimensions of a head (a partial rotary factor already applied).
-        base: θ_i = base^(−2i/d) radians per position (equation 1).
-        context_length: L, the pre-training length in tokens.
+        base: θ_i = base^(−2i/d) radians per position (equation 1), where RoPE is plain.
+        context_length: L, the length in tokens that the model was trained for.
+        frequencies: θ_i in radians per position where they do not follow from the base; None where RoPE is plain.
+        attention_factor: multiplies both cos and sin before any scaling here.
+        rope_type: what Hugging Face configurations call the scaling that `frequencies` come from.
     """
 
     head_dim: int
     base: float
     context_length: int
+    frequencies: tuple[float, ...] | None = None
+    attention_factor: float = 1.0
+    rope_type: str = "default"
 
     def __post_init__(self) -> None:
         check_number(self.base, "the RoPE base", above=1)
+        check_number(self.attention_factor, "the attention factor", above=0)
         # As integers, because NumPy does not take 64.0 for a number of dimensions.
         object.__setattr__(self, "head_dim", check_whole(self.head_dim, "the rotary head dimension", 2, LARGEST))
         object.__setattr__(self, "context_length", check_whole(self.context_length, "the context length in tokens", 1))
         if self.head_dim % 2:
             raise InputError(f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even.")
+        if self.frequencies is not None:
+            frequencies = real_array(self.frequencies, "the inverse frequencies")
+            if frequencies.shape != (self.pairs,) or (frequencies <= 0).any():
+                raise InputError(f"the inverse frequencies must be {self.pairs} positive numbers, one for each pair.")
+            object.__setattr__(self, "frequencies", tuple(frequencies.tolist()))
 
     @property
     def pairs(self) -> int:
@@ -42,12 +55,40 @@ class RopeGeometry:
     @property
     def inv_freq(self) -> np.ndarray:
         """θ_i in radians per position, float64 [pairs]."""
+        return self.of_base if self.frequencies is None else np.array(self.frequencies)
+
+    @property
+    def of_base(self) -> np.ndarray:
+        """base^(−2i/d), float64 [pairs]; configurations state a scaling relative to it."""
         return self.base ** -(np.arange(0, self.head_dim, 2) / self.head_dim)
 
     @property
     def wavelength(self) -> np.ndarray:
         """λ_i = 2π/θ_i in positions, float64 [pairs]."""
         return 2 * np.pi / self.inv_freq
+
+    @property
+    def plain_base(self) -> float:
+        """The base, for a method that changes it; InputError if RoPE was scaled before, for θ_i then has none."""
+        if self.frequencies is not None:
+            raise InputError(
+                f"this RoPE was scaled before (rope_type {self.rope_type!r}), so its frequencies follow from no base, "
+                "which NTK-aware scaling, the critical base and CLEX change; take a method that divides frequencies, "
+                "such as pi, yarn or dprope."
+            )
+        return self.base
+
+    def index_of(self, rotations: float) -> float:
+        """The (real) pair index at which a pair turns so many times within L; of scaled RoPE, between the two pairs."""
+        if self.frequencies is not None:
+            return np.sum(self.context_length / self.wavelength > rotations) - 0.5
+        span = np.log(self.context_length / (2 * np.pi * rotations))
+        return self.head_dim * span / (2 * np.log(self.base))
+
+    def to_dict(self) -> dict:
+        """The attributes that differ from their defaults, as JSON has them; of plain RoPE d, the base and L."""
+        values = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True)

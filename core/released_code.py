@@ -24,6 +24,8 @@ def inv_freq_float32(geometry: RopeGeometry) -> np.ndarray:
     The power is computed in float64 and rounded, because NumPy's float32 power differs in its last bit between
     processors, which moves angles by whole intervals at high positions.
     """
+    if geometry.frequencies is not None:
+        return geometry.inv_freq.astype(np.float32)
     exponent = np.arange(0, geometry.head_dim, 2, dtype=np.float32) / np.float32(geometry.head_dim)
     power = np.float64(np.float32(geometry.base)) ** exponent.astype(np.float64)
     return np.float32(1) / power.astype(np.float32)

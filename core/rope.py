@@ -61,7 +61,7 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
     longer = check_number(geometry.context_length * factor, "the longer context, s·L in tokens,", most=MAX_LENGTH)
     if round(longer) == geometry.context_length:
         raise InputError(f"a factor of {factor} adds no token to {geometry.context_length}; give a larger one.")
-    return METHODS[method].function(geometry, factor, **options)
+    return METHODS[method].scale(geometry, factor, **options)
 
 
 _NAMES = {Real: "a number", Integral: "a whole number", type(None): "None", bool: "True or False", tuple: "a list"}

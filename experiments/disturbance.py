@@ -36,10 +36,11 @@ def main() -> None:
     command_line.check_method(arguments)
     model = model_of(arguments.model)
     geometry, printed = model.geometry, published() if model.geometry == llama2.GEOMETRY else {}
+    scaled = "" if geometry.frequencies is None else f" (scaled before by {geometry.rope_type})"
     columns = ["n̂", "released", "equation 7", *(["float32", "paper"] if printed else [])]
     lines = [
-        f"{model.title}: d = {geometry.head_dim}, base {geometry.base:g}, L = {geometry.context_length:,}. Averaged "
-        f"disturbance in 10⁻³ nat, the mean over {geometry.pairs} pairs."
+        f"{model.title}: d = {geometry.head_dim}, base {geometry.base:g}{scaled}, L = {geometry.context_length:,}. "
+        f"Averaged disturbance in 10⁻³ nat, the mean over {geometry.pairs} pairs."
     ]
     for factor in [arguments.factor] if arguments.factor else model.factors:
         title = f"s = {factor:g}, L' = {round(geometry.context_length * factor):,}"

@@ -22,6 +22,8 @@ from core.angles import angle_distribution
 from core.disturbance import disturbance, strategy_disturbance
 from core.errors import InputError
 from core.extend import check_checkpoint, export, extend, extend_checkpoint
+from core.huggingface import card
+from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.rope import RopeGeometry, RopeScaling, scale
 from experiments import base_models
@@ -48,8 +50,10 @@ def main() -> None:
     source = base.snapshot() if arguments.output and not in_memory else None
     if source:
         check_checkpoint(source, arguments.output)
-    if base.stated_length != geometry.context_length:
+    if hasattr(text_config(base.config), EXTENSION):
         print(f"note: it was extended before; this starts anew from its first L = {geometry.context_length:,} tokens.")
+    if geometry.frequencies is not None:
+        print(f"note: its RoPE was {card.before(geometry.rope_type)}.")
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
     if source:

@@ -52,7 +52,9 @@ class Factors:
         units = np.append(np.minimum(1 / (scaling.inv_freq * geometry.context_length), _WIDEST), _ATTENTION)
         self._start, self._units = (torch.tensor(x, dtype=torch.float32) for x in (np.log(start), units))
         exponents = torch.arange(0, geometry.head_dim, 2).float() / geometry.head_dim
-        self._inverse = geometry.base**exponents  # 1/θ_i, rounded as in transformers' longrope
+        scaled = torch.tensor(geometry.of_base / geometry.inv_freq, dtype=torch.float32)  # 1 where RoPE is plain
+        self._inverse = scaled * geometry.base**exponents  # 1/θ_i, rounded as in transformers' longrope
+        self._before = geometry.attention_factor
         self.moves = torch.zeros(geometry.pairs + 1, requires_grad=True)
 
     @property
@@ -72,9 +74,9 @@ class Factors:
 
     @property
     def values(self) -> tuple[list[float], float]:
-        """The factors λ_i and the attention factor; they are float32 values, so they survive JSON exactly."""
+        """The factors λ_i and the method's attention factor, as `factors` takes them; they survive JSON exactly."""
         *factors, attention_factor = self.logarithms.detach().exp().tolist()
-        return factors, attention_factor
+        return factors, attention_factor / self._before
 
 
 class LearnedRotaryEmbedding(nn.Module):

@@ -16,7 +16,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -181,7 +181,7 @@ def save(model: nn.Module, directory: str | os.PathLike) -> Path:
     rotary = installed[2]
     tensors = {name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")}
     # All metadata in one entry: safetensors writes several in arbitrary order, and equal weights should be equal files.
-    trained_for = {"max_factor": rotary.max_factor, "geometry": asdict(rotary.geometry)}
+    trained_for = {"max_factor": rotary.max_factor, "geometry": rotary.geometry.to_dict()}
     return files.write(
         Path(directory) / FILE, safetensors.torch.save(tensors, {"trained_for": json.dumps(trained_for)})
     )

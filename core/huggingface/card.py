@@ -26,7 +26,8 @@ This is {base} with a longer context. Its rotary position embedding (RoPE) was s
 
 | | |
 | --- | --- |
-| base model | {base}, pre-trained with L = {context_length:,} tokens |
+| base model | {base}, trained for L = {context_length:,} tokens |
+| its RoPE | {before} |
 | extended to | L' = {longer:,} tokens, s = {factor:g} |
 | method | `{method}`, {settings} |
 | in `config.json` | RoPE type `{rope_type}`; the method and its settings in `rope_extension` |
@@ -41,6 +42,13 @@ afterwards. `vllm serve . --max-model-len {longer}` serves it.
 An engine that does not know the RoPE type serves the model as if it were not extended, and gives no warning.{caution}
 To check one, compare its loss on a text of L' tokens with that of transformers.
 """
+
+
+def before(rope_type: str) -> str:
+    """What a method of this project divides, in words, by the type of RoPE that the base model has."""
+    of_two = ": those of its long factors, now for prompts of every length" if rope_type == "longrope" else ""
+    scaled = f"scaled before (`{rope_type}`), and its inverse frequencies are divided further{of_two}"
+    return "plain" if rope_type == "default" else scaled
 
 
 def base(source: str) -> tuple[str, ModelCardData]:
@@ -92,6 +100,7 @@ def write(directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardDat
         longer=text.max_position_embeddings,
         context_length=extension["context_length"],
         factor=extension["factor"],
+        before=before(extension.get("scaled", {}).get("rope_type", "default")),
         title=method.title,
         method=method.name,
         about=" ".join((inspect.getdoc(method.function) or "").partition("\n\n")[0].split()),

@@ -1,9 +1,9 @@
 """Write a scaling into a Hugging Face configuration, so that every engine that loads the checkpoint computes the same.
 
-Any per-pair scaling can be written as the stock type ``longrope``, whose inverse frequencies are
-1 / (factor_i · base^(2i/d)). Where another stock type describes the scaling fully, that one is written, because more
-engines know it. Transformers 5 reads ``rope_parameters``; transformers 4 and most engines read ``rope_scaling`` and
-``rope_theta``; a written configuration has both.
+Any per-pair scaling, one on top of another too, can be written as the stock type ``longrope``, whose inverse
+frequencies are 1 / (factor_i · base^(2i/d)). Where another stock type describes the scaling fully, that one is
+written, because more engines know it. Transformers 5 reads ``rope_parameters``; transformers 4 and most engines read
+``rope_scaling`` and ``rope_theta``; a written configuration has both.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from .. import files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 
-# Our own key: it keeps the pre-training geometry, which the standard keys no longer state after extension, and the
-# method with its options.
+# Our own key: it keeps the geometry before extension, which the standard keys no longer state, and the method with
+# its options.
 EXTENSION = "rope_extension"
 
 # The keys that a scaling replaces; others, such as partial_rotary_factor, stay.
 _SCALING_KEYS = {
     *("rope_type", "type", "rope_theta", "factor", "original_max_position_embeddings", "attention_factor"),
-    *("beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor"),
+    *("beta_fast", "beta_slow", "truncate", "mscale", "mscale_all_dim", "low_freq_factor", "high_freq_factor"),
     *("short_factor", "long_factor", "short_mscale", "long_mscale"),
 }
+# The types that can be extended: plain RoPE, and those that scale it by fixed factors.
+_EXTENDED = ("default", "linear", "llama3", "yarn", "longrope")
 # Architectures for which transformers 4 has other names for rope_theta and partial_rotary_factor.
 _OLDER_NAMES = dict.fromkeys(("gpt_neox", "gpt_neox_japanese"), ("rotary_emb_base", "rotary_pct"))
 # Other names for the context length; vLLM takes the smallest of them.
@@ -83,6 +85,36 @@ def rope_parameters(config: PreTrainedConfig) -> dict:
     return parameters if layer_type(config) is None else parameters[layer_type(config)]
 
 
+def trained_length(config: PreTrainedConfig) -> int:
+    """L in tokens: the length that the model was trained for with the RoPE that it has.
+
+    Raises:
+        InputError: the configuration states none or several, or this RoPE cannot be extended: it does not rotate by
+            fixed inverse frequencies, or queries are scaled by their position.
+    """
+    parameters, length = rope_parameters(config), getattr(config, "max_position_embeddings", None)
+    if not length:
+        raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
+    kind, original = parameters.get("rope_type", "default"), parameters.get("original_max_position_embeddings")
+    if kind not in _EXTENDED or "llama_4_scaling_beta" in parameters:
+        reason = f"it is none of {', '.join(_EXTENDED)}; give another model"
+        if kind == "dynamic":
+            reason = "it follows each prompt's length; remove the scaling from config.json first"
+        elif kind in _EXTENDED:
+            reason = "queries are scaled by position beside it (llama_4_scaling_beta); give another model"
+        raise InputError(f"a {config.model_type!r} model's RoPE of the type {kind!r} cannot be extended: {reason}.")
+    if kind == "yarn" and parameters.get("factor"):  # some checkpoints state the length before YaRN, others that after
+        return round(original * parameters["factor"])
+    others = [value for key in _LENGTHS if isinstance(value := getattr(config, key, None), int) and value > length]
+    unused = kind == "longrope" and length <= original and parameters["short_factor"] != parameters["long_factor"]
+    if unused or (kind == "linear" and others):
+        raise InputError(
+            f"the configuration scales RoPE ({kind}) for more tokens than its max_position_embeddings of {length}; "
+            "write the length that the model was trained for there, in its config.json."
+        )
+    return length
+
+
 def forms(config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> Iterator[dict]:
     """The RoPE parameters that may express a scaling, the most widely known first.
 
@@ -102,7 +134,7 @@ def forms(config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling
         if not math.isclose(recomputed_attention_factor(longer, original), scaling.attention_factor, rel_tol=1e-3):
             raise InputError(
                 f"a {config.model_type!r} configuration cannot express an attention factor of "
-                f"{scaling.attention_factor:g}; give one of at least 1."
+                f"{scaling.attention_factor:g} for {longer} tokens; give one of at least 1."
             )
         yield few
     # transformers 4 has one base for all layers
@@ -124,7 +156,14 @@ def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, form: dict, f
     config.max_position_embeddings = round(geometry.context_length * factor)
     if getattr(config, "head_dim", 0) is None:  # Mixtral's default, which longrope and yarn cannot read
         config.head_dim = config.hidden_size // config.num_attention_heads
-    extension = {"context_length": int(geometry.context_length), "rope_theta": geometry.base, "factor": float(factor)}
+    extension: dict = {
+        "context_length": int(geometry.context_length),
+        "rope_theta": geometry.base,
+        "factor": float(factor),
+    }
+    if geometry.frequencies is not None:
+        given = ("head_dim", "base", "context_length")
+        extension["scaled"] = {key: value for key, value in geometry.to_dict().items() if key not in given}
     setattr(config, EXTENSION, extension)
 
 
@@ -136,7 +175,7 @@ def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
     """
     attention_factor = float(scaling.attention_factor)
     original = min(max(round(longer ** (1 / attention_factor**2)), 2), longer)
-    factors = (geometry.inv_freq / scaling.inv_freq).tolist()  # Python floats survive JSON exactly
+    factors = (geometry.of_base / scaling.inv_freq).tolist()  # Python floats survive JSON exactly
     parameters = {
         "rope_type": "longrope",
         "factor": longer / original,

@@ -8,76 +8,84 @@ from __future__ import annotations
 
 import copy
 import functools
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from ..errors import InputError, check_number
 from ..geometry import RopeGeometry, RopeScaling
-from .configuration import EXTENSION, forms, layer_type, rope_parameters, scale_config, text_config
+from .configuration import EXTENSION, forms, layer_type, rope_parameters, scale_config, text_config, trained_length
 from .rotation import layers, skeleton
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
-    """The geometry a loaded model was pre-trained with, read from its configuration and rotary embedding.
+    """The geometry that a loaded model was trained with, read from its configuration and rotary embedding.
+
+    Of a model that this project extended, it is the one before. If a model has long and short factors (``longrope``),
+    it is that of the long ones, which then hold for prompts of every length.
 
     Raises:
-        InputError: the model has no rotary embedding to extend, its RoPE is not plain or is scaled already (other than
-            by this project), or its configuration states no context length.
+        InputError: as :func:`trained_length`, the model has no rotary embedding to extend, or it rotates otherwise than
+            its configuration says.
     """
-    config = text_config(model.config)
+    config, name = text_config(model.config), type(model).__name__
     parameters = rope_parameters(config)
     extension = getattr(config, EXTENSION, None)  # the model was extended by this project: start from its geometry
     rope_type = parameters.get("rope_type", "default")
-    if rope_type != "default" and not extension:
-        raise InputError(
-            f"this model's RoPE is scaled already (rope_type {rope_type!r}); "
-            "start from the checkpoint that was pre-trained without scaling."
-            if rope_type in ROPE_INIT_FUNCTIONS and rope_type != "proportional"
-            else f"a {config.model_type!r} model has RoPE of its own type {rope_type!r}, whose inverse frequencies are "
-            "not base^(-2i/d); only plain RoPE can be extended."
-        )
-    if not extension and "original_max_position_embeddings" in parameters:
-        raise InputError(
-            f"a {config.model_type!r} model with plain RoPE that states original_max_position_embeddings scales its "
-            "queries by position, which extending RoPE would change; give another model."
-        )
     if extension:
         _check_agreement(extension, config)
-    pretrained = extension or {**parameters, "context_length": getattr(config, "max_position_embeddings", None)}
-    if not pretrained["context_length"]:
-        raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
-    buffers = [rotary.get_buffer(_buffer_name(layer_type(config))) for _, _, rotary in rotary_modules(model)]
+    pretrained = extension or {**parameters, "context_length": trained_length(config)}
+    rotaries, kind = [rotary for _, _, rotary in rotary_modules(model)], layer_type(config)
+    pairs = rotaries[0].get_buffer(_buffer_name(kind)).numel()
     base = check_number(pretrained.get("rope_theta"), "rope_theta in the configuration", above=1)
-    geometry = RopeGeometry(2 * buffers[0].numel(), base, pretrained["context_length"])
+    geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **(extension or {}).get("scaled", {}))
     if extension:
         return geometry
-    bases = {getattr(getattr(config, name, None), "rope_theta", geometry.base) for name in config.sub_configs}
-    for inv_freq in buffers:
-        # Buffers may have been cast to bfloat16 (8 bits of mantissa); a larger difference means another scaling.
-        tolerance = 1e-5 if inv_freq.dtype == torch.float32 else 2**-7
-        values = inv_freq.double().cpu().numpy()
-        if bases - {geometry.base} or not np.allclose(values, geometry.inv_freq, rtol=tolerance, atol=0):
-            raise InputError(
-                f"{type(model).__name__} rotates by other inverse frequencies than base^(-2i/d) with the base "
-                f"{geometry.base:g}, or its configuration states several bases; only plain RoPE can be extended."
-            )
+    if rope_type != "default":
+        geometry = _scaled(geometry, rope_type, rotaries[0], config)
+    bases = {getattr(getattr(config, name, None), "rope_theta", base) for name in config.sub_configs}
+    # Each pass of longrope writes its buffers anew.
+    agree = rope_type == "longrope" or all(_turns_by(rotary, kind, geometry.inv_freq) for rotary in rotaries)
+    if bases - {base} or not agree:
+        raise InputError(
+            f"{name} rotates by other inverse frequencies than its configuration gives ({rope_type} RoPE with the base "
+            f"{base:g}), or it states several bases; give the model as it was trained."
+        )
     return geometry
+
+
+def _scaled(plain: RopeGeometry, rope_type: str, rotary: nn.Module, config: PreTrainedConfig) -> RopeGeometry:
+    """The geometry of scaled RoPE, as its embedding's class computes it for L tokens.
+
+    Raises:
+        InputError: the class does not rotate by the inverse frequencies and the attention factor that it states.
+    """
+    kind, fresh = layer_type(config), _stock(rotary)(config)
+    _cosines(fresh, kind, np.array([0, plain.context_length - 1]))  # longrope chooses its factors in a pass
+    inv_freq = fresh.get_buffer(_buffer_name(kind)).double().numpy()
+    attention_factor = getattr(fresh, _factor_name(kind))
+    if not _computes(fresh, kind, RopeScaling(inv_freq, attention_factor, inv_freq < 0), plain.context_length):
+        raise InputError(
+            f"a {config.model_type!r} model with RoPE of the type {rope_type!r} does not rotate by the inverse "
+            "frequencies and the attention factor that it computes; give another model."
+        )
+    return replace(plain, frequencies=tuple(inv_freq), attention_factor=attention_factor, rope_type=rope_type)
 
 
 def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
     """Raise InputError unless what a configuration keeps of an extension is whole and agrees with its length."""
     try:
         longer = float(extension["context_length"]) * float(extension["factor"])
-        agrees = round(longer) == config.max_position_embeddings
+        before = {**extension.get("scaled", {})}.keys() <= {"frequencies", "attention_factor", "rope_type"}
+        agrees = before and round(longer) == config.max_position_embeddings
     except (KeyError, TypeError, ValueError, OverflowError):
         agrees = False
     if not agrees:
         raise InputError(
-            f"{EXTENSION} in the configuration does not agree with its max_position_embeddings of "
+            f"{EXTENSION} in the configuration is incomplete or does not agree with its max_position_embeddings of "
             f"{config.max_position_embeddings}; extend the original model again."
         )
 
@@ -85,11 +93,15 @@ def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
 def rotates_by(rotary: nn.Module, config: PreTrainedConfig, scaling: RopeScaling) -> bool:
     """Whether an embedding, which may have been cast, has the frequencies and the attention factor of a scaling."""
     kind = layer_type(config)
-    inv_freq = rotary.get_buffer(_buffer_name(kind))
-    tolerance = 1e-4 if inv_freq.dtype == torch.float32 else 2**-7
-    factor = getattr(rotary, "attention_scaling" if kind is None else f"{kind}_attention_scaling")
-    same = np.allclose(inv_freq.double().cpu().numpy(), scaling.inv_freq, rtol=tolerance, atol=0)
-    return bool(same and np.isclose(factor, scaling.attention_factor, rtol=1e-3))
+    same = np.isclose(getattr(rotary, _factor_name(kind)), scaling.attention_factor, rtol=1e-3)
+    return bool(same and _turns_by(rotary, kind, scaling.inv_freq))
+
+
+def _turns_by(rotary: nn.Module, kind: str | None, inv_freq: np.ndarray) -> bool:
+    """Whether an embedding has these θ_i, in bfloat16 (8 bits of mantissa) if it was cast."""
+    values = rotary.get_buffer(_buffer_name(kind))
+    tolerance = 1e-5 if values.dtype == torch.float32 else 2**-7
+    return np.allclose(values.double().cpu().numpy(), inv_freq, rtol=tolerance, atol=0)
 
 
 def config_geometry(config: PreTrainedConfig) -> RopeGeometry:
@@ -153,8 +165,7 @@ def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer:
     inv_freq = rotary.get_buffer(_buffer_name(kind)).double().numpy()
     radian = np.minimum(1 / inv_freq, longer - 1).round()
     positions = np.array([0, 1, *radian, longer - 1])
-    result = rotary(torch.zeros(1, 1), torch.from_numpy(positions).long()[None], *([] if kind is None else [kind]))
-    cos = result[0] if isinstance(result, tuple) else torch.view_as_real(result)[..., 0]
+    cos = _cosines(rotary, kind, positions)
     angles, pairs = np.outer(positions, inv_freq), len(inv_freq)
     near, expected = angles < 2, scaling.attention_factor * np.cos(angles)
     return np.allclose(inv_freq, scaling.inv_freq, rtol=1e-5, atol=0) and any(
@@ -164,9 +175,15 @@ def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer:
     )
 
 
+def _cosines(rotary: nn.Module, kind: str | None, positions: np.ndarray) -> torch.Tensor:
+    """What an embedding makes of one prompt's positions, [1, positions, columns]."""
+    result = rotary(torch.zeros(1, 1), torch.from_numpy(positions).long()[None], *([] if kind is None else [kind]))
+    return result[0] if isinstance(result, tuple) else torch.view_as_real(result)[..., 0]
+
+
 def differences(model: PreTrainedModel, other: PreTrainedModel) -> list[str]:
-    """The names of the attention factors and buffers in which the rotary embeddings that two models use differ, to the
-    last bit."""
+    """In what two models differ to the last bit: buffers and attention factors of the rotary embeddings that they use,
+    and the scale of their attention, which some classes compute from the RoPE parameters."""
     different = []
     for path in sorted({path for layer in layers(model) for path, _ in layer.rotations}):
         one, two = model.get_submodule(path), other.get_submodule(path)
@@ -175,7 +192,9 @@ def differences(model: PreTrainedModel, other: PreTrainedModel) -> list[str]:
         same = {name: getattr(one, name) == getattr(two, name) for name in factors}
         same |= {name: torch.equal(buffers[name].cpu().float(), two.get_buffer(name).float()) for name in buffers}
         different += [f"{path}.{name}" for name in same if not same[name]]
-    return different
+    scales = ({n: getattr(module, "scaling", None) for n, module in each.named_modules()} for each in (model, other))
+    held, rebuilt = ({n: scale for n, scale in s.items() if isinstance(scale, float)} for s in scales)
+    return different + [f"{n}.scaling" for n in held if held[n] != rebuilt.get(n)][:1]
 
 
 def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
@@ -201,7 +220,7 @@ def _to_extend(model: nn.Module) -> set[tuple[str, str | None]]:
     """
     config, name = text_config(model.config), type(model).__name__
     wanted, every = layer_type(config), layers(model)
-    length = getattr(config, EXTENSION, {}).get("context_length") or config.max_position_embeddings or 0
+    length = getattr(config, EXTENSION, {}).get("context_length") or trained_length(config)
     rotating = [layer for layer in every if layer.rotations]
     near = [layer for layer in rotating if layer.window is not None and layer.window <= length]
     far = [layer for layer in rotating if layer not in near]
@@ -225,6 +244,10 @@ def _buffer_name(layer_type: str | None) -> str:
     return "inv_freq" if layer_type is None else f"{layer_type}_inv_freq"
 
 
+def _factor_name(layer_type: str | None) -> str:
+    return "attention_scaling" if layer_type is None else f"{layer_type}_attention_scaling"
+
+
 class _Kept(nn.Module):
     """A mixin for rotary embeddings: they keep their frequencies, in float32, whatever is done to the model.
 
@@ -241,8 +264,7 @@ class _Kept(nn.Module):
         return self
 
     def compute_default_rope_parameters(self, *_, layer_type: str | None = None, **__) -> tuple[torch.Tensor, float]:
-        factor = "attention_scaling" if layer_type is None else f"{layer_type}_attention_scaling"
-        return self.get_buffer(_buffer_name(layer_type)).clone(), getattr(self, factor)
+        return self.get_buffer(_buffer_name(layer_type)).clone(), getattr(self, _factor_name(layer_type))
 
     def __reduce_ex__(self, protocol):
         return _new, (_stock(self),), vars(self)

@@ -11,6 +11,7 @@ from .registry import register
 def _start_clex(model, geometry: RopeGeometry, factor: float):
     from .. import clex  # imports torch, which tables and figures do not need
 
+    geometry.plain_base  # noqa: B018 (it starts from NTK-aware scaling)
     return clex.install(model, geometry, factor)
 
 
@@ -23,4 +24,5 @@ def clex(geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | 
     """
     from ..clex import from_weights  # imports torch, which tables and figures do not need
 
+    geometry.plain_base  # noqa: B018
     return from_weights(geometry, factor, weights)

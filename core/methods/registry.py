@@ -5,12 +5,13 @@ What a table, a figure or a suite needs to know about a method is in its registr
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import InputError, check_choice
-from ..geometry import RopeScaling
+from ..geometry import RopeGeometry, RopeScaling
 from ..roles import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE  # noqa: F401  (what the methods' modules use)
 
 Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
@@ -54,6 +55,22 @@ class Method:
     def ready(self) -> bool:
         """Whether it needs neither training nor an option, and so is in every comparison of untrained methods."""
         return self.start is None and not self.needs
+
+    def ready_for(self, geometry: RopeGeometry) -> bool:
+        """Whether it is ready and does not change the base, where RoPE that was scaled before has none."""
+        if geometry.frequencies is None or not self.ready:
+            return self.ready
+        with contextlib.suppress(InputError):
+            return bool(self.function(geometry, 2.0))
+        return False
+
+    def scale(self, geometry: RopeGeometry, factor: float, **options) -> RopeScaling:
+        """What the function makes of a geometry; of one that was scaled before, on top of that."""
+        scaling = self.function(geometry, factor, **options)
+        if geometry.frequencies is None:
+            return scaling
+        # A stock type divides base^(−2i/d), so it would undo what was there before.
+        return replace(scaling, attention_factor=scaling.attention_factor * geometry.attention_factor, stock=None)
 
 
 METHODS: dict[str, Method] = {}

@@ -69,11 +69,6 @@ def yarn_limits(geometry: RopeGeometry, beta_fast: float = 32.0, beta_slow: floa
     if not 0 < beta_slow < beta_fast:
         raise InputError(f"beta_slow and beta_fast are {beta_slow} and {beta_fast}; give 0 < beta_slow < beta_fast.")
 
-    def index_of(rotations: float) -> float:
-        """The (real) pair index at which r_i = rotations."""
-        span = np.log(geometry.context_length / (2 * np.pi * rotations))
-        return geometry.head_dim * span / (2 * np.log(geometry.base))
-
-    low = max(np.floor(index_of(beta_fast)), 0)
-    high = min(np.ceil(index_of(beta_slow)), geometry.head_dim - 1)
+    low = max(np.floor(geometry.index_of(beta_fast)), 0)
+    high = min(np.ceil(geometry.index_of(beta_slow)), geometry.head_dim - 1)
     return int(low), int(high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from core import rope
 from core.geometry import RopeGeometry
@@ -83,7 +83,7 @@ class Model:
         """The methods of an untrained comparison, with their options."""
         settings = []
         for name, method in rope.METHODS.items():
-            if method.ready:
+            if method.ready_for(self.geometry):
                 settings.append((name, {}))
             if name == rope.PROPOSED and factor in self.n_hat:
                 settings.append((name, {"n_hat": self.n_hat[factor]}))
@@ -94,7 +94,7 @@ class Model:
         return {
             "title": self.title,
             "model": self.source,
-            "geometry": asdict(self.geometry),
+            "geometry": self.geometry.to_dict(),
             "factors": list(self.factors),
             "n_hat": {f"{factor:g}": n_hat for factor, n_hat in self.n_hat.items()},
             "ablated": list(ABLATED),

@@ -14,7 +14,6 @@ import importlib.util
 import json
 import os
 import pickle
-from dataclasses import asdict
 from pathlib import Path
 from unittest import mock
 
@@ -298,7 +297,7 @@ class BaseModel:
             "title": self.folder,
             "model": identity["source"],
             **{key: identity[key] for key in ("revision", "sha256") if key in identity},
-            "geometry": asdict(self.geometry) if self.extends else {"context_length": self.context_length},
+            "geometry": self.geometry.to_dict() if self.extends else {"context_length": self.context_length},
             "factors": list(factors),
             "n_hat": {},
             "ablated": [],

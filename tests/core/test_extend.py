@@ -33,7 +33,7 @@ def test_models_that_are_not_as_pre_trained_are_refused():
     moved, shapeless = random_model(), random_model()
     rotaries(moved)[0].inv_freq.mul_(0.5)
     shapeless.config.max_position_embeddings = 0
-    for model, says in ((moved, "only plain RoPE"), (shapeless, "max_position_embeddings")):
+    for model, says in ((moved, "other inverse frequencies"), (shapeless, "max_position_embeddings")):
         with pytest.raises(InputError, match=says):
             extend(model, TIME_REFERENCE, 2)
 

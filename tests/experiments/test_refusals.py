@@ -46,7 +46,7 @@ def places(tmp_path_factory):
     variant("truncated", {"model.safetensors": whole[: len(whole) // 2]})
     variant("bad_tokenizer", {"tokenizer.json": b'{"version": '})
     config = json.loads((model / "config.json").read_text())
-    scaled = {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}
+    scaled = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
     for name, change in {"scaled": {"rope_parameters": scaled}, "no_length": {"max_position_embeddings": None}}.items():
         variant(name, {"config.json": json.dumps(config | change).encode()})
     for name, content in {"no_configuration": b"{", "null": b"null", "deep": b"[" * 100_000}.items():
@@ -157,7 +157,7 @@ def test_texts(refused, line):
     a file: {text}
     a GGUF file: {gguf}
     a name too long: {long}
-    its RoPE is scaled already: {scaled} --method pi
+    its RoPE follows each prompt's length: {scaled} --method pi
     without RoPE: {gpt2}
     no length: {no_length}
     no configuration: {no_configuration}

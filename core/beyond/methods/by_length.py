@@ -37,7 +37,7 @@ def _install(model, geometry: RopeGeometry, factor: float, of: str) -> None:
     factor, by_scale = float(factor), {}
     # The model's own scale is first, so that a model that cannot be scaled stays as it is, and last, because it stays.
     for scale in (factor, *map(float, range(1, math.ceil(factor))), factor):
-        scaling = get(ORIGINAL if scale == 1 else of).function(geometry, scale)
+        scaling = get(ORIGINAL if scale == 1 else of).scale(geometry, scale)
         embedding.apply_scaling(model, geometry, scaling, scale)
         clex.remove(model)
         by_scale[scale] = [dynamic.state(rotary) for _, _, rotary in embedding.rotary_modules(model)]

@@ -40,7 +40,7 @@ def dprope_candidates(
         raise InputError(f"the candidate {needy[0]!r} needs more than its name (options or training); choose others.")
     pretrained = angle_distribution(geometry.inv_freq, geometry.context_length, intervals)
     longer = round(geometry.context_length * factor)
-    offered = np.stack([METHODS[name].function(geometry, factor).inv_freq for name in candidates])  # [methods, pairs]
+    offered = np.stack([METHODS[name].scale(geometry, factor).inv_freq for name in candidates])  # [methods, pairs]
     moved = [disturbance(angle_distribution(theta, longer, intervals), pretrained, convention) for theta in offered]
     inv_freq = offered[np.argmin(moved, axis=0), np.arange(geometry.pairs)]
     interpolated = np.isclose(inv_freq, geometry.inv_freq / factor, rtol=1e-12)

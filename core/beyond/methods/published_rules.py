@@ -22,7 +22,7 @@ def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """NTK-aware scaling: base·s^(d/(d−2)), so that the last pair is divided by exactly s (bloc97, 2023)."""
     if geometry.head_dim == 2:
         raise InputError("NTK-aware scaling needs at least two pairs; this model rotates one. Use another method.")
-    base = geometry.base * factor ** (geometry.head_dim / (geometry.head_dim - 2))
+    base = geometry.plain_base * factor ** (geometry.head_dim / (geometry.head_dim - 2))
     return _rebased(geometry, base, np.arange(geometry.pairs) == geometry.pairs - 1)
 
 
@@ -35,7 +35,7 @@ def ntk_critical(geometry: RopeGeometry, factor: float) -> RopeScaling:
     if geometry.context_length <= 2 * np.pi:
         raise InputError("the critical base needs a context of more than 2π tokens; use another method.")
     longer = geometry.context_length * factor
-    base = geometry.base ** (np.log(longer / (2 * np.pi)) / np.log(geometry.context_length / (2 * np.pi)))
+    base = geometry.plain_base ** (np.log(longer / (2 * np.pi)) / np.log(geometry.context_length / (2 * np.pi)))
     return _rebased(geometry, base, np.zeros(geometry.pairs, dtype=bool))
 
 
@@ -129,8 +129,7 @@ def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | Non
         critical_pair: c, the first pair that is divided by s; by default the theoretical one.
     """
     if critical_pair is None:
-        turns = np.log(max(geometry.context_length / (2 * np.pi), 1)) / np.log(geometry.base)
-        critical_pair = int(np.ceil(geometry.pairs * turns))
+        critical_pair = int(np.ceil(geometry.index_of(1)))
     check_whole(critical_pair, "the critical pair", 1)
     by = factor ** np.minimum(np.arange(geometry.pairs) / critical_pair, 1)
     return divide(geometry, factor, by, longrope_temperature(geometry, factor))

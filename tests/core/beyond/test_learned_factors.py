@@ -16,6 +16,7 @@ ARCHITECTURES = {
     "GPTNeoXConfig": {},  # rotates a part of each head
     "CohereConfig": {},  # interleaves the pairs
     "Gemma3TextConfig": {"layer_types": ["sliding_attention", "full_attention"]},
+    "Qwen2Config": {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}},  # scaled before
 }
 
 

@@ -190,10 +190,10 @@ def pickled(file):
 
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 13476851901\n"
-LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
 BAD = {
     "no config.json": (lambda source: (source / "config.json").unlink(), "holds no config.json"),
-    "scaled": (lambda source: edit(source, rope_parameters=LINEAR), "scaled already .*'linear'"),
+    "dynamic": (lambda source: edit(source, rope_parameters=DYNAMIC), "'dynamic' cannot be extended"),
     "own code": (lambda source: edit(source, auto_map={"": ""}, architectures=["Own"]), "names code of its own"),
     "no tokenizer": (lambda source: (source / "tokenizer_config.json").write_text("{"), "tokenizer_config.json"),
     "a link": (lambda source: (source / "NOTICE").symlink_to("/etc/hostname"), "outside the checkpoint"),
@@ -224,6 +224,8 @@ def test_what_is_no_whole_checkpoint_is_refused_in_a_line(source, tmp_path, kind
     ("changes", "says"),
     [
         ({"factor": 4.0}, "does not agree"),
+        ({"scaled": {"base": 5e5}}, "does not agree"),
+        ({"scaled": {"frequencies": [1.0, 0.5]}}, "inverse frequencies must be"),
         ({"method": rope.TIME_REFERENCE}, "rotates otherwise"),
         ({"options": {"attention_factor": 1.0}}, "rotates otherwise"),
     ],

@@ -119,14 +119,23 @@ def test_scores_are_those_of_each_prompt_read_whole(monkeypatch, architecture):
 
 
 WINDOWED = {"layer_types": MIXED["layer_types"], "sliding_window": 32}
-BY_POSITION = PLAIN | {"llama_4_scaling_beta": 0.1, "original_max_position_embeddings": L}
+BEFORE = {"original_max_position_embeddings": L}
+BY_POSITION = {"rope_type": "yarn", "llama_4_scaling_beta": 0.1, "factor": 4.0, **BEFORE}
+LISTS = {"rope_type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8, **BEFORE}
 REFUSED = {
     "Cohere2Config": (WINDOWED, "rotates only in"),  # no rotated pair of tokens is further apart than the window
     "FalconConfig": ({"alibi": True}, "none of its layers rotates"),
     "Gemma4TextConfig": ({**MIXED, "hidden_size_per_layer_input": 8}, "type 'proportional'"),
     "GraniteSWAConfig": ({"layer_rope_theta": [1e6, 0.0]}, "base"),
-    "Ministral3Config": ({"rope_parameters": BY_POSITION}, "scales its queries by position"),
-}
+    "LlamaConfig": ({"rope_parameters": LISTS}, "for more tokens than"),  # its short factors are all that it uses
+    "Ministral3Config": ({"rope_parameters": BY_POSITION}, "queries are scaled by position"),
+    "PhimoeConfig": (  # transformers computes its cosines from its short factors at every length
+        {"rope_parameters": {**LISTS, **dict.fromkeys(("short_mscale", "long_mscale"), 1.1),
+                             "original_max_position_embeddings": L // 2}, "num_local_experts": 4},
+        "does not rotate by the inverse frequencies"),
+    "Qwen2Config": ({"rope_parameters": {"rope_type": "linear", "factor": 4.0}, "max_sequence_length": 4 * L},
+                    "for more tokens than"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("architecture", REFUSED)
@@ -141,12 +150,15 @@ def test_what_is_no_plain_rope_of_all_tokens_is_refused(architecture):
 
 
 def test_what_a_checkpoint_cannot_say_is_not_exported(tmp_path):
-    """The windowed layers' other base would be scaled when the export is loaded."""
+    """Windowed layers have another base, which a load would scale; attention has a scale that follows YaRN's factor."""
     bases = {"layer_rope_theta": [1e4, 1e6], "sliding_window": 32, "rope_parameters": PLAIN}
-    model = extend(random_model("GraniteSWAConfig", **bases), PROPOSED, 2)
-    with pytest.raises(InputError, match="a checkpoint cannot say"):
-        export(model, tmp_path / "export")
-    assert not any(tmp_path.iterdir())
+    scales = {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0, **BEFORE}
+    latent = FAMILIES["DeepseekV3Config"] | {"rope_parameters": scales}
+    for architecture, options in (("GraniteSWAConfig", bases), ("DeepseekV3Config", latent)):
+        model = extend(random_model(architecture, **options), PROPOSED, 2)
+        with pytest.raises(InputError, match="a checkpoint cannot say"):
+            export(model, tmp_path / "export")
+        assert not any(tmp_path.iterdir())
 
 
 def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
