@@ -11,6 +11,7 @@ from huggingface_hub import ModelCardData, metadata_load
 from transformers import PreTrainedConfig
 
 from ..methods.registry import METHODS
+from . import serving
 from .configuration import EXTENSION, rope_parameters, text_config
 
 FILE, BASES = "README.md", "README.base.md"  # the export's card, and the one that came with the base model
@@ -37,9 +38,17 @@ is DPRoPE. Its licence is that of the base model, whose own card is `README.base
 
 Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there, not by a cast
 afterwards. `vllm serve . --max-model-len {longer}` serves it.
-
+{without_copy}
 An engine that does not know the RoPE type serves the model as if it were not extended, and gives no warning.{caution}
 To check one, compare its loss on a text of L' tokens with that of transformers.
+"""
+
+_WITHOUT_COPY = """
+The weights are those of {base}, so its own files can be served as this model:
+
+```sh
+{commands}
+```
 """
 
 
@@ -67,14 +76,16 @@ def base(source: str) -> tuple[str, ModelCardData]:
     return name, ModelCardData(library_name="transformers", pipeline_tag="text-generation", **kept)
 
 
-def write(directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardData], weights: str) -> None:
+def write(
+    directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardData], before: PreTrainedConfig | None = None
+) -> None:
     """Write the card of a model that was extended; the base model's, if it was copied, gets another name.
 
     Args:
         directory: the export.
         config: the extended model's.
         of: from :func:`base`.
-        weights: what is to be said of them.
+        before: the base model's configuration, if the weights are the base model's.
     """
     name, data = of
     text, card = text_config(config), directory / FILE
@@ -97,7 +108,8 @@ def write(directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardDat
         about=" ".join((inspect.getdoc(method.function) or "").partition("\n\n")[0].split()),
         settings=options or "its defaults",
         rope_type=rope_type,
-        weights=weights,
+        weights="those of the base model, unchanged" if before else "those of the model in memory",
+        without_copy=_WITHOUT_COPY.format(base=name, commands=serving.commands(name, before, config)) if before else "",
         caution=drops,
     )
     card.write_text(content, encoding="utf-8")

@@ -151,6 +151,16 @@ def test_arguments(refused, line):
 
 
 @pytest.mark.parametrize("line", rows("""
+    dprope: passkey --model {model} --method dprobe
+    tiny: passkey --model tinny
+    smollm2: tables.__main__ --model smolm2
+    passkey: tables.__main__ paskey
+"""))  # fmt: skip
+def test_what_was_meant(refused, line, request):
+    assert f"(did you mean '{request.node.callspec.id}'?)" in refused(line)
+
+
+@pytest.mark.parametrize("line", rows("""
     not there: {nowhere}
     not UTF-8: {latin}
     empty: {empty}
