@@ -151,7 +151,7 @@ def test_arguments(refused, line):
 
 
 @pytest.mark.parametrize("line", rows("""
-    dprope: passkey --model {model} --method dprobe
+    dprope: extend --model {model} --method dprobe
     tiny: passkey --model tinny
     smollm2: tables.__main__ --model smolm2
     passkey: tables.__main__ paskey
