@@ -15,7 +15,7 @@ from . import serving
 from .configuration import EXTENSION, rope_parameters, text_config
 
 FILE, BASES = "README.md", "README.base.md"  # the export's card, and the one that came with the base model
-_KEPT = ("license", "license_name", "license_link", "language", "tags")
+_KEPT = ("license", "license_name", "license_link", "tags")
 
 _CARD = """---
 {data}
@@ -38,17 +38,15 @@ is DPRoPE. Its licence is that of the base model, whose own card is `README.base
 
 Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there, not by a cast
 afterwards. `vllm serve . --max-model-len {longer}` serves it.
-{without_copy}
-An engine that does not know the RoPE type serves the model as if it were not extended, and gives no warning.{caution}
-To check one, compare its loss on a text of L' tokens with that of transformers.
-"""
 
-_WITHOUT_COPY = """
-The weights are those of {base}, so its own files can be served as this model:
+Without a copy, engines serve {base}'s own files so:
 
 ```sh
 {commands}
 ```
+
+An engine that does not know the RoPE type serves the model as if it were not extended, and gives no warning.{caution}
+To check one, compare its loss on a text of L' tokens with that of transformers.
 """
 
 
@@ -68,9 +66,6 @@ def base(source: str) -> tuple[str, ModelCardData]:
         with contextlib.suppress(Exception):  # YAML that cannot be read says nothing, and stops no export
             metadata = metadata_load(path / FILE) or {}
             kept = {key: metadata[key] for key in _KEPT if key in metadata}
-            if "language" in kept:  # YAML reads `no`, Norwegian, as False
-                spoken = kept["language"] or "no"
-                kept["language"] = [each or "no" for each in spoken] if isinstance(spoken, list) else spoken
     if cached or (not on_disk and re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name)):
         kept["base_model"] = name
     return name, ModelCardData(library_name="transformers", pipeline_tag="text-generation", **kept)
@@ -109,7 +104,7 @@ def write(
         settings=options or "its defaults",
         rope_type=rope_type,
         weights="those of the base model, unchanged" if before else "those of the model in memory",
-        without_copy=_WITHOUT_COPY.format(base=name, commands=serving.commands(name, before, config)) if before else "",
+        commands=serving.commands(name, before, config) if before else "# not so: its weights may be others",
         caution=drops,
     )
     card.write_text(content, encoding="utf-8")

@@ -204,10 +204,12 @@ def write(
     longer = getattr(text, "max_position_embeddings", None)
     if getattr(text, "rope_parameters", None):
         section.update({"rope_parameters": text.rope_parameters} | (older_keys(text) if older else {}))
-    _raise_lengths(section, text)
+    extension = getattr(text, EXTENSION, None)
+    pretrained = extension["context_length"] if extension else None  # a shorter length is a limit that somebody chose
+    for key in _LENGTHS:
+        _raise(section, key, pretrained, longer)
     files.write_json(file, content)
 
-    pretrained = getattr(text, EXTENSION, {}).get("context_length")
     lengths = {"generation_config": ("max_length", pretrained), "tokenizer_config": ("model_max_length", 0)}
     for name, (key, least) in lengths.items():
         if (file := directory / f"{name}.json").is_file():
@@ -221,15 +223,7 @@ def write(
 def changes(before: PreTrainedConfig, config: PreTrainedConfig) -> dict:
     """What an extension changed in the text part of a configuration, under the keys of transformers 5."""
     old, new = text_config(before).to_dict(), text_config(config).to_dict()
-    _raise_lengths(new, text_config(config))
     return {key: value for key, value in new.items() if key not in old or old[key] != value}
-
-
-def _raise_lengths(content: dict, text: PreTrainedConfig) -> None:
-    """Raise the lengths under other names to L'; one below L is a limit that somebody chose."""
-    if extension := getattr(text, EXTENSION, None):
-        for key in _LENGTHS:
-            _raise(content, key, extension["context_length"], text.max_position_embeddings)
 
 
 def _raise(content: dict, key: str, least: int | None, longer: int | None) -> None:

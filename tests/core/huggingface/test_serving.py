@@ -16,14 +16,11 @@ from tests.models import random_model
 
 
 def merge(config, changes):
-    """As vLLM's ModelConfig applies --hf-overrides: dictionaries below a nested configuration are merged into it."""
-    for key, value in changes.items():
-        held = getattr(config, key, None)
-        if isinstance(held, PreTrainedConfig):
-            for name, inner in value.items():
-                setattr(held, name, getattr(held, name) | inner if isinstance(inner, dict) else inner)
-        else:
-            setattr(config, key, value)
+    """As vLLM's ModelConfig applies --hf-overrides: within text_config it merges parameters, elsewhere it sets them."""
+    if text := changes.pop("text_config", {}):
+        config, held = config.text_config, config.text_config.rope_parameters
+        text["rope_parameters"] = held | text["rope_parameters"]
+    config.update(changes | text)
 
 
 def ggml(options, base=1e4, pairs=8):
@@ -41,11 +38,9 @@ def ggml(options, base=1e4, pairs=8):
 
 @pytest.mark.parametrize(
     ("architecture", "method"),
-    [
-        *(("LlamaConfig", method) for method in ("pi", "yarn", "dprope", "ntk", "llama3", "original")),
-        *(("Gemma3TextConfig", method) for method in ("pi", "yarn", "dprope")),
-        *(("Phi3Config", "yarn"), ("GPTNeoXConfig", "ntk"), ("MixtralConfig", "dprope"), ("Qwen2VLConfig", "pi")),
-    ],
+    [("LlamaConfig", method) for method in ("pi", "yarn", "dprope", "ntk", "llama3", "original")]
+    + [("Gemma3TextConfig", method) for method in ("pi", "yarn", "dprope")]
+    + [("Phi3Config", "yarn"), ("GPTNeoXConfig", "ntk"), ("MixtralConfig", "dprope"), ("Qwen2VLConfig", "pi")],
 )
 def test_unextended_weights_served_so_are_the_extended_model(tmp_path, architecture, method):
     composite, source = architecture == "Qwen2VLConfig", tmp_path / "it's"
