@@ -72,7 +72,7 @@ def base(source: str) -> tuple[str, ModelCardData]:
 
 
 def write(
-    directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardData], before: PreTrainedConfig | None = None
+    directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardData], unextended: PreTrainedConfig | None = None
 ) -> None:
     """Write the card of a model that was extended; the base model's, if it was copied, gets another name.
 
@@ -80,7 +80,7 @@ def write(
         directory: the export.
         config: the extended model's.
         of: from :func:`base`.
-        before: the base model's configuration, if the weights are the base model's.
+        unextended: the base model's configuration, if the weights are the base model's.
     """
     name, data = of
     text, card = text_config(config), directory / FILE
@@ -103,8 +103,8 @@ def write(
         about=" ".join((inspect.getdoc(method.function) or "").partition("\n\n")[0].split()),
         settings=options or "its defaults",
         rope_type=rope_type,
-        weights="those of the base model, unchanged" if before else "those of the model in memory",
-        commands=serving.commands(name, before, config) if before else "# not so: its weights may be others",
+        weights="those of the base model, unchanged" if unextended else "those of the model in memory",
+        commands=serving.commands(name, unextended, config) if unextended else "# not so: its weights may be others",
         caution=drops,
     )
     card.write_text(content, encoding="utf-8")

@@ -132,7 +132,6 @@ def test_a_gguf_file_is_not_evaluated(refused, places):
 
 
 @pytest.mark.parametrize("line", rows("""
-    no method: passkey --model {model} --method nonesuch
     factor that adds no token: passkey --model {model} --method pi --factor 1.0001
     option without its method: passkey --model {model} --n-hat 4
     unknown task: longbench_e --model {model} --tasks nonesuch

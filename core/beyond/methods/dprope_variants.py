@@ -22,6 +22,9 @@ def dprope_candidates(
     factor: float,
     *,
     candidates: tuple[str, ...] = (ORIGINAL, TIME_REFERENCE, "ntk", BASELINE),
+    intervals: int = 360,
+    convention: str = "released",
+    attention_factor: float = 1.0,
 ) -> RopeScaling:
     """For each pair, the inverse frequency of whichever candidate method disturbs its angle distribution least.
 
@@ -29,22 +32,31 @@ def dprope_candidates(
 
     Args:
         candidates: names of methods; each pair takes the least disturbing one, the first in a tie.
+        intervals, convention, attention_factor: as for `dprope`.
     """
     if not candidates:
         raise InputError("no candidates were given; name at least one method.")
     if needy := [name for name in candidates if not get(name).ready]:
         raise InputError(f"the candidate {needy[0]!r} needs more than its name (options or training); choose others.")
-    pretrained = angle_distribution(geometry.inv_freq, geometry.context_length)
+    pretrained = angle_distribution(geometry.inv_freq, geometry.context_length, intervals)
     longer = round(geometry.context_length * factor)
     offered = np.stack([METHODS[name].function(geometry, factor).inv_freq for name in candidates])  # [methods, pairs]
-    moved = [disturbance(angle_distribution(theta, longer), pretrained) for theta in offered]
+    moved = [disturbance(angle_distribution(theta, longer, intervals), pretrained, convention) for theta in offered]
     inv_freq = offered[np.argmin(moved, axis=0), np.arange(geometry.pairs)]
     interpolated = np.isclose(inv_freq, geometry.inv_freq / factor, rtol=1e-12)
-    return RopeScaling(inv_freq, 1.0, interpolated)
+    return RopeScaling(inv_freq, attention_factor, interpolated)
 
 
 @register("dprope-significant", "DPRoPE, significant", by_disturbance=True, styles=(("#777777", (0, (7, 1.5))),))
-def dprope_significant(geometry: RopeGeometry, factor: float, *, level: float = 0.05) -> RopeScaling:
+def dprope_significant(
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    level: float = 0.05,
+    intervals: int = 360,
+    convention: str = "released",
+    attention_factor: float = 1.0,
+) -> RopeScaling:
     """DPRoPE without a threshold or n̂ set by hand: interpolate where the margin D_E − D_I exceeds its own noise.
 
     A pair is interpolated if finite counts alone would give so large a margin (see
@@ -53,14 +65,17 @@ def dprope_significant(geometry: RopeGeometry, factor: float, *, level: float = 
 
     Args:
         level: the largest acceptable probability that noise alone interpolates any pair.
+        intervals, convention, attention_factor: as for `dprope`.
     """
     if not 0 < level < 1:
         raise InputError(f"the level is {level}; give a probability between 0 and 1, such as 0.05.")
-    interpolation, extrapolation = strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
-    occupied = np.count_nonzero(angle_distribution(geometry.inv_freq, geometry.context_length), axis=1)
+    interpolation, extrapolation = strategy_disturbance(
+        geometry.inv_freq, geometry.context_length, factor, intervals, convention
+    )
+    occupied = np.count_nonzero(angle_distribution(geometry.inv_freq, geometry.context_length, intervals), axis=1)
     noise = margin_noise(geometry.context_length, round(geometry.context_length * factor), occupied)
     critical = -NormalDist().inv_cdf(level / geometry.pairs)
-    return interpolate(geometry, factor, extrapolation - interpolation > critical * noise)
+    return interpolate(geometry, factor, extrapolation - interpolation > critical * noise, attention_factor)
 
 
 def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:

@@ -41,11 +41,10 @@ def ntk_critical(geometry: RopeGeometry, factor: float) -> RopeScaling:
 
 @register("abf", "ABF")
 def abf(geometry: RopeGeometry, factor: float, *, base: float) -> RopeScaling:
-    """Adjusted base frequency: raise the base to a given value, as Llama 3 and ProLong did before longer training.
+    """Adjusted base frequency: raise the base to a given value, as Llama 3 and ProLong did (arXiv 2309.16039).
 
-    It is the same at every s. Xiong et al., *Effective Long-Context Scaling of Foundation Models* (arXiv 2309.16039).
-    There is no default: `ntk` has the least base at which the slowest pair turns no further within L' than it did
-    within L, and `ntk-critical` that at which the slowest pair that turned once within L turns once within L'.
+    It is the same at every s. The bases that follow from L' are methods of their own: `ntk` keeps how far the slowest
+    pair turns, `ntk-critical` which pair is the last to turn once.
 
     Args:
         base: the new base, such as 500000.
