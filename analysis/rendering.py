@@ -13,7 +13,7 @@ from pathlib import Path
 from analysis import results
 from analysis.results import NotMeasured, Results, root
 from core import discovery
-from core.errors import InputError
+from core.errors import InputError, check_choice
 from experiments.kit import command_line
 
 Render = Callable[[str, Results, Path], tuple[list[Path], str]]  # writes into a folder: the files, and what to print
@@ -27,8 +27,7 @@ def modules(kind: str) -> dict[str, str]:
 def module(kind: str, name: str) -> str:
     """The dotted name of one of them; InputError if there is none of that name."""
     listed = modules(kind)
-    if name not in listed:
-        raise InputError(f"unknown name {name!r} in {kind}; choose one of {', '.join(listed)}.")
+    check_choice(name, kind.removesuffix("s"), listed)
     return listed[name]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.errors import InputError
+from core.errors import InputError, meant
 from core.geometry import RopeGeometry
 from experiments.kit import records
 from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS
@@ -105,8 +105,8 @@ class Results:
         """
         file = Path(folder) / name / MODEL
         if not file.is_file():
-            names = ", ".join(models(folder)) or "none"
-            raise InputError(f"no model {name!r} under {folder} (there is {names}); measure something of it first.")
+            names, name = ", ".join(models(folder)) or "none", f"{name!r}{meant(name, models(folder))}"
+            raise InputError(f"no model {name} under {folder} (there is {names}); measure something of it first.")
         facts = read(file)
         n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
         rope = facts["geometry"]

@@ -102,7 +102,7 @@ _APART = ("attention_factor", "weights")
 def _option(name: str, value: object) -> str:
     """An option as tables print it."""
     if value is True:
-        return name
+        return name.replace("_", " ")
     if isinstance(value, tuple):
         return f"{len(value)} {name}"
     return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"

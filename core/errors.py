@@ -3,6 +3,7 @@
 The checks below raise :class:`InputError` with the value's `name` in its message.
 """
 
+import difflib
 import math
 import textwrap
 from collections.abc import Iterable
@@ -41,7 +42,13 @@ def check_whole(value, name: str, least: int, most: float = math.inf) -> int:
 def check_choice(value, name: str, choices: Iterable[str]) -> None:
     """Refuse a value that is none of the choices."""
     if value not in list(choices):
-        raise InputError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}.")
+        raise InputError(f"unknown {name} {value!r}{meant(value, choices)}; choose one of {', '.join(choices)}.")
+
+
+def meant(value, choices: Iterable[str]) -> str:
+    """The question whether the choice most like an unknown value was meant; empty if none is like it."""
+    alike = difflib.get_close_matches(value, choices, n=1) if isinstance(value, str) else []
+    return f" (did you mean {alike[0]!r}?)" if alike else ""
 
 
 def check_texts(values, name: str) -> None:

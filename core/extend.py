@@ -131,7 +131,7 @@ def extend_checkpoint(
     with files.new(directory) as partial:
         checkpoint.copy(source, partial, before)
         _write(model, partial, before)
-        card.write(partial, model.config, base, "those of the base model, unchanged")
+        card.write(partial, model.config, base, before)
     return directory
 
 
@@ -172,7 +172,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
                 tokenizer.model_max_length = text_config(model.config).max_position_embeddings
                 tokenizer.save_pretrained(partial)
             _write(model, partial)
-            card.write(partial, model.config, base, "those of the model in memory")
+            card.write(partial, model.config, base)
         if clex.is_installed(model):
             clex.save(model, partial)
     model.name_or_path = str(directory)

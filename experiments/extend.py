@@ -3,7 +3,8 @@
     python -m experiments.extend --model PATH_OR_NAME --method dprope --factor 2 --output DIR
 
 It prints the decision for every dimension pair with its wavelength in tokens, and the averaged disturbance. Plain
-AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is exported.
+AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is exported. It prints how engines
+serve the checkpoint's own files as extended, without a copy.
 `python -m experiments.beyond.best` says which method suits a model.
 
 The weights of a checkpoint are copied byte for byte and never read. A GGUF file stays a GGUF file, quantised or not
@@ -22,9 +23,10 @@ from core.angles import angle_distribution
 from core.disturbance import disturbance, strategy_disturbance
 from core.errors import InputError
 from core.extend import check_checkpoint, export, extend, extend_checkpoint
-from core.huggingface import card
+from core.huggingface import card, serving
 from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
+from core.huggingface.rotation import skeleton
 from core.rope import RopeGeometry, RopeScaling, scale
 from experiments import base_models
 from experiments.kit import command_line
@@ -56,6 +58,9 @@ def main() -> None:
         print(f"note: its RoPE was {card.before(geometry.rope_type)}.")
     settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
+    if not (in_memory or rope.get(method).by_length):
+        extended = extend(skeleton(base.config), method, factor, **options).config
+        print("\nwithout a copy:", serving.commands(base.source, base.config, extended), sep="\n")
     if source:
         extend_checkpoint(source, arguments.output, method, factor, **options)
     elif arguments.output:

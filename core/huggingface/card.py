@@ -11,10 +11,11 @@ from huggingface_hub import ModelCardData, metadata_load
 from transformers import PreTrainedConfig
 
 from ..methods.registry import METHODS
+from . import serving
 from .configuration import EXTENSION, rope_parameters, text_config
 
 FILE, BASES = "README.md", "README.base.md"  # the export's card, and the one that came with the base model
-_KEPT = ("license", "license_name", "license_link", "language", "tags")
+_KEPT = ("license", "license_name", "license_link", "tags")
 
 _CARD = """---
 {data}
@@ -38,6 +39,12 @@ is DPRoPE. Its licence is that of the base model, whose own card is `README.base
 
 Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there, not by a cast
 afterwards. `vllm serve . --max-model-len {longer}` serves it.
+
+Without a copy, engines serve {base}'s own files so:
+
+```sh
+{commands}
+```
 
 An engine that does not know the RoPE type serves the model as if it were not extended, and gives no warning.{caution}
 To check one, compare its loss on a text of L' tokens with that of transformers.
@@ -67,22 +74,21 @@ def base(source: str) -> tuple[str, ModelCardData]:
         with contextlib.suppress(Exception):  # YAML that cannot be read says nothing, and stops no export
             metadata = metadata_load(path / FILE) or {}
             kept = {key: metadata[key] for key in _KEPT if key in metadata}
-            if "language" in kept:  # YAML reads `no`, Norwegian, as False
-                spoken = kept["language"] or "no"
-                kept["language"] = [each or "no" for each in spoken] if isinstance(spoken, list) else spoken
     if cached or (not on_disk and re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name)):
         kept["base_model"] = name
     return name, ModelCardData(library_name="transformers", pipeline_tag="text-generation", **kept)
 
 
-def write(directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardData], weights: str) -> None:
+def write(
+    directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardData], unextended: PreTrainedConfig | None = None
+) -> None:
     """Write the card of a model that was extended; the base model's, if it was copied, gets another name.
 
     Args:
         directory: the export.
         config: the extended model's.
         of: from :func:`base`.
-        weights: what is to be said of them.
+        unextended: the base model's configuration, if the weights are the base model's.
     """
     name, data = of
     text, card = text_config(config), directory / FILE
@@ -106,7 +112,8 @@ def write(directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardDat
         about=" ".join((inspect.getdoc(method.function) or "").partition("\n\n")[0].split()),
         settings=options or "its defaults",
         rope_type=rope_type,
-        weights=weights,
+        weights="those of the base model, unchanged" if unextended else "those of the model in memory",
+        commands=serving.commands(name, unextended, config) if unextended else "# not so: its weights may be others",
         caution=drops,
     )
     card.write_text(content, encoding="utf-8")

@@ -42,6 +42,12 @@ def text_config(config: PreTrainedConfig) -> PreTrainedConfig:
     return config.get_text_config(decoder=True)
 
 
+def text_section(config: PreTrainedConfig) -> str | None:
+    """The key under which a multimodal model's configuration holds the language model's; None if it is all of it."""
+    text = text_config(config)
+    return next((name for name in config.sub_configs if getattr(config, name, None) is text), None)
+
+
 def check_length(config: PreTrainedConfig, content: dict, name: str) -> None:
     """Raise InputError if a checkpoint's config.json has no context length; transformers would make one up."""
     key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")
@@ -229,13 +235,11 @@ def write(
     text = text_config(config)
     file = directory / "config.json"
     content = files.read_json(file, "write the checkpoint again")
-    name = next((name for name in config.sub_configs if getattr(config, name, None) is text), None)
-    section = content.setdefault(name, {}) if name else content
+    section = content.setdefault(name, {}) if (name := text_section(config)) else content
     if content.pop("auto_map", None):
         warnings.warn("the export leaves out auto_map, which names code of the checkpoint's own", stacklevel=2)
     if before is not None:
-        old, new = text_config(before).to_dict(), text.to_dict()
-        section.update({key: value for key, value in new.items() if key not in old or old[key] != value})
+        section.update(changes(before, config))
     longer = getattr(text, "max_position_embeddings", None)
     if getattr(text, "rope_parameters", None):
         section.update({"rope_parameters": text.rope_parameters} | (older_keys(text) if older else {}))
@@ -253,6 +257,12 @@ def write(
             _for_transformers_4(content)
             content.pop("auto_map", None)
             files.write_json(file, content)
+
+
+def changes(before: PreTrainedConfig, config: PreTrainedConfig) -> dict:
+    """What an extension changed in the text part of a configuration, under the keys of transformers 5."""
+    old, new = text_config(before).to_dict(), text_config(config).to_dict()
+    return {key: value for key, value in new.items() if key not in old or old[key] != value}
 
 
 def _raise(content: dict, key: str, least: int | None, longer: int | None) -> None:

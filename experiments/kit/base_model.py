@@ -36,7 +36,7 @@ from transformers import (
 )
 
 from core import clex, files, rope
-from core.errors import InputError, in_one_line
+from core.errors import InputError, in_one_line, meant
 from core.extend import check_extension
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
@@ -172,8 +172,8 @@ class BaseModel:
             content = PreTrainedConfig.get_config_dict(self.source, **self.pin)[0]
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
             raise InputError(
-                f"no checkpoint at {self.name!r}: give a directory with config.json and weights, a name on the Hugging "
-                f"Face hub, or one of {', '.join(base_models.MODELS)} "
+                f"no checkpoint at {self.name!r}{meant(self.name, base_models.MODELS)}: give a directory with "
+                f"config.json and weights, a name on the Hugging Face hub, or one of {', '.join(base_models.MODELS)} "
                 f"({hub.reason(error) if self.on_hub else in_one_line(error)})"
             ) from error
         check_length(config, content, self.name)

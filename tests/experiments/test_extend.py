@@ -36,7 +36,7 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
         assert float(d_e) == pytest.approx(1e3 * extrapolation[i], abs=5e-5)
         assert choice == ("interpolate" if chosen[i] else "keep")
     average = 1e3 * (interpolation[chosen].sum() + extrapolation[~chosen].sum()) / 8
-    assert f"10^-3 nat): {average:.2f} (" in out
+    assert f"10^-3 nat): {average:.2f} (" in out and f"vllm serve {model} --hf-overrides" in out
     assert json.loads((tmp_path / "out" / "config.json").read_text())["max_position_embeddings"] == 256
 
 

@@ -123,7 +123,6 @@ def test_weights_that_do_not_fit(refused, name):
 
 
 @pytest.mark.parametrize("line", rows("""
-    no method: passkey --model {model} --method nonesuch
     factor that adds no token: passkey --model {model} --method pi --factor 1.0001
     option without its method: passkey --model {model} --n-hat 4
     unknown task: longbench_e --model {model} --tasks nonesuch
@@ -139,6 +138,16 @@ def test_arguments(refused, line):
     name = line.split()[0]
     measures = name != "verify" and "." not in name
     refused(line + (" --results {results}" if measures else ""))
+
+
+@pytest.mark.parametrize("line", rows("""
+    dprope: extend --model {model} --method dprobe
+    tiny: passkey --model tinny
+    smollm2: tables.__main__ --model smolm2
+    passkey: tables.__main__ paskey
+"""))  # fmt: skip
+def test_what_was_meant(refused, line, request):
+    assert f"(did you mean '{request.node.callspec.id}'?)" in refused(line)
 
 
 @pytest.mark.parametrize("line", rows("""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...errors import InputError, check_whole
+from ...errors import InputError, check_number, check_whole
 from ...geometry import RopeGeometry, RopeScaling
 from ...methods.per_pair import divide
 from ...methods.registry import register
@@ -36,6 +36,20 @@ def ntk_critical(geometry: RopeGeometry, factor: float) -> RopeScaling:
         raise InputError("the critical base needs a context of more than 2π tokens; use another method.")
     longer = geometry.context_length * factor
     base = geometry.plain_base ** (np.log(longer / (2 * np.pi)) / np.log(geometry.context_length / (2 * np.pi)))
+    return _rebased(geometry, base, np.zeros(geometry.pairs, dtype=bool))
+
+
+@register("abf", "ABF")
+def abf(geometry: RopeGeometry, factor: float, *, base: float) -> RopeScaling:
+    """Adjusted base frequency: raise the base to a given value, as Llama 3 and ProLong did (arXiv 2309.16039).
+
+    It is the same at every s. The bases that follow from L' are methods of their own: `ntk` keeps how far the slowest
+    pair turns, `ntk-critical` which pair is the last to turn once.
+
+    Args:
+        base: the new base, such as 500000.
+    """
+    check_number(base, "the raised base", above=geometry.plain_base)
     return _rebased(geometry, base, np.zeros(geometry.pairs, dtype=bool))
 
 
@@ -136,14 +150,17 @@ def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | Non
 
 
 @register("cope", "CoPE")
-def cope(geometry: RopeGeometry, factor: float, *, clipped: int | None = None) -> RopeScaling:
+def cope(geometry: RopeGeometry, factor: float, *, clipped: int | None = None, by_period: bool = False) -> RopeScaling:
     """CoPE, clipped RoPE: the slowest pairs turn by 1 to 0 of their angle, along half a cosine (arXiv 2602.05258).
 
     It is the same at every s.
 
     Args:
         clipped: how many of the slowest pairs; by default 5/16 of all, as the authors' 20 of 64.
+        by_period: by default clip the pairs whose wavelength exceeds L instead, as an implementation for mlx-lm does.
     """
+    if by_period and clipped is None:
+        clipped = int(np.sum(geometry.wavelength > geometry.context_length))
     count = _clipped(geometry, clipped)
     return _slowed(geometry, (1 + np.cos(np.linspace(0, np.pi, count))) / 2)
 
@@ -151,6 +168,9 @@ def cope(geometry: RopeGeometry, factor: float, *, clipped: int | None = None) -
 @register("hardclip", "HardClip")
 def hardclip(geometry: RopeGeometry, factor: float, *, clipped: int | None = None) -> RopeScaling:
     """HardClip, CoPE's abrupt counterpart: the slowest pairs do not turn at all (arXiv 2602.05258).
+
+    With all pairs clipped there are no positions: that is DroPE (arXiv 2512.12167) before its recalibration, which is
+    a short fine-tune at length L.
 
     Args:
         clipped: as for CoPE.

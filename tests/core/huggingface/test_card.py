@@ -39,13 +39,14 @@ def test_a_card_keeps_the_licence_and_says_what_was_done(source, tmp_path):
     once = extend_checkpoint(source, tmp_path / "once", rope.PROPOSED, 2, n_hat=8)
     card = ModelCard.load(once / FILE)
     assert card.data.to_dict() == {"license": "other", "license_name": "mine", "license_link": "LICENSE",
-                                   "language": ["de", "no"], "base_model": "someone/base",
-                                   "library_name": "transformers", "pipeline_tag": "text-generation"}  # fmt: skip
+                                   "base_model": "someone/base", "library_name": "transformers",
+                                   "pipeline_tag": "text-generation"}  # fmt: skip
     assert (once / BASES).read_text() == THEIRS
     shown = rows(card.text)
     assert shown["base model"].startswith("someone/base,") and "L = 128 " in shown["base model"]
     assert "256 tokens, s = 2" in shown["extended to"] and shown["method"] == "`dprope`, `n_hat = 8`"
     assert "`longrope`" in shown["in `config.json`"] and "unchanged" in shown["weights"]
+    assert "vllm serve someone/base --hf-overrides" in card.text
     twice = ModelCard.load(extend_checkpoint(once, tmp_path / "twice", rope.TIME_REFERENCE, 4) / FILE)
     assert twice.data.license_name == "mine" and "512 tokens, s = 4" in rows(twice.text)["extended to"]
     assert "`linear`" in twice.text and "longrope" not in twice.text
@@ -58,4 +59,5 @@ def test_a_model_in_memory_and_a_card_that_cannot_be_read(source, tmp_path, meta
     model = extend(AutoModelForCausalLM.from_pretrained(source), rope.PROPOSED, 2)
     card = ModelCard.load(export(model, tmp_path / "export") / FILE)
     assert card.data.base_model == "someone/base" and "in memory" in rows(card.text)["weights"]
+    assert "--hf-overrides" not in card.text  # its weights may have been trained
     assert card.data.to_dict().get("license") == ("mit" if "mit" in metadata else None)

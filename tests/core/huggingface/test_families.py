@@ -161,14 +161,18 @@ def test_what_a_checkpoint_cannot_say_is_not_exported(tmp_path):
         assert not any(tmp_path.iterdir())
 
 
-def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
+def qwen2_vl():
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
     text = {**sizes, "intermediate_size": 48, "vocab_size": 300, "max_position_embeddings": L}
     text["rope_parameters"] = {**PLAIN, "mrope_section": [2, 3, 3]}
     vision = {"depth": 1, "embed_dim": 16, "num_heads": 2, "hidden_size": 32}
     config = transformers.Qwen2VLConfig(text_config=text, vision_config=vision)
     torch.manual_seed(0)
-    model = transformers.Qwen2VLForConditionalGeneration(config).eval()
+    return transformers.Qwen2VLForConditionalGeneration(config).eval()
+
+
+def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
+    model = qwen2_vl()
     tower = next(module for name, module in model.named_modules() if "visual" in name and hasattr(module, "inv_freq"))
     seen = tower.inv_freq.clone()
     model.save_pretrained(tmp_path / "source")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from core.rope import scale
+from core.errors import InputError
+from core.rope import RopeGeometry, scale
 from tests.core.geometries import LLAMA2, SMOLLM2, factors, geometries, official
 
 ANY = pytest.mark.parametrize("geometry", [LLAMA2, SMOLLM2])
@@ -72,12 +73,28 @@ def test_under_resonance_angles_repeat(geometry):
     assert scaling.attention_factor == yarn.attention_factor
 
 
-@pytest.mark.parametrize(("name", "options", "count"), [("cope", {}, 20), ("hardclip", {"clipped": 3}, 3)])
-def test_the_slowest_pairs_are_clipped_as_the_authors_do(name, options, count):
+def test_a_given_base():
+    """500,000^(−1/2) is 1/707.1 in the middle pair, at every s."""
+    for factor in (2, 8):
+        assert 1 / scale(LLAMA2, "abf", factor, base=500_000).inv_freq[32] == pytest.approx(707.1067811865)
+    with pytest.raises(InputError, match="the raised base is 10000"):
+        scale(LLAMA2, "abf", 2, base=10_000)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "name", "options", "count"),
+    [
+        (LLAMA2, "cope", {}, 20),
+        (RopeGeometry(64, 1e7, 262_144), "cope", {"by_period": True}, 10),  # the example of mlx-lm's pull request 1387
+        (LLAMA2, "hardclip", {"clipped": 3}, 3),
+        (LLAMA2, "hardclip", {"clipped": 64}, 64),  # DroPE
+    ],
+)
+def test_the_slowest_pairs_are_clipped_as_the_authors_do(geometry, name, options, count):
     """Their constant is 20 of the 64 pairs of Llama 3 8B; the rest of their formula is a sum over single pairs here."""
-    scaling, expected = scale(LLAMA2, name, 2, **options), LLAMA2.inv_freq
+    scaling, expected = scale(geometry, name, 2, **options), geometry.inv_freq
     for index in range(count):
         share = math.cos(math.pi / 2 * index / (count - 1 or 1)) ** 2 if name == "cope" else 0  # (1 + cos x)/2
-        expected[64 - count + index] *= share
+        expected[geometry.pairs - count + index] *= share
     np.testing.assert_allclose(scaling.inv_freq, expected, rtol=1e-9, atol=1e-18)
     assert scaling.attention_factor == 1 and not scaling.interpolated.any()
