@@ -53,7 +53,7 @@ class Factors:
         self._start, self._units = (torch.tensor(x, dtype=torch.float32) for x in (np.log(start), units))
         exponents = torch.arange(0, geometry.head_dim, 2).float() / geometry.head_dim
         scaled = torch.tensor(geometry.of_base / geometry.inv_freq, dtype=torch.float32)  # 1 where RoPE is plain
-        self._inverse = scaled * geometry.plain_base**exponents  # 1/θ_i, rounded as in transformers' longrope
+        self._inverse = scaled * geometry.base**exponents  # 1/θ_i, rounded as in transformers' longrope
         self._before = geometry.attention_factor
         self.moves = torch.zeros(geometry.pairs + 1, requires_grad=True)
 

@@ -21,7 +21,7 @@ COLUMN, PAGE = 3.3, 6.9  # widths in inches of a column and of a page of a two-c
 
 # For what a registration leaves out: colours far from each other, from black, from the baseline's and from the
 # registered solid line, to colour-blind eyes too, and dashes unlike those that are registered.
-_COLOURS = ("#882255", "#332288", "#77AA66", "#664400", "#56B4E9", "#888888")
+_COLOURS = ("#882255", "#332288", "#77AA66", "#997700", "#56B4E9", "#888888")
 _DASHES = ("-", (0, (2, 2)), (0, (9, 2, 3, 2)), (0, (1, 3)), (0, (12, 2, 2, 2, 2, 2)))
 AS_IT_IS = ("#000000", "-")  # a checkpoint that no method here extended
 MOST = 5  # curves of a panel of small multiples

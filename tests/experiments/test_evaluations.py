@@ -114,21 +114,12 @@ def test_numbers_that_are_not_finite_stop_the_run_with_the_samples_name(call, tm
     assert not (tmp_path / "results").exists()
 
 
-GLOBAL = {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6}
-BY_LAYER = {
-    "config_class": "Gemma3TextConfig",
-    "head_dim": 16,
-    "sliding_window": 64,
-    "layer_types": ["sliding_attention", "full_attention"],
-    "rope_parameters": {"full_attention": GLOBAL, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}},
-}
 DYNAMIC = {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}}
 
 
-@pytest.mark.parametrize("scaled", [DYNAMIC, BY_LAYER], ids=["dynamic", "by layer"])
-def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(call, tmp_path, scaled):
-    results, reference = tmp_path / "results", random_model(max_position_embeddings=400, **scaled)
-    checkpoint(tmp_path / "toy", max_position_embeddings=400, **scaled)
+def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(call, tmp_path):
+    results, reference = tmp_path / "results", random_model(max_position_embeddings=400, **DYNAMIC)
+    checkpoint(tmp_path / "toy", max_position_embeddings=400, **DYNAMIC)
     (tmp_path / "book.txt").write_text("All happy families are alike. " * 20)
     for line in (["passkey", "--depths", "1", "--keys", "1", "--lengths", "420"],
                  ["perplexity", "--texts", tmp_path / "book.txt", "--tokens", "401"]):  # fmt: skip
