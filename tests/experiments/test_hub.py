@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 import torch
 from huggingface_hub import constants, hf_api
+from transformers.utils import hub as transformers_hub
 
 from core.errors import InputError
 from eval import hub
@@ -79,6 +80,7 @@ def taken_for_the_hub(served, cache, monkeypatch):
     for name, value in changes.items():
         monkeypatch.setattr(constants, name, value)
     monkeypatch.setattr(hf_api.api, "endpoint", served.url)
+    monkeypatch.setattr(transformers_hub, "_hf_api", None)  # transformers' own, which it keeps once it is made
     monkeypatch.setenv("HF_TOKEN", "")
     connect = socket.socket.connect
 
