@@ -107,17 +107,9 @@ def comparisons(
     return [_comparison(records) for records in largest_first]
 
 
-def compared(
-    results: Results,
-    experiment: str,
-    trained: bool,
-    of: Callable[[dict], bool] = lambda record: True,
-    twins: bool = True,
-    factor: float | None = None,
-) -> Comparison:
+def compared(results: Results, experiment: str, trained: bool, **which) -> Comparison:
     """The largest of :func:`comparisons`; empty if there is none."""
-    sets = comparisons(results, experiment, trained, of, twins, factor)
-    return sets[0] if sets else Comparison(())
+    return next(iter(comparisons(results, experiment, trained, **which)), Comparison(()))
 
 
 def _size(records: list[dict]) -> tuple[int, int]:

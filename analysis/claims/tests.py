@@ -23,13 +23,7 @@ INTERVALS = rope.method_options(rope.PROPOSED)["intervals"]  # b, the paper's ow
 FLUCTUATION = Region(-0.12, 0.22)  # of the average on Open LLM, in points: the paper's abstract
 EXCESS = 720.0  # the b at which LongBench-E falls in the paper
 _NAT = "× 10⁻³ nat"
-# By experiment: the scores of which differences are taken, what they are over, a difference's unit and decimals.
-DIFFERENCES = {
-    "longbench_e": (metrics.longbench_e, "task mean", "points", 2),
-    "open_llm": (metrics.open_llm, "document", "points", 2),
-    "ruler": (metrics.ruler, "task", "points", 2),
-}
-
+SAMPLES = {"longbench_e": "task mean", "open_llm": "document", "ruler": "task"}  # of a benchmark: what it averages
 
 # Losses within L and beyond it, on whole books; they are beyond the paper, and there may be no such folder.
 losses = discovery.module("analysis.beyond.loss_by_position")
@@ -39,14 +33,12 @@ def difference(
     row: Row, other: Row, rows: Comparison, experiment: str, metric: str, region: Region, **more
 ) -> Statement:
     """That a row's score minus another's lies in a region; the two scores stand beside it, unless `more` has others."""
-    scores, sample, unit, digits = DIFFERENCES[experiment]
-    gap = row_differences.between(row, other, experiment, scores, metric, rows)
-    names, factor = [each.setting.name for each in (row, other)], row.setting.factor
-    means = [printed(Score(each.scores(getattr(metrics, experiment))[metric].mean)) for each in (row, other)]
-    samples, more = measured_on(row.trained, gap, sample), {"beside": list(zip(names, means))} | more
-    return Statement(
-        " minus ".join(names), gap, samples, factor, metric, region, unit=unit, digits=digits, signed=True, **more
-    )
+    of, names = getattr(metrics, experiment), [each.setting.name for each in (row, other)]
+    gap = row_differences.between(row, other, experiment, of, metric, rows)
+    means = [printed(Score(each.scores(of)[metric].mean)) for each in (row, other)]
+    samples, more = measured_on(row.trained, gap, SAMPLES[experiment]), {"beside": list(zip(names, means))} | more
+    what, factor = " minus ".join(names), row.setting.factor
+    return Statement(what, gap, samples, factor, metric, region, unit="points", signed=True, **more)
 
 
 def loss_difference(row: Row, other: Row, region: Region, **more) -> Statement:
