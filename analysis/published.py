@@ -4,8 +4,6 @@ An effect is what a claim of the paper states as a number. Averages are computed
 averages do not agree with them. An effect on several models is the mean over the models.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

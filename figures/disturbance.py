@@ -5,8 +5,6 @@ method takes, for each pair, the smaller disturbance of interpolation and extrap
 does not complete a rotation within L.
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from analysis.results import Results

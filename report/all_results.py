@@ -1,7 +1,5 @@
 """results/all.csv: every score of every model as a line, to read with pandas."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Reads nothing but the published numbers in results/paper/. Sentences that compare methods are checked by one RULE.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections import Counter

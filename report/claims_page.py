@@ -1,7 +1,5 @@
 """What results/claims.md and results/claims.csv say: how each claim came out on each model, and by which numbers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path

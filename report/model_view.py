@@ -4,8 +4,6 @@ A row is named as tables print it, "DPRoPE (n̂ = 28)"; one that is not there is
 condition no longer holds: a page never says what its records do not.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re

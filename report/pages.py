@@ -8,8 +8,6 @@ README.md shows the rest. A page is rendered from templates/MODEL.md, whose pros
 if there is one, and from templates/model.md otherwise. A sentence that the records no longer bear out is an error.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata

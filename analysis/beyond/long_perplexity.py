@@ -1,7 +1,5 @@
 """Loss and perplexity over key tokens (LongPPL): the records of experiments.beyond.long_perplexity."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

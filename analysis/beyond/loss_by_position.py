@@ -3,8 +3,6 @@
 A text may have several excerpts, one after the other, and be a part of a book; a book's loss is the mean of all.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

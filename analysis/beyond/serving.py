@@ -1,7 +1,5 @@
 """Whether an engine computes what was exported: a verdict on a record of tools.beyond.engines."""
 
-from __future__ import annotations
-
 # Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose rounding changes every
 # position, for the difference of mean losses.
 EXACT, QUANTISED = 1e-3, 1e-2

@@ -4,8 +4,6 @@ A claim is tested against the paper's own rivals, at the paper's own setting. Bo
 measured: the best of several is never picked by its score.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace

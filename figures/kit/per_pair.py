@@ -1,7 +1,5 @@
 """Drawing the disturbance of methods pair by pair."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes

@@ -1,7 +1,5 @@
 """What templates beyond the paper can say of a model besides: losses within and beyond L, learned factors."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

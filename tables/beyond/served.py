@@ -1,7 +1,5 @@
 """Inference engines against transformers, position by position."""
 
-from __future__ import annotations
-
 from analysis.beyond.serving import EXACT, QUANTISED, verdict
 from analysis.results import Results
 from analysis.settings import STATES, Setting

@@ -1,7 +1,5 @@
 """What benchmark tables share: the paper's rows, and below them, never mixed, what was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from analysis import metrics, published

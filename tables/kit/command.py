@@ -7,8 +7,6 @@ A table is a module of tables/ or, beyond the paper, of tables/beyond/ and is th
 experiment that has records and no module here gets a table of the scores that they hold.
 """
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Batch i depends on (seed, i) alone, so a killed run resumes with exactly the batch that comes next.
 """
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Miniature benchmarks: generated tasks on public-domain text, with train and eval splits that share nothing."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 
