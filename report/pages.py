@@ -112,10 +112,9 @@ def overall_pages(tested: list) -> Pages:
     written = {}
     for templates, pages_of in [(TEMPLATES, OVERALL), *([(BEYOND_TEMPLATES, _beyond.OVERALL)] if _beyond else [])]:
         for template, file in pages_of.items():
-            views = {"of": {name: View(each, file.parent) for name, each in measured.items()}}
-            if _beyond:
-                views["beyond"] = {name: _beyond.View(each, file.parent) for name, each in measured.items()}
-            written[file] = _render(template, names | views, templates)
+            view = _beyond.View if _beyond else View
+            views = {name: view(each, file.parent) for name, each in measured.items()}
+            written[file] = _render(template, names | {"of": views}, templates)
     return written
 
 

@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 
-from analysis import disturbance
 from analysis.beyond import learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.comparison import Comparison
@@ -63,11 +62,6 @@ class View(model_view.View):
         """Those that a row without training interpolates."""
         scaling = self.row("loss_by_position", name, factor=factor).setting.scaling(self.model.geometry)
         return set(np.flatnonzero(scaling.interpolated).tolist())
-
-    def disturbance(self, name: str, factor: float | None = None) -> float:
-        """The averaged disturbance of a row of loss_by_position without training, in 10⁻³ nat."""
-        setting = self.row("loss_by_position", name, factor=factor).setting
-        return disturbance.compute(self.model.geometry, setting).average
 
     def wavelength(self, pair: int) -> float:
         """Of a pair in pre-training, in tokens."""
