@@ -95,11 +95,10 @@ def order_loss(results: Results) -> list[Statement]:
     """
     for trained, _ in reversed(STATES):
         statements = []
-        for rows, factor in _on_books(results, trained):
+        for rows, factor, papers in _on_books(results, trained):
             least = rows.find(rope.PROPOSED, {}, factor)
-            wanted = [(method, {}) for method in published.rivals("disturbance")]
-            wanted.append((rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}))
-            for other in filter(None, (rows.find(*each, factor) for each in wanted)) if least else ():
+            rivals = [rows.find(method, {}, factor) for method in published.rivals("disturbance")]
+            for other in filter(None, [*rivals, papers]) if least else ():
                 pair = least.setting, other.setting
                 less, more = (disturbance.compute(results.model.geometry, each).average for each in pair)
                 if less < more:
@@ -110,11 +109,11 @@ def order_loss(results: Results) -> list[Statement]:
     return []
 
 
-def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, float]]:
-    """At each factor, the rows whose losses by position are of enough books; none without the folder beyond/."""
+def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, float, Row | None]]:
+    """Rows whose losses by position are of enough books, s, and DPRoPE's row at the paper's n̂; none without beyond/."""
     for factor in losses.measured_factors(results) if losses else ():
         if rows := losses.sampled(results, factor, trained):
-            yield rows, factor
+            yield rows, factor, rows.find(rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}, factor)
 
 
 # Against the paper's rivals
@@ -148,8 +147,7 @@ def is_miniature(rows: Comparison) -> bool:
 def less_loss(results: Results) -> list[Statement]:
     """DPRoPE has less loss beyond L than every rival, without training, as the paper's perplexities are."""
     statements = []
-    for rows, factor in _on_books(results, trained=False):
-        ours = rows.find(rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}, factor)
+    for rows, factor, ours in _on_books(results, trained=False):
         for rival in _rivals("perplexity", rows, ours) if ours else ():
             effect = published.perplexity_advantage(rival.setting.method, factor)
             statements.append(loss_difference(ours, rival, BELOW, paper=effect))
@@ -252,9 +250,8 @@ def ablated(experiment: str, option: str, regions: Callable[[list[float], dict],
 def collapse_in_loss(results: Results) -> list[Statement]:
     """Two statements at each factor: the unextended model loses beyond L, and DPRoPE loses less there than it."""
     statements = []
-    for rows, factor in _on_books(results, trained=False):
+    for rows, factor, ours in _on_books(results, trained=False):
         original = rows.find(rope.ORIGINAL, {}, factor)
-        ours = rows.find(rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}, factor)
         if original and ours:
             loss = Estimate.of(losses.level(original, losses.CHANGE))
             books = measured_on(False, loss, "book")

@@ -8,8 +8,6 @@ numbers of both have five or seven digits without a leading zero; those of "trai
 import random
 import zlib
 
-SPLITS = ("train", "eval")
-
 _LISTS = {
     "person": """Adam Agnes Albert Alice Amos Anna Arthur Barbara Basil Bella Bernard Bertha Carl Cecilia Clara Conrad
         Cora Daniel Daphne David Dora Edgar Edith Elias Eliza Emma Ernest Esther Felix Fiona Flora Frank George Gilbert
