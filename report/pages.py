@@ -11,6 +11,7 @@ if there is one, and from templates/model.md otherwise. A sentence that the reco
 import os
 import re
 import unicodedata
+from collections import Counter
 from pathlib import Path
 
 import jinja2
@@ -84,7 +85,7 @@ def claims(tested: list) -> str:
     """The page of the claims, which leads to the models' pages."""
     names = {
         "tested": tested,
-        "counts": claims_page.counts(tested),
+        "counts": Counter(one.verdict for claim in tested for one in claim),
         "verdicts": VERDICTS,
         "models": {one.model.name: one.name for claim in tested for one in claim if one.model},
     }
