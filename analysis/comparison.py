@@ -10,7 +10,7 @@ from typing import Any
 from analysis.results import Model, Results
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
-from core import roles
+from core import rope
 from core.errors import InputError
 
 Metrics = Callable[[dict], Scores]
@@ -107,17 +107,9 @@ def comparisons(
     return [_comparison(records) for records in largest_first]
 
 
-def compared(
-    results: Results,
-    experiment: str,
-    trained: bool,
-    of: Callable[[dict], bool] = lambda record: True,
-    twins: bool = True,
-    factor: float | None = None,
-) -> Comparison:
+def compared(results: Results, experiment: str, trained: bool, **which) -> Comparison:
     """The largest of :func:`comparisons`; empty if there is none."""
-    sets = comparisons(results, experiment, trained, of, twins, factor)
-    return sets[0] if sets else Comparison(())
+    return next(iter(comparisons(results, experiment, trained, **which)), Comparison(()))
 
 
 def _size(records: list[dict]) -> tuple[int, int]:
@@ -168,7 +160,7 @@ def _ablation(results: Results, experiment: str, option: str, trained: bool, def
     for row in compared(results, experiment, trained).rows:
         setting = row.setting
         value = setting.option(option, default)
-        if setting.method == roles.PROPOSED and value is not None:
+        if setting.method == rope.PROPOSED and value is not None:
             others = tuple(entry for entry in setting.options if entry[0] != option)
             families.setdefault((others, setting.factor), {})[value] = row
     family = max(families.values(), key=len, default={})

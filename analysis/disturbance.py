@@ -3,8 +3,6 @@
 It follows from a geometry alone and takes a few milliseconds, so it is computed where it is shown.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, replace
 from typing import NamedTuple

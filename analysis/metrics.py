@@ -1,7 +1,5 @@
 """What each experiment's records measure: one function per experiment, from a record to scores by metric."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

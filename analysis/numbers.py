@@ -1,7 +1,5 @@
 """Numbers as tables and pages print them: with a real minus sign, and with an interval or the value of each text."""
 
-from __future__ import annotations
-
 from analysis.scores import LEAST_TEXTS, Score
 
 

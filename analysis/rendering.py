@@ -1,7 +1,5 @@
 """The command line that renders tables or figures from records, for chosen ones and models."""
 
-from __future__ import annotations
-
 import functools
 import multiprocessing
 import os

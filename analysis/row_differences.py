@@ -8,8 +8,6 @@ of so few texts there is none. Two rows trained with one seed take the error ove
 several.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

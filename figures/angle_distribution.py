@@ -5,8 +5,6 @@ takes within L. Lines: the angles that it takes within L' under each strategy. F
 follows the grey area is the one that keeps the distribution.
 """
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 

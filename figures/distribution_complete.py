@@ -4,8 +4,6 @@ Grey: the distribution of a pair's angles within L. Line: the distribution withi
 line is from the grey area, the larger is the disturbance of that strategy.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import matplotlib.pyplot as plt

@@ -5,8 +5,6 @@ method takes, for each pair, the smaller disturbance of interpolation and extrap
 does not complete a rotation within L.
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from analysis.results import Results
@@ -16,9 +14,6 @@ from figures.kit.per_pair import draw
 
 
 def build(results: Results) -> Figure:
-    """The paper's three, and methods that were registered outside of core/."""
-    names = {method: Setting(method).name for method in (rope.TIME_REFERENCE, rope.BASELINE, rope.PROPOSED)}
-    for name, method in rope.METHODS.items():
-        if method.ready and not method.function.__module__.startswith("core."):
-            names[name] = method.title
-    return draw(results, names)
+    """Computed from the model's geometry."""
+    methods = rope.TIME_REFERENCE, rope.BASELINE, rope.PROPOSED
+    return draw(results, {method: Setting(method).name for method in methods})

@@ -5,8 +5,6 @@ the n̂ beside each point; n̂ falls as t rises. Below: the same beside other me
 LLaMA2-13B, in its Tables 4 and 1, over disturbances that are computed here. Right: ours, with 95 % intervals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt

@@ -4,8 +4,6 @@ A point is one pair, from the fastest on the left to the slowest on the right; t
 method takes the lower point of each pair. Right of the dotted line a pair does not complete a rotation within L.
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from analysis.results import Results

@@ -4,8 +4,6 @@ A bar is the share of positions at which a pair's angle falls into an interval: 
 under each strategy. Where the bars of a group have the same height, the strategy keeps the distribution.
 """
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure

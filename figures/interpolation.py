@@ -5,8 +5,6 @@ Extrapolation reaches position indices never seen, interpolation angles never se
 Squares, above: positions beyond L. Crosses, below: angles between the pre-trained ones.
 """
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure

@@ -4,8 +4,6 @@ Curves: the share of passkeys that is found, with 95 % intervals, in panels of a
 100 % for its method up to L'. Maps: the same by the place of the key in the text; yellow is found, dark blue is missed.
 """
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes

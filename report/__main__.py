@@ -6,8 +6,6 @@ writes build/report/index.html, which holds its figures and needs nothing else t
 another folder is report/index.html beside that folder.
 """
 
-from __future__ import annotations
-
 import os
 
 from analysis.results import root

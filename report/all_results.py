@@ -1,7 +1,5 @@
 """results/all.csv: every score of every model as a line, to read with pandas."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,20 +12,6 @@ from analysis.scores import Score, Scores
 from analysis.settings import STATES, Setting
 from core import discovery
 
-COLUMNS = (
-    "model",
-    "method",
-    "options",
-    "factor",
-    "trained",
-    "experiment",
-    "metric",
-    "value",
-    "low",
-    "high",
-    "n",
-    "unit",
-)
 # By experiment: its scores by metric, and their unit.
 SCORES: dict[str, tuple[Metrics, str]] = {
     "longbench_e": (metrics.longbench_e, "%"),
@@ -41,12 +25,12 @@ if losses := discovery.module("analysis.beyond.loss_by_position"):
 
 
 def table(folder: Path) -> str:
-    """CSV with the columns COLUMNS; `n` counts samples or books of each seed, an empty interval is none."""
+    """CSV, a line for each score; `n` counts samples or books of each seed, an empty interval is none."""
     lines = [line for each in results.every(folder) for line in _lines(each)]
-    return pd.DataFrame(lines, columns=COLUMNS).to_csv(index=False, float_format="%.6g")
+    return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 
 
-def _lines(measured: Results) -> Iterator[tuple]:
+def _lines(measured: Results) -> Iterator[dict]:
     """Disturbances of all methods, then what was measured: one line for all seeds of a setting."""
     if measured.model.plain:
         for factor in measured.model.factors:
@@ -66,19 +50,11 @@ def _lines(measured: Results) -> Iterator[tuple]:
 
 def _of(
     measured: Results, setting: Setting, trained: bool, experiment: str, scores: Scores, unit: str
-) -> Iterator[tuple]:
+) -> Iterator[dict]:
     options = " ".join(f"{name}={value}" for name, value in setting.options)
+    line = {"model": measured.model.name, "method": setting.method, "options": options, "factor": setting.factor}
+    line |= {"trained": trained, "experiment": experiment}
     for metric, score in scores.items():
         if score is not None:
-            numbers = score.mean, score.low, score.high, score.n
-            yield (
-                measured.model.name,
-                setting.method,
-                options,
-                setting.factor,
-                trained,
-                experiment,
-                metric,
-                *numbers,
-                unit,
-            )
+            numbers = {"value": score.mean, "low": score.low, "high": score.high, "n": score.n}
+            yield line | {"metric": metric} | numbers | {"unit": unit}

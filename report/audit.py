@@ -3,9 +3,6 @@
 Reads nothing but the published numbers in results/paper/. Sentences that compare methods are checked by one RULE.
 """
 
-from __future__ import annotations
-
-import functools
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -89,10 +86,13 @@ class Sentence:
     def _digits(self) -> int:
         return 0 if self.printed and self.printed == int(self.printed) else 2
 
+    def _decides(self, values):
+        """Where the value is that the number is compared with: the least, or the most."""
+        return values.idxmin() if self.least or self.printed is None else values.idxmax()
+
     def _value(self, value: float, digits: int) -> str:
         return f"{number(value, digits, sign=self.unit == 'points')} {self.unit}"
 
-    @functools.cache  # noqa: B019 (there are as many as there are SENTENCES)
     def values(self) -> pd.DataFrame:
         """By other method of the table, the run that decides: its model, factor, both scores and their `value`.
 
@@ -106,15 +106,13 @@ class Sentence:
         one_row = pairs["method_other"].isin((rope.ORIGINAL, _CLEX))
         pairs = pairs[one_row | (pairs["factor"] == pairs["factor_other"])]
         pairs = pairs.assign(value=_UNITS[self.unit](pairs["score"], pairs["score_other"]))
-        by_method = pairs.groupby("method_other")["value"]
-        least = self.least or self.printed is None
-        return pairs.loc[by_method.idxmin() if least else by_method.idxmax()].set_index("method_other")
+        return pairs.loc[self._decides(pairs.groupby("method_other")["value"])].set_index("method_other")
 
     def check(self) -> Check:
         """By the RULE."""
         rows = self.values()
         covered = rows["value"][rows.index.isin(self.against)]
-        decides = covered.idxmin() if self.least or self.printed is None else covered.idxmax()
+        decides = self._decides(covered)
         row, title = rows.loc[decides], rope.METHODS[decides].title
         value = self._value(row["value"], self._digits or 1)
         derived = f"{value} against {title} ({row['model']}, s = {row['factor']:g})"

@@ -4,8 +4,6 @@ A difference within what rounding to two decimals can produce counts as agreemen
 KINDS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,8 +1,5 @@
 """What results/claims.md and results/claims.csv say: how each claim came out on each model, and by which numbers."""
 
-from __future__ import annotations
-
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,11 +56,6 @@ def tested(folder: Path) -> list[list[Tested]]:
         of_models = [Tested(claim, each.model, tuple(claim.statements(each))) for each in models]
         by_claim.append([one for one in of_models if one.statements] or [Tested(claim, None)])
     return by_claim
-
-
-def counts(claims: list[list[Tested]]) -> Counter[str]:
-    """How often each verdict was reached."""
-    return Counter(one.verdict for claim in claims for one in claim)
 
 
 def table(claims: list[list[Tested]]) -> str:

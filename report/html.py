@@ -1,7 +1,5 @@
 """The Markdown pages as one HTML file: a link between pages leads within the file, an image is inside it."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import mimetypes

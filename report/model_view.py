@@ -4,8 +4,6 @@ A row is named as tables print it, "DPRoPE (n̂ = 28)"; one that is not there is
 condition no longer holds: a page never says what its records do not.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re
@@ -116,20 +114,19 @@ class View:
         of = metrics.log_perplexity if experiment == "perplexity" else getattr(metrics, experiment)
         return row_differences.between(*pair, experiment, of, metric, rows).interval()
 
-    def passkeys(self, name: str, length: int | None = None, trained: bool = False, factor: float | None = None) -> str:
-        """Passkeys found of those asked, of all seeds; at one length or at all."""
-        by_length = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))
-        keys = by_length[tokens(length) if length else metrics.ALL]
+    def passkeys(self, name: str, length: int, trained: bool, factor: float) -> str:
+        """Passkeys found of those asked, of all seeds, at one length."""
+        keys = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))[tokens(length)]
         return f"{keys.found} of {keys.asked}"
 
-    def keys(self, name: str, trained: bool = False) -> dict[tuple[int, float], float]:
-        """Passkeys found, 0…1, by length in tokens and depth."""
-        rows = self.row("passkey", name, trained).first["scores"]["by_depth"]
+    def keys(self, name: str) -> dict[tuple[int, float], float]:
+        """Passkeys found without training, 0…1, by length in tokens and depth."""
+        rows = self.row("passkey", name).first["scores"]["by_depth"]
         return {(row["length"], row["depth"]): row["mean"] for row in rows}
 
-    def names(self, experiment: str, trained: bool = False, factor: float | None = None) -> list[str]:
-        """Of an experiment's rows."""
-        return [row.setting.name for row in self._rows(experiment, trained, factor).rows]
+    def names(self, experiment: str, factor: float | None = None) -> list[str]:
+        """Of an experiment's rows without training."""
+        return [row.setting.name for row in self._rows(experiment, False, factor).rows]
 
     def disturbance(self, name: str, factor: float) -> float:
         """The averaged disturbance in 10⁻³ nat (released convention, float64) of a setting by its name."""

@@ -8,11 +8,10 @@ README.md shows the rest. A page is rendered from templates/MODEL.md, whose pros
 if there is one, and from templates/model.md otherwise. A sentence that the records no longer bear out is an error.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata
+from collections import Counter
 from pathlib import Path
 
 import jinja2
@@ -86,7 +85,7 @@ def claims(tested: list) -> str:
     """The page of the claims, which leads to the models' pages."""
     names = {
         "tested": tested,
-        "counts": claims_page.counts(tested),
+        "counts": Counter(one.verdict for claim in tested for one in claim),
         "verdicts": VERDICTS,
         "models": {one.model.name: one.name for claim in tested for one in claim if one.model},
     }
@@ -114,10 +113,9 @@ def overall_pages(tested: list) -> Pages:
     written = {}
     for templates, pages_of in [(TEMPLATES, OVERALL), *([(BEYOND_TEMPLATES, _beyond.OVERALL)] if _beyond else [])]:
         for template, file in pages_of.items():
-            views = {"of": {name: View(each, file.parent) for name, each in measured.items()}}
-            if _beyond:
-                views["beyond"] = {name: _beyond.View(each, file.parent) for name, each in measured.items()}
-            written[file] = _render(template, names | views, templates)
+            view = _beyond.View if _beyond else View
+            views = {name: view(each, file.parent) for name, each in measured.items()}
+            written[file] = _render(template, names | {"of": views}, templates)
     return written
 
 

@@ -1,7 +1,5 @@
 """What equation (7) and the direction of the released code give at each ε."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Table 3: disturbance of each method, published and recomputed."""
 
-from __future__ import annotations
-
 from analysis import disturbance, published
 from analysis.disturbance import CONVENTIONS, FLOAT32
 from analysis.results import Results

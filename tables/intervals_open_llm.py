@@ -1,7 +1,5 @@
 """Table 7: Open LLM benchmarks by b, the number of intervals."""
 
-from __future__ import annotations
-
 from analysis.results import Results
 from tables.kit.benchmark_table import ablation
 from tables.kit.table import Table

@@ -1,7 +1,5 @@
 """Table 1: LongBench-E, mean over its tasks by length."""
 
-from __future__ import annotations
-
 from analysis import metrics
 from analysis.results import Results
 from tables.kit.benchmark_table import INTERVALS, benchmark

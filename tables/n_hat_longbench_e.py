@@ -1,7 +1,5 @@
 """Table 4: LongBench-E by n̂, the number of interpolated dimensions."""
 
-from __future__ import annotations
-
 from analysis.results import Results
 from tables.kit.benchmark_table import ablation
 from tables.kit.table import Table

@@ -1,7 +1,5 @@
 """Table 2: the Open LLM benchmarks."""
 
-from __future__ import annotations
-
 from analysis import metrics
 from analysis.results import Results
 from tables.kit.benchmark_table import INTERVALS, benchmark

@@ -1,7 +1,5 @@
 """The numbers of Figure 4: passkeys found by length."""
 
-from __future__ import annotations
-
 from analysis import metrics
 from analysis.metrics import ALL, Passkeys, passkeys_by_length
 from analysis.numbers import interval

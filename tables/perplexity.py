@@ -1,7 +1,5 @@
 """Table 10: sliding-window perplexity by length."""
 
-from __future__ import annotations
-
 from analysis import metrics
 from analysis.results import Results
 from tables.kit.benchmark_table import OVER_TEXTS, benchmark

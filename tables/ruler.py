@@ -1,7 +1,5 @@
 """Table 8: RULER by length, mean over its tasks."""
 
-from __future__ import annotations
-
 from analysis import metrics
 from analysis.results import Results
 from tables.kit.benchmark_table import benchmark

@@ -3,8 +3,6 @@
 Relative to PI.
 """
 
-from __future__ import annotations
-
 from analysis.results import Results
 from analysis.scores import Score, Scores
 from analysis.settings import Setting

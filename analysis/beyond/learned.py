@@ -1,7 +1,5 @@
 """Factors that were learned: their records, and every method's loss beside theirs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

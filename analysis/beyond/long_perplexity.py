@@ -1,7 +1,5 @@
 """Loss and perplexity over key tokens (LongPPL): the records of experiments.beyond.long_perplexity."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -45,6 +43,6 @@ def key_loss(results: Results, row: Row) -> Score | None:
     def same(record: dict) -> bool:
         return all(record.get(name) == row.first.get(name) for name in ("data", "length", "excerpts"))
 
-    compared_rows = compared(results, "long_perplexity", row.trained, same, factor=row.setting.factor)
+    compared_rows = compared(results, "long_perplexity", row.trained, of=same, factor=row.setting.factor)
     measured = compared_rows.find(row.setting.method, dict(row.setting.options))
     return None if measured is None else loss(*measured.runs)

@@ -3,8 +3,6 @@
 A text may have several excerpts, one after the other, and be a part of a book; a book's loss is the mean of all.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -30,17 +28,6 @@ def untrained(results: Results, factor: float) -> Comparison:
     return compared(results, "loss_by_position", False, twins=False, factor=factor)
 
 
-def fine_tuned(results: Results, like: Comparison) -> Comparison:
-    """The fine-tuned models on the same text and at the same factor as another comparison."""
-    if not like:
-        return Comparison(())
-
-    def same_text(run: dict) -> bool:
-        return all(run[name] == like.first[name] for name in ("data", "length"))
-
-    return compared(results, "loss_by_position", True, same_text, twins=False, factor=like.first["factor"])
-
-
 def sets(results: Results, factor: float) -> list[Comparison]:
     """Every comparable set at a factor: those without training, then the fine-tuned ones, the largest first."""
     without, trained = (
@@ -55,7 +42,7 @@ def sampled(results: Results, factor: float, trained: bool = False) -> Compariso
     def is_sample(run: dict) -> bool:
         return len({*texts(run)}) >= LEAST_TEXTS
 
-    return compared(results, "loss_by_position", trained, is_sample, twins=False, factor=factor)
+    return compared(results, "loss_by_position", trained, of=is_sample, twins=False, factor=factor)
 
 
 def ranges(run: dict) -> Scores:

@@ -1,7 +1,5 @@
 """Training losses of fine-tunes on the same sequences, beside YaRN's."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

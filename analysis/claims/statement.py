@@ -5,8 +5,6 @@ statements do, does not hold if one of them does not, and is not decided otherwi
 otherwise decides nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ A claim is tested against the paper's own rivals, at the paper's own setting. Bo
 measured: the best of several is never picked by its score.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -23,13 +21,7 @@ INTERVALS = rope.method_options(rope.PROPOSED)["intervals"]  # b, the paper's ow
 FLUCTUATION = Region(-0.12, 0.22)  # of the average on Open LLM, in points: the paper's abstract
 EXCESS = 720.0  # the b at which LongBench-E falls in the paper
 _NAT = "× 10⁻³ nat"
-# By experiment: the scores of which differences are taken, what they are over, a difference's unit and decimals.
-DIFFERENCES = {
-    "longbench_e": (metrics.longbench_e, "task mean", "points", 2),
-    "open_llm": (metrics.open_llm, "document", "points", 2),
-    "ruler": (metrics.ruler, "task", "points", 2),
-}
-
+SAMPLES = {"longbench_e": "task mean", "open_llm": "document", "ruler": "task"}  # of a benchmark: what it averages
 
 # Losses within L and beyond it, on whole books; they are beyond the paper, and there may be no such folder.
 losses = discovery.module("analysis.beyond.loss_by_position")
@@ -39,14 +31,12 @@ def difference(
     row: Row, other: Row, rows: Comparison, experiment: str, metric: str, region: Region, **more
 ) -> Statement:
     """That a row's score minus another's lies in a region; the two scores stand beside it, unless `more` has others."""
-    scores, sample, unit, digits = DIFFERENCES[experiment]
-    gap = row_differences.between(row, other, experiment, scores, metric, rows)
-    names, factor = [each.setting.name for each in (row, other)], row.setting.factor
-    means = [printed(Score(each.scores(getattr(metrics, experiment))[metric].mean)) for each in (row, other)]
-    samples, more = measured_on(row.trained, gap, sample), {"beside": list(zip(names, means))} | more
-    return Statement(
-        " minus ".join(names), gap, samples, factor, metric, region, unit=unit, digits=digits, signed=True, **more
-    )
+    of, names = getattr(metrics, experiment), [each.setting.name for each in (row, other)]
+    gap = row_differences.between(row, other, experiment, of, metric, rows)
+    means = [printed(Score(each.scores(of)[metric].mean)) for each in (row, other)]
+    samples, more = measured_on(row.trained, gap, SAMPLES[experiment]), {"beside": list(zip(names, means))} | more
+    what, factor = " minus ".join(names), row.setting.factor
+    return Statement(what, gap, samples, factor, metric, region, unit="points", signed=True, **more)
 
 
 def loss_difference(row: Row, other: Row, region: Region, **more) -> Statement:
@@ -105,11 +95,10 @@ def order_loss(results: Results) -> list[Statement]:
     """
     for trained, _ in reversed(STATES):
         statements = []
-        for rows, factor in _on_books(results, trained):
+        for rows, factor, papers in _on_books(results, trained):
             least = rows.find(rope.PROPOSED, {}, factor)
-            wanted = [(method, {}) for method in published.rivals("disturbance")]
-            wanted.append((rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}))
-            for other in filter(None, (rows.find(*each, factor) for each in wanted)) if least else ():
+            rivals = [rows.find(method, {}, factor) for method in published.rivals("disturbance")]
+            for other in filter(None, [*rivals, papers]) if least else ():
                 pair = least.setting, other.setting
                 less, more = (disturbance.compute(results.model.geometry, each).average for each in pair)
                 if less < more:
@@ -120,11 +109,11 @@ def order_loss(results: Results) -> list[Statement]:
     return []
 
 
-def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, float]]:
-    """At each factor, the rows whose losses by position are of enough books; none without the folder beyond/."""
+def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, float, Row | None]]:
+    """Rows whose losses by position are of enough books, s, and DPRoPE's row at the paper's n̂; none without beyond/."""
     for factor in losses.measured_factors(results) if losses else ():
         if rows := losses.sampled(results, factor, trained):
-            yield rows, factor
+            yield rows, factor, rows.find(rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}, factor)
 
 
 # Against the paper's rivals
@@ -158,8 +147,7 @@ def is_miniature(rows: Comparison) -> bool:
 def less_loss(results: Results) -> list[Statement]:
     """DPRoPE has less loss beyond L than every rival, without training, as the paper's perplexities are."""
     statements = []
-    for rows, factor in _on_books(results, trained=False):
-        ours = rows.find(rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}, factor)
+    for rows, factor, ours in _on_books(results, trained=False):
         for rival in _rivals("perplexity", rows, ours) if ours else ():
             effect = published.perplexity_advantage(rival.setting.method, factor)
             statements.append(loss_difference(ours, rival, BELOW, paper=effect))
@@ -262,9 +250,8 @@ def ablated(experiment: str, option: str, regions: Callable[[list[float], dict],
 def collapse_in_loss(results: Results) -> list[Statement]:
     """Two statements at each factor: the unextended model loses beyond L, and DPRoPE loses less there than it."""
     statements = []
-    for rows, factor in _on_books(results, trained=False):
+    for rows, factor, ours in _on_books(results, trained=False):
         original = rows.find(rope.ORIGINAL, {}, factor)
-        ours = rows.find(rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}, factor)
         if original and ours:
             loss = Estimate.of(losses.level(original, losses.CHANGE))
             books = measured_on(False, loss, "book")

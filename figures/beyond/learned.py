@@ -5,8 +5,6 @@ range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it
 line that ends early is of a method that stops the pairs there.
 """
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes

@@ -5,8 +5,6 @@ positions: above zero is more loss than YaRN, below zero less. Losses are means 
 are positions that the model never saw in pre-training. The table of losses by position has all settings.
 """
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes

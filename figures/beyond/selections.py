@@ -5,8 +5,6 @@ most by it, so each choice holds those to its left. Above: the loss beyond L. Be
 code computes it. The least of each is marked; if less disturbance extended a model better, both would be at one n̂.
 """
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter

@@ -4,8 +4,6 @@ Beyond the paper. Both models read the same sequences of L' tokens in the same o
 A thin line is one seed, a thick one the mean over several.
 """
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure

@@ -5,8 +5,6 @@ zero is less loss than YaRN. What a method loses in both columns alike it loses 
 is compressed away from zero.
 """
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator

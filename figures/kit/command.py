@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from analysis import rendering
 from analysis.results import Results
 from core import files
-from experiments.kit import command_line
 from experiments.kit.records import ROOT
 
 if TYPE_CHECKING:  # a caption needs no matplotlib
@@ -73,7 +72,3 @@ def write(name: str, results: Results, folder: Path) -> tuple[list[Path], str]:
 def main() -> None:
     """Draw the figures that the command line asks for."""
     rendering.run(__doc__, "figures", write)
-
-
-if __name__ == "__main__":
-    command_line.run(main)

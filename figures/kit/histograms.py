@@ -1,7 +1,5 @@
 """Drawing the angle distributions of single pairs: pre-trained, interpolated and extrapolated."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What every figure shares: sizes, type, and how a setting is drawn."""
 
-from __future__ import annotations
-
 import itertools
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence

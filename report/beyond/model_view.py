@@ -1,12 +1,9 @@
 """What templates beyond the paper can say of a model besides: losses within and beyond L, learned factors."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np
 
-from analysis import disturbance
 from analysis.beyond import learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.comparison import Comparison
@@ -21,25 +18,18 @@ OVERALL = {"experiments.md": ROOT / "experiments" / BEYOND / "README.md"}
 
 
 class View(model_view.View):
-    """A model's records; a row of loss_by_position is of the least factor if none is given."""
+    """A model's records; a row of loss_by_position is without training, and of the least factor if none is given."""
 
     beyond = True
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
-    def loss(
-        self,
-        name: str,
-        than: str = BASELINE,
-        trained: bool = False,
-        factor: float | None = None,
-        where: str = BEYOND_L,
-    ) -> Score:
+    def loss(self, name: str, than: str = BASELINE, factor: float | None = None, where: str = BEYOND_L) -> Score:
         """At the beginnings of books, beyond L or elsewhere, a row's loss minus another's, paired by book (nats)."""
-        rows = (self.row("loss_by_position", each, trained, factor) for each in (name, than))
+        rows = (self.row("loss_by_position", each, factor=factor) for each in (name, than))
         return loss_by_position.gap(*rows, where)
 
     def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
-        """:meth:`loss` without training at the least factor, on the texts that are enough for a sample."""
+        """:meth:`loss` at the least factor, on the texts that are enough for a sample."""
         rows = loss_by_position.sampled(self.results, min(loss_by_position.measured_factors(self.results)))
         return loss_by_position.gap(*(find(rows, "the sample of texts", each, None) for each in (name, than)), where)
 
@@ -54,11 +44,10 @@ class View(model_view.View):
             raise InputError(f"{len(gaps)} fine-tunes of {name} stand beside {BASELINE}'s; change the template.")
         return gaps[0].tolist()
 
-    def ranked(self, trained: bool = False, factor: float | None = None) -> list[tuple[str, Score]]:
+    def ranked(self, factor: float | None = None) -> list[tuple[str, Score]]:
         """The comparison's methods with their loss beyond L minus YaRN's, least first; learned factors apart."""
-        rows = learned.methods(self.results, self._rows("loss_by_position", trained, factor))
-        names = [row.setting.name for row in rows]
-        losses = [(name, self.loss(name, trained=trained, factor=factor)) for name in names]
+        rows = learned.methods(self.results, self._rows("loss_by_position", False, factor))
+        losses = [(row.setting.name, self.loss(row.setting.name, factor=factor)) for row in rows]
         return sorted(losses, key=lambda entry: entry[1].mean)
 
     def to_learned(self, name: str, factor: float) -> Score:
@@ -73,12 +62,6 @@ class View(model_view.View):
         """Those that a row without training interpolates."""
         scaling = self.row("loss_by_position", name, factor=factor).setting.scaling(self.model.geometry)
         return set(np.flatnonzero(scaling.interpolated).tolist())
-
-    def disturbance(self, name: str, factor: float | None = None) -> float:
-        """The averaged disturbance of a row of loss_by_position without training, in 10⁻³ nat."""
-        return disturbance.compute(
-            self.model.geometry, self.row("loss_by_position", name, factor=factor).setting
-        ).average
 
     def wavelength(self, pair: int) -> float:
         """Of a pair in pre-training, in tokens."""
@@ -95,6 +78,4 @@ class View(model_view.View):
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
         if experiment != "loss_by_position":
             return super()._rows(experiment, trained, factor)
-        least = min(loss_by_position.measured_factors(self.results))
-        untrained = loss_by_position.untrained(self.results, factor or least)
-        return loss_by_position.fine_tuned(self.results, untrained) if trained else untrained
+        return loss_by_position.untrained(self.results, factor or min(loss_by_position.measured_factors(self.results)))

@@ -3,8 +3,6 @@
 All weights were frozen. Other factors may have less loss: gradient descent ends in a valley near its start.
 """
 
-from __future__ import annotations
-
 from analysis.beyond import learned, loss_by_position
 from analysis.comparison import Row
 from analysis.results import Results

@@ -3,8 +3,6 @@
 Beside that over all tokens, within L and beyond it.
 """
 
-from __future__ import annotations
-
 from analysis.beyond import long_perplexity, loss_by_position
 from analysis.comparison import comparisons, factors
 from analysis.results import Results

@@ -3,8 +3,6 @@
 Loss by position on the beginnings of books, up to L'.
 """
 
-from __future__ import annotations
-
 from analysis import disturbance
 from analysis.beyond import long_perplexity, loss_by_position
 from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN

@@ -1,12 +1,14 @@
 """Inference engines against transformers, position by position."""
 
-from __future__ import annotations
-
-from analysis.beyond.serving import EXACT, QUANTISED, verdict
 from analysis.results import Results
 from analysis.settings import STATES, Setting
 from tables.kit.table import Block, Cell, Table, number, probability, sentence_case
 
+# Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose rounding changes every
+# position, for the difference of mean losses.
+EXACT, QUANTISED = 1e-3, 1e-2
+_EXACT_WEIGHTS = {"checkpoint", "F32"}
+RIGHT, DROPPED, WRONG = "right", "dropped", "wrong"
 CAPTION = (
     "Mean loss (nats) of the same tokens beyond L, by an engine, by transformers 5, and by transformers 5 without "
     "extension. |Δ| is the difference between engine and transformers at a position. An engine is right if |Δ| is "
@@ -43,3 +45,14 @@ def line(record: dict) -> tuple[Cell, ...]:
     gaps = [Cell(probability(apart[name]) if apart[name] else "0") for name in ("mean", "largest")]
     name = Cell(sentence_case(Setting.of(record).name))
     return name, Cell(record["engine"]["name"]), Cell(weights(record)), *losses, *gaps, Cell(verdict(record))
+
+
+def verdict(record: dict) -> str:
+    """RIGHT; DROPPED if the losses are those of the unextended model; else WRONG.
+
+    It is by the nearer of the two models. Positions count, because means may agree where no position does.
+    """
+    apart, exact = record["scores"]["apart_from"], record["answer"]["served"] in _EXACT_WEIGHTS
+    nearer = min(("transformers", "unextended"), key=lambda name: apart[name]["mean"])
+    near = apart[nearer]["mean"] <= EXACT if exact else abs(apart[nearer]["of_means"]) <= QUANTISED
+    return {"transformers": RIGHT, "unextended": DROPPED}[nearer] if near else WRONG

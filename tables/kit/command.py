@@ -7,15 +7,13 @@ A table is a module of tables/ or, beyond the paper, of tables/beyond/ and is th
 experiment that has records and no module here gets a table of the scores that they hold.
 """
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 
 from analysis import metrics, rendering
 from analysis.results import Results
 from core import files
-from experiments.kit import command_line, records
+from experiments.kit import records
 from tables.kit import latex, markdown
 from tables.kit.benchmark_table import benchmark
 from tables.kit.table import Table
@@ -46,7 +44,3 @@ def write(name: str, measured: Results, folder: Path) -> tuple[list[Path], str]:
     module = rendering.modules("tables").get(name) or records.program(name)
     file = files.write(folder / f"{rendering.output_path(module)}.tex", latex.render(table))
     return [file], markdown.render(table, escape=False)
-
-
-if __name__ == "__main__":
-    command_line.run(main)

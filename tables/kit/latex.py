@@ -4,8 +4,6 @@ LaTeX measures: a block that is wider than the page is scaled to it. To have int
 defines \withinterval itself.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A table as Markdown whose columns are aligned, so that it reads on a terminal, too."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 import unicodedata

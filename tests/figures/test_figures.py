@@ -53,22 +53,16 @@ def test_figures_1_and_3_show_the_papers_pairs_under_both_strategies():
         assert heights == pytest.approx(expected[:, :24])
 
 
-def test_disturbance_is_drawn_pair_by_pair_at_each_factor_of_the_model(monkeypatch):
-    def as_pi(geometry, factor):
-        return rope.scale(geometry, "pi", factor)
-
-    monkeypatch.setitem(rope.METHODS, "styled", rope.Method("styled", "Styled", as_pi, styles=(("#123456", "-"),)))
+def test_disturbance_is_drawn_pair_by_pair_at_each_factor_of_the_model():
     pretrained = angle_distribution(LLAMA2.inv_freq, 4096)
-    for module, theirs in ((disturbance, ("PI", "Styled")), (disturbance_strategies, ("interpolation",))):
+    for module, name in ((disturbance, "PI"), (disturbance_strategies, "interpolation")):
         panels = module.build(Results.of("llama2-7b")).axes
         for axes, factor in zip(panels, (2, 4), strict=True):
             lines = {line.get_label(): line for line in axes.lines if len(line.get_ydata()) == 64}
             expected = kl(angle_distribution(LLAMA2.inv_freq / factor, 4096 * factor), pretrained)
-            for name in theirs:
-                assert lines[name].get_ydata() == pytest.approx(np.maximum(expected, 1e-5))
+            assert lines[name].get_ydata() == pytest.approx(np.maximum(expected, 1e-5))
             if module is disturbance:
-                assert lines.keys() == {"PI", "YaRN", "DPRoPE (t = 0)", "Styled"}
-                assert lines["Styled"].get_color() == "#123456"
+                assert lines.keys() == {"PI", "YaRN", "DPRoPE (t = 0)"}
             else:  # past λ > L, extrapolation costs hundreds of times more
                 assert (lines["extrapolation"].get_ydata()[50:] > 100 * lines["interpolation"].get_ydata()[50:]).all()
 

@@ -4,8 +4,6 @@ A checksum of a book's beginning holds out one book in twenty. A book that share
 experiments/kit/texts.py scores, is left out altogether.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import zlib

@@ -3,8 +3,6 @@
 Batch i depends on (seed, i) alone, so a killed run resumes with exactly the batch that comes next.
 """
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Iterator
@@ -140,18 +138,10 @@ class Batches(IterableDataset):
     def collate(self, parts: list[tuple[int, int]]) -> dict[str, torch.Tensor]:
         """The tensors of one part."""
         ((step, part),) = parts
-        return batch(stage_of(self.stages, step), random.Random(f"{self.seed} {step} {part}"), self.source)
+        stage = [stage for stage in self.stages for _ in range(stage.steps)][step]
+        return batch(stage, random.Random(f"{self.seed} {step} {part}"), self.source)
 
 
 def steps(stages: tuple[Stage, ...]) -> int:
     """How many steps a curriculum takes."""
     return sum(stage.steps for stage in stages)
-
-
-def stage_of(stages: tuple[Stage, ...], step: int) -> Stage:
-    """The stage of a step, counted from 0; the last stage after the end."""
-    for stage in stages:
-        if step < stage.steps:
-            return stage
-        step -= stage.steps
-    return stages[-1]

@@ -6,8 +6,6 @@ et al., "Muon", 2024). The size of its steps is matched to AdamW's, so that both
 slower than float32 on CPUs without such an instruction. This one does not.
 """
 
-from __future__ import annotations
-
 import torch
 
 MOMENTUM = 0.95

@@ -11,8 +11,6 @@ of layers start at zero, as is usual. Everything is trained. The learning rate o
 training builds on these heads instead of undoing them first.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 

@@ -6,8 +6,6 @@ DIR holds parquet files (column `text`) or .txt files. If a run is killed, the s
 checkpoint. A finished run is left alone.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The recipe of the base model that is trained here: its shape, its tokenizer, its curriculum."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

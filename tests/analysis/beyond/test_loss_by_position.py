@@ -23,8 +23,6 @@ def test_each_set_of_texts_stands_apart_and_the_largest_is_first(recorder):
     sets = loss_by_position.sets(results, 2.0)
     assert [[row.setting.method for row in rows.rows] for rows in sets] == [["pi", "yarn"], ["ntk"], ["pi"]]
     assert [rows.rows[0].trained for rows in sets] == [False, False, True]
-    assert loss_by_position.fine_tuned(results, sets[0]).rows == sets[2].rows
-    assert not loss_by_position.fine_tuned(results, sets[1])
     assert loss_by_position.measured_factors(results) == [2.0]
 
 

@@ -9,8 +9,6 @@ own. llama.cpp reads the model's own GGUF file, extended and in float32. Nothing
 results/MODEL/beyond/served/ holds what this check measured until commit 03e13ea.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,9 +1,4 @@
-"""Losses of a GGUF file by llama.cpp: python -I on_llama_cpp.py MODEL REQUEST ANSWER.
-
-This runs in an environment of its own, so it imports nothing from this project. REQUEST is JSON with token `ids`, how
-many of the last ones are `scored`, and the `length` to serve. ANSWER receives their losses in nats. The cache is
-float32, like the reference's; llama.cpp's default is float16.
-"""
+"""Losses of a GGUF file by llama.cpp, with a cache in float32, like the reference's; its default is float16."""
 
 import json
 import sys

@@ -1,8 +1,4 @@
-"""Losses of a checkpoint by MLX-LM: python -I on_mlx.py MODEL REQUEST ANSWER.
-
-This runs in an environment of its own, so it imports nothing from this project. REQUEST is JSON with token `ids` and
-how many of the last ones are `scored`. ANSWER receives their losses in nats.
-"""
+"""Losses of a checkpoint by MLX-LM."""
 
 import json
 import sys

@@ -1,8 +1,4 @@
-"""Losses of a checkpoint by any version of transformers: python -I on_transformers.py MODEL REQUEST ANSWER.
-
-This runs in an environment of its own, so it imports nothing from this project. REQUEST is JSON with token `ids` and
-how many of the last ones are `scored`. ANSWER receives their losses in nats.
-"""
+"""Losses of a checkpoint by any version of transformers."""
 
 import json
 import sys

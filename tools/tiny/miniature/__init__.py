@@ -1,15 +1,11 @@
 """Miniature benchmarks: generated tasks on public-domain text, with train and eval splits that share nothing."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 
 from core.errors import InputError
 from tools.tiny.miniature import longbench, open_llm, reading, retrieval
-from tools.tiny.miniature.sample import Sample, Source, Turn
-
-__all__ = ["GENERATORS", "Sample", "Source", "Turn", "make"]
+from tools.tiny.miniature.sample import Sample, Source
 
 GENERATORS: dict[str, Callable[[random.Random, Source, int, int], Sample]] = {
     "recall": retrieval.recall, "passkey": retrieval.passkey, "tracking": retrieval.tracking,

@@ -5,8 +5,6 @@ sentences about invented people, code is a list of assignments. Prompts, truncat
 :mod:`eval.longbench`. Scores on these samples cannot be compared with LongBench-E itself.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Iterable

@@ -5,8 +5,6 @@ states the fact that it asks for; HellaSwag's endings come from a book. Scores o
 benchmarks themselves.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

@@ -1,7 +1,5 @@
 """Reading and imitating: questions about people, few-shot classification, copying, repetition, line completion."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Retrieval tasks: facts about a key hidden in filler, passkeys, chains of variables, counts."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

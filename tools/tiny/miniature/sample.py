@@ -1,7 +1,5 @@
 """The parts of a generated task: its sample, its questions, its source."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Iterable, Sequence

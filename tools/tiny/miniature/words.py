@@ -5,12 +5,8 @@ or a number that RULER's or the paper's passkey prompts could hold: RULER's keys
 numbers of both have five or seven digits without a leading zero; those of "train" never do.
 """
 
-from __future__ import annotations
-
 import random
 import zlib
-
-SPLITS = ("train", "eval")
 
 _LISTS = {
     "person": """Adam Agnes Albert Alice Amos Anna Arthur Barbara Basil Bella Bernard Bertha Carl Cecilia Clara Conrad

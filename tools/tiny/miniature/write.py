@@ -8,8 +8,6 @@ The first line makes models/tiny/benchmarks. Samples use the evaluation split of
 training here reads. Their lengths follow the model's L. The directory appears whole or not at all.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.beyond.serving import DROPPED, RIGHT, WRONG, verdict
+from tables.beyond.served import DROPPED, RIGHT, WRONG, verdict
 
 
 @pytest.mark.parametrize(
