@@ -10,7 +10,7 @@ from typing import Any
 from analysis.results import Model, Results
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
-from core import rope
+from core import roles
 from core.errors import InputError
 
 Metrics = Callable[[dict], Scores]
@@ -160,7 +160,7 @@ def _ablation(results: Results, experiment: str, option: str, trained: bool, def
     for row in compared(results, experiment, trained).rows:
         setting = row.setting
         value = setting.option(option, default)
-        if setting.method == rope.PROPOSED and value is not None:
+        if setting.method == roles.PROPOSED and value is not None:
             others = tuple(entry for entry in setting.options if entry[0] != option)
             families.setdefault((others, setting.factor), {})[value] = row
     family = max(families.values(), key=len, default={})

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.scores import Score
-from analysis.settings import tokens
-from core import rope
+from analysis.settings import methods, tokens
+from core import roles
 from core.geometry import RopeGeometry
 from experiments.kit.records import RESULTS
 
@@ -21,6 +21,7 @@ from experiments.kit.records import RESULTS
 _METRICS = {"score": "metric", "perplexity": "context_length", "relative_to_pi": "phase"}
 # The geometry of the paper's models, which is all that its table of disturbances depends on.
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
+_LENGTH = GEOMETRY.context_length
 # The averages of the paper's tables by their names here, and how many of the first parts each leaves out.
 _AVERAGES = {"Avg.": 0, "Avg.>L": 1}
 
@@ -38,7 +39,7 @@ def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
     for line in table(name).to_dict("records"):
         if "model" in line:
             method, factor = line["method"], line.get("factor")
-            registered = rope.METHODS.get(method)
+            registered = methods().get(method)
             title = registered.title if registered else method
             model = line["model"]
             row = with_factor(title[:1].upper() + title[1:], method, None if pd.isna(factor) else factor)
@@ -58,13 +59,13 @@ def with_factor(title: str, method: str | None, factor: float | None) -> str:
     """A row's name with its s, or "s ≤" for a learned method, whose RoPE model follows the input's length up to s."""
     if factor is None:
         return title
-    learned = method in rope.METHODS and rope.METHODS[method].start is not None
+    learned = method in methods() and methods()[method].start is not None
     return f"{title} (s {'≤' if learned else '='} {factor:g})"
 
 
 def rivals(name: str) -> list[str]:
     """The methods that the paper compares its own with in a table."""
-    return [method for method in table(name)["method"].unique() if method not in (rope.ORIGINAL, rope.PROPOSED)]
+    return [method for method in table(name)["method"].unique() if method not in (roles.ORIGINAL, roles.PROPOSED)]
 
 
 def advantage(name: str, rival: str, factor: float, metric: str) -> float | None:
@@ -80,7 +81,7 @@ def advantage(name: str, rival: str, factor: float, metric: str) -> float | None
 
 def perplexity_advantage(rival: str, factor: float) -> float | None:
     """DPRoPE's loss at L' minus a rival's in nats per token, from the paper's perplexities; None if it lacks them."""
-    length = tokens(round(GEOMETRY.context_length * factor))
+    length = tokens(round(_LENGTH * factor))
     if length not in set(table("perplexity")["context_length"]):
         return None
     return _difference("perplexity", rival, factor, lambda scores: math.log(scores[length]))
@@ -94,11 +95,11 @@ def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str,
     """
     frame = table(name)
     if "factor" in frame:
-        learned = [method for method, registered in rope.METHODS.items() if registered.start]  # once for all factors
+        learned = [method for method, registered in methods().items() if registered.start]  # once for all factors
         frame = frame[frame["factor"].isin([factor, np.nan]) | frame["method"].isin(learned)]
     column = "perplexity" if name == "perplexity" else "score"
     scores = {key: dict(zip(rows[_METRICS[column]], rows[column])) for key, rows in frame.groupby(["model", "method"])}
-    pairs = [(scores.get((model, rope.PROPOSED)), scores.get((model, rival))) for model in frame["model"].unique()]
+    pairs = [(scores.get((model, roles.PROPOSED)), scores.get((model, rival))) for model in frame["model"].unique()]
     gaps = [value(ours) - value(others) for ours, others in pairs if ours and others]
     return float(np.mean(gaps)) if gaps else None
 

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.results import Results
-from core import rope
+from core import roles
 from core.errors import InputError
 from core.geometry import RopeGeometry, RopeScaling
+
+if TYPE_CHECKING:
+    from core.rope import Method
 
 STATES = ((False, "without training"), (True, "fine-tuned"))
 SYMBOLS = {"n_hat": "n̂", "intervals": "b", "threshold": "t"}
 AS_IT_IS = "as it is"  # a checkpoint that no method here extended
+
+
+def methods() -> Mapping[str, Method]:
+    """The registered methods. All of them are loaded when the first row is named, and not to read records."""
+    from core import rope
+
+    return rope.METHODS
+
+
+def default_of(option: str) -> Any:
+    """The default of an option of DPRoPE."""
+    from core import rope
+
+    return rope.method_options(roles.PROPOSED)[option]
 
 
 @dataclass(frozen=True)
@@ -37,6 +55,8 @@ class Setting:
 
     def scaling(self, geometry: RopeGeometry) -> RopeScaling | None:
         """The scaled RoPE; None if it follows the input or a file, or this version has no such method or options."""
+        from core import rope
+
         method = rope.METHODS.get(self.method)
         if method is None or method.start or dict(self.options).keys() & _FILES:
             return None
@@ -54,11 +74,11 @@ class Setting:
         """The name in tables, figures and pages: the method's title, and the options that set it apart."""
         if self.method is None:
             return AS_IT_IS
-        method = rope.METHODS.get(self.method)
+        method = methods().get(self.method)
         if method and method.label and (label := method.label(dict(self.options))):
             return label
         shown = [_option(name, value) for name, value in self.options if name not in _APART]
-        if self.method == rope.PROPOSED and self.plain("attention_factor"):
+        if self.method == roles.PROPOSED and self.plain("attention_factor"):
             shown = ["t = 0"]
         title = method.title if method else self.method
         name = title + (f" ({', '.join(shown)})" if shown else "")
@@ -68,7 +88,7 @@ class Setting:
     @property
     def order(self) -> tuple:
         """The sort key: the order of the registry, then factor, n̂ (no n̂ first, then descending), b and the rest."""
-        names = [None, *rope.METHODS]
+        names = [None, *methods()]
         options = dict(self.options)
         rest = {name: value for name, value in options.items() if name not in ("n_hat", "intervals")}
         index = names.index(self.method) if self.method in names else len(names)

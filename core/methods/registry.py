@@ -12,12 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import InputError, check_choice
 from ..geometry import RopeGeometry, RopeScaling
-
-# The methods that have a role in comparisons.
-ORIGINAL = "original"  # the model without scaling
-TIME_REFERENCE = "pi"  # times are given relative to its time
-BASELINE = "yarn"  # differences are taken from its scores
-PROPOSED = "dprope"  # the paper's own method
+from ..roles import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE  # noqa: F401  (what the methods' modules use)
 
 Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
 

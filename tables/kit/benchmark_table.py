@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
 from analysis.results import Results
-from analysis.settings import AS_IT_IS, STATES, SYMBOLS, seed_count
-from core import rope
+from analysis.settings import AS_IT_IS, STATES, SYMBOLS, default_of, seed_count
+from core import roles
 from tables.kit.table import Block, Table, score_block
 
 INTERVALS = "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds (Student's)"
@@ -75,7 +75,7 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
     Raises:
         NotMeasured: fewer than two values have records.
     """
-    name, default = f"{option}_{experiment}", rope.method_options(rope.PROPOSED)[option]
+    name, default = f"{option}_{experiment}", default_of(option)
     measured = []
     for state, varied in ablations(results, experiment, option, default):
         own = list(varied.values())
@@ -83,7 +83,7 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
         rows = [(str(value), row.scores(getattr(metrics, experiment))) for value, row in varied.items()]
         measured.append(score_block(title, rows, first=SYMBOLS[option]))
     if not measured:
-        options = f"--method {rope.PROPOSED} --{option.replace('_', '-')} N"
+        options = f"--method {roles.PROPOSED} --{option.replace('_', '-')} N"
         raise results.lacks(f"ablation over {SYMBOLS[option]} by {experiment}", experiment, options)
     above = [
         score_block(f"{model}, published, s = 2", rows.items(), first=SYMBOLS[option])
@@ -122,7 +122,7 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
     The unextended model, which no s changes, is one line where it can be.
     """
     most = max((len(row.seeds) for row in rows.rows), default=0)
-    plain = [row for row in rows.rows if row.setting.method == rope.ORIGINAL]
+    plain = [row for row in rows.rows if row.setting.method == roles.ORIGINAL]
     once = plain and all(row.scores(of) == plain[0].scores(of) for row in plain)
     labelled = []
     for row in rows.rows:
