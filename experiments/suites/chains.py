@@ -57,6 +57,8 @@ def at_once(workers: int | None) -> int:
 def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers: int) -> list[str]:
     """Run chains, `workers` at a time, each as `python -m COMMAND --chain NUMBER`, which calls :func:`measure`.
 
+    Those that an earlier call ended are looked at last. So calls that are stopped again and again get on with the rest.
+
     Args:
         chains: by number.
         command: a module and its arguments.
@@ -75,6 +77,9 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
     logs.mkdir(parents=True, exist_ok=True)
     running: list[subprocess.Popen] = []
     stopped = threading.Event()
+
+    def ended(number: int) -> Path:
+        return logs / f"{chains[number].name}.ended"
 
     def one(number: int) -> list[str]:
         if stopped.is_set():
@@ -97,11 +102,12 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
         if process.returncode and not (process.returncode == 1 and last.startswith(SKIPPED_COMMAND)):
             stopped.set()
             raise InputError(f"{name} failed ({last.removeprefix('error: ')}); see {log}.")
+        ended(number).touch()
         return [line for line in output if line.startswith(SKIPPED)]
 
     skipped: list[str] = []
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(one, number) for number in chains]
+        futures = [pool.submit(one, number) for number in sorted(chains, key=lambda number: ended(number).exists())]
         try:
             for future in tqdm(as_completed(futures), total=len(futures), unit="model", smoothing=0):
                 skipped += future.result()

@@ -33,6 +33,10 @@ def test_each_chain_is_a_process_and_a_failure_says_where(tmp_path):
     with pytest.raises(InputError, match=r"chain 1 failed \(number 1 is wrong\); see .*chain 1.log"):
         chains.run(every, command, tmp_path / "logs", workers=1)
     assert (tmp_path / "4").read_text() == "done\n" * 2  # the one after the failure did not begin again
+    (tmp_path / "logs" / "chain 4.ended").unlink()  # as after a kill
+    with pytest.raises(InputError, match="chain 1 failed"):
+        chains.run(every, command, tmp_path / "logs", workers=1)
+    assert (tmp_path / "4").read_text() == "done\n" * 3  # what has not ended goes first
 
 
 def test_a_rerun_that_is_killed_leaves_no_process(tmp_path):
