@@ -1,10 +1,9 @@
 """Training losses of fine-tunes on the same sequences, beside YaRN's."""
 
-import json
-
 import numpy as np
 
-from analysis.results import Entries, Results
+from analysis.results import Results, read
+from analysis.scores import stacked
 from analysis.settings import Setting
 from core import rope
 
@@ -13,9 +12,12 @@ def gaps(results: Results) -> dict[tuple[Setting, int], np.ndarray]:
     """By setting and seed, a fine-tune's loss minus YaRN's at each step (nats per token), [steps].
 
     Both read the same sequences, which are longer than L, in the same order.
+
+    Raises:
+        InputError: a record is incomplete, or the two have different numbers of steps.
     """
     folder = results.folder / results.model.name
-    runs = [Entries(json.loads(file.read_text(encoding="utf-8"))) for file in sorted(folder.rglob("finetune/*.json"))]
+    runs = [read(file) for file in sorted(folder.rglob("finetune/*.json"))]
     runs = [run for run in runs if run["length"] > results.model.context_length]
     yarn = {(run["factor"], run["seed"], run["data_sha256"]): run["losses"]
             for run in runs if run["method"] == rope.BASELINE and not run["options"]}  # fmt: skip
@@ -23,5 +25,5 @@ def gaps(results: Results) -> dict[tuple[Setting, int], np.ndarray]:
     for run in runs:
         reference = yarn.get((run["factor"], run["seed"], run["data_sha256"]))
         if reference and reference is not run["losses"]:
-            by_setting[Setting.of(run), run["seed"]] = np.subtract(run["losses"], reference)
+            by_setting[Setting.of(run), run["seed"]] = np.subtract(*stacked([run["losses"], reference]))
     return by_setting

@@ -1,8 +1,10 @@
 """Training loss of each fine-tune minus YaRN's, step by step.
 
 Beyond the paper. Both models read the same sequences of L' tokens in the same order; above zero is more loss than YaRN.
-A thin line is one seed, a thick one the mean over several.
+A thin line is one seed, a thick one the mean over all.
 """
+
+from collections import Counter
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,6 +12,7 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import training
 from analysis.results import Results
+from analysis.settings import seed_count
 from core import rope
 from figures.kit import style
 
@@ -22,9 +25,9 @@ def build(results: Results) -> Figure:
     Raises:
         NotMeasured: no fine-tune read what a fine-tune of YaRN read.
     """
-    own = {None, *results.model.n_hat.values()}
-    gaps = training.gaps(results).items()
-    shown = {key: gap for key, gap in gaps if key[0].plain("n_hat") and key[0].option("n_hat") in own}
+    n_hat, gaps = results.model.n_hat, training.gaps(results).items()
+    shown = {key: gap for key, gap in gaps
+             if key[0].plain("n_hat") and key[0].option("n_hat") in (None, n_hat.get(key[0].factor))}  # fmt: skip
     if not shown:
         raise results.lacks(f"fine-tune on the data of {BASELINE}'s", "finetune", "--method yarn")
     factors = sorted({setting.factor for setting, _ in shown})
@@ -40,7 +43,8 @@ def build(results: Results) -> Figure:
             axes.plot(steps, runs.mean(axis=0), **line)
             ends[setting.name], colours[setting.name] = (steps[-1], runs.mean(axis=0)[-1]), drawn[setting][0]
         axes.axhline(0, color="black", linewidth=0.4)
-        axes.set_title(f"s = {factor:g}, {len(runs)} seed{'s' * (len(runs) > 1)}", loc="left")
+        most = max(Counter(each for each, _ in shown if each.factor == factor).values())
+        axes.set_title(f"s = {factor:g}, {'up to ' * (most > 1)}{seed_count(most)}", loc="left")
         axes.set_xlabel("step")
         style.compress(axes)
         style.name_curves(axes, ends, colours)
