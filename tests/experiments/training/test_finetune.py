@@ -103,6 +103,7 @@ def signalled(method, step, number, command):
         return original(self, *arguments, **options)
 
     setattr(Trainer, method, function)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
     sys.argv = ["finetune", *command]
     command_line.run(finetune.main)
 
