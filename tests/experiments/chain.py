@@ -1,8 +1,7 @@
 """A stand-in for a chain's process: `python -m tests.experiments.chain FOLDER --chain N`.
 
-It writes FOLDER/N once, says what it skips, and fails where there is a file FOLDER/fails-N. Where there is a file
-FOLDER/skips-N, it skips a command. Where there is a file
-FOLDER/waits-N, it starts a process first, writes the ids of both to FOLDER/N.pids, and waits.
+It writes FOLDER/N once and says what it skips. A file FOLDER/fails-N makes it fail, and FOLDER/skips-N skip a command;
+with FOLDER/waits-N it starts a process first, writes the ids of both to FOLDER/N.pids, and waits.
 """
 
 import os
