@@ -36,18 +36,23 @@ def default_of(option: str) -> Any:
 
 @dataclass(frozen=True)
 class Setting:
-    """A method, its given options, and the scaling factor s; a method of None is a model as it is."""
+    """A method, its given options, the scaling factor s, and the learning rate of a fine-tune that was given one.
+
+    A method of None is a model as it is.
+    """
 
     method: str | None
     options: tuple[tuple[str, Any], ...] = ()
     factor: float = 1.0
+    rate: float | None = None
 
     @classmethod
     def of(cls, record: dict) -> Setting:
         """The setting of a record."""
         entries = record["options"].items()
         options = {name: tuple(value) if isinstance(value, list) else value for name, value in entries}
-        return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]))
+        rate = record.get("training", {}).get("rate")
+        return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]), rate)
 
     def option(self, name: str, default: Any = None) -> Any:
         """An option's value if it was given, else `default`."""
@@ -71,7 +76,11 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """The name in tables, figures and pages: the method's title, and the options that set it apart."""
+        """The name in tables, figures and pages: the method's title, and the options and the rate that set it apart."""
+        return self._unrated if self.rate is None else f"{self._unrated}, rate {self.rate:g}"
+
+    @property
+    def _unrated(self) -> str:
         if self.method is None:
             return AS_IT_IS
         method = methods().get(self.method)
@@ -92,7 +101,8 @@ class Setting:
         options = dict(self.options)
         rest = {name: value for name, value in options.items() if name not in ("n_hat", "intervals")}
         index = names.index(self.method) if self.method in names else len(names)
-        return index, self.factor, -(options.get("n_hat") or 1e9), options.get("intervals", 0), len(rest), str(rest)
+        given = -(options.get("n_hat") or 1e9), options.get("intervals", 0), len(rest), str(rest), self.rate or 0
+        return index, self.factor, *given
 
 
 _FILES = {"weights", "file"}

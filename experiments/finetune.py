@@ -89,7 +89,8 @@ class FineTune(Experiment):
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
         if length < 2:
             raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
-        name = records.run_name(method, self.factor, options, self.arguments.seed)
+        rate = self.arguments.learning_rate
+        name = records.run_name(method, self.factor, options, self.arguments.seed, rate)
         first = processes.rank()[0] == 0
         if first:
             print(f"run           {name}", flush=True)
@@ -111,6 +112,7 @@ class FineTune(Experiment):
             "factor": float(self.factor),
             "options": options,
             "seed": self.arguments.seed,
+            **({"rate": rate} if rate else {}),  # it is in the run's name, too
             "length": length,
             "steps": steps,
             **{key: value for key, value in dataclasses.asdict(training).items() if key not in _FREE},
@@ -140,7 +142,7 @@ class FineTune(Experiment):
 
     def of_suite(self, name: str) -> bool:
         """Whether the model's suite trains the run of this name, with all other settings as they are here."""
-        changed = ("steps", "length", "batch", "learning_rate", "dtype", "bos")
+        changed = ("steps", "length", "batch", "dtype", "bos")
         if not self.base.origin or any(getattr(self.arguments, option) is not None for option in changed):
             return False
         suite = Suite(self.base.folder, self.base.origin, self.results, self.results)

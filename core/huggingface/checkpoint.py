@@ -135,19 +135,20 @@ def _check_file(file: Path, source: Path) -> None:
 def tensors(source: Path, config: PreTrainedConfig) -> dict[str, torch.Tensor]:
     """The tensors in a checkpoint's files by name, without their values; none of pickled ones, which are not read."""
     first, *shards = _weights(source, config)
-    headers = {file.name: _header(file) for file in shards or [first]}
+    headers = {file.name: header(file) for file in shards or [first]}
     for name, shard in (_map(first) if shards else {}).items():
         if headers[shard] and name not in headers[shard]:
             raise InputError(f"{first} names {name} in {shard}, which does not hold it; {_REMEDY}.")
-    return {name: tensor for header in headers.values() for name, tensor in header.items()}
+    return {name: tensor for found in headers.values() for name, tensor in found.items()}
 
 
-def _header(file: Path) -> dict[str, torch.Tensor]:
+def header(file: Path) -> dict[str, torch.Tensor]:
+    """The tensors in one file, as :func:`tensors` gives them; InputError if it cannot be read."""
     try:
         if file.suffix == ".safetensors":
-            with safetensors.safe_open(file, "pt") as header:
-                names = header.keys()
-                return {name: torch.empty(header.get_slice(name).get_shape(), device="meta") for name in names}
+            with safetensors.safe_open(file, "pt") as opened:
+                names = opened.keys()
+                return {name: torch.empty(opened.get_slice(name).get_shape(), device="meta") for name in names}
         with file.open("rb") as handle:
             if handle.read(len(_BEFORE_ZIP)) == _BEFORE_ZIP:
                 return {}

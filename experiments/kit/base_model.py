@@ -422,27 +422,26 @@ def _effective(config: PreTrainedConfig) -> dict:
 def weight_hashes(directory: Path) -> dict[str, str]:
     """The SHA-256 of each file of weights that is loaded from a directory, by its path there.
 
-    Of shards in safetensors it is that of all tensors, whatever shard holds them.
+    Of safetensors it is that of all tensors, whether they lie in one file or in shards.
     """
     names = [file.name for file in directory.glob("*.gguf")]
-    shards = False
     for name in reversed(_WEIGHTS):
         index = directory / f"{name}.index.json"
         if (directory / name).is_file():
-            names, shards = [name], False
+            names = [name]
         elif index.is_file():
             names = list(files.read_json(index, "give a complete checkpoint").get("weight_map", {}).values())
-            shards = name == _WEIGHTS[0]
-    paths = {name: directory / name for name in {*names, clex.FILE}}
-    paths = {name: path for name, path in sorted(paths.items()) if path.is_file()}
-    hashes = {"tensors": _tensors_hash([paths.pop(name) for name in {*names} & paths.keys()])} if shards else {}
+    paths = {name: directory / name for name in sorted({*names, clex.FILE}) if (directory / name).is_file()}
+    tensors = [paths.pop(name) for name in {*names} & paths.keys() if name.endswith(".safetensors")]
+    hashes = {"tensors": _tensors_hash(tensors)} if tensors else {}
     return hashes | {name: files.sha256(path) for name, path in paths.items()}
 
 
-def _tensors_hash(shards: list[Path]) -> str:
+def _tensors_hash(paths: list[Path]) -> str:
     """The SHA-256 of names, dtypes, shapes and bytes of the tensors in safetensors files, in the order of names."""
     whole, where = hashlib.sha256(), {}
-    for file in shards:
+    for file in paths:
+        checkpoint.header(file)  # refuses what cannot be read
         tensors = safe_open(file, "pt")
         where |= dict.fromkeys(tensors.keys(), tensors)
     for name in sorted(where):

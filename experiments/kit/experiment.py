@@ -34,6 +34,7 @@ from experiments.kit.base_model import BaseModel, computed, options_for_record
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
 TEXTS = "packaged", "parts", "plays", "texts"  # whoever chooses by one of them needs no other
+_OF_TRAINING = "identity", "seed", "rate", "steps", "length"
 OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
 
 
@@ -240,7 +241,7 @@ class Experiment:
             if method and not self.base.extension:
                 run |= computed(self.base.geometry, method, self.factor, options)
             if training := self.base.training:
-                run["training"] = {key: training[key] for key in ("identity", "seed", "steps", "length")}
+                run["training"] = {key: training[key] for key in _OF_TRAINING if key in training}
                 run["training"]["settings"] = records.identity(**records.asked(training) | {"seed": None})
                 file = records.path(self.results, self.base.folder, "finetune", self.base.provenance["source"])
                 known = file.is_file() and records.read(file).get("identity")

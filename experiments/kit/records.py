@@ -38,8 +38,8 @@ _SCORING = ("lm_eval", "tokenizers")
 _ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
 
 
-def run_name(method: str, factor: float, options: dict, seed: int | None = None) -> str:
-    """A file name that tells runs apart: the method, its given options, the factor, and a fine-tune's seed.
+def run_name(method: str, factor: float, options: dict, seed: int | None = None, rate: float | None = None) -> str:
+    """A file name that tells runs apart: the method, its given options, the factor, a fine-tune's seed and given rate.
 
     An option that is a path appears with its last part only.
     """
@@ -47,12 +47,17 @@ def run_name(method: str, factor: float, options: dict, seed: int | None = None)
     for key, value in sorted(options.items()):
         short = "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
         parts.append(f"{key.replace('_', '-')}={short}")
-    return "_".join([*parts, f"s={factor:g}", *([] if seed is None else [f"seed={seed}"])])
+    parts.append(f"s={factor:g}")
+    parts += [] if seed is None else [f"seed={seed}"]
+    return "_".join(parts if rate is None else [*parts, f"rate={rate:g}"])
 
 
 def run_of(record: dict) -> str:
     """The name of a record's run, with which the record's file name begins; the rest says on what it was measured."""
-    return run_name(record["method"], record["factor"], record["options"], record.get("training", {}).get("seed"))
+    training = record.get("training", {})
+    return run_name(
+        record["method"], record["factor"], record["options"], training.get("seed"), training.get("rate")
+    )
 
 
 def identity(**parts) -> str:

@@ -122,15 +122,16 @@ class Suite:
     ) -> Chain:
         """The chain that fine-tunes the base model by `tune` and measures the result; empty if nothing is measured."""
         method, options = setting
-        steps, output = list(steps), self.checkpoint(setting, factor, seed)
+        steps, rate = list(steps), tune.options.get("learning_rate")
+        output = self.checkpoint(setting, factor, seed, rate)
         measured = self._commands(["--model", output], steps, method, factor)
         how = flags({"method": method, "factor": factor, **options, "seed": seed, "output": output})
         training = [self._command(tune, ["--model", self.name, *how], factor)] if measured else []
-        return Chain(records.run_name(method, factor, options, seed), training + measured, _shared(steps, same))
+        return Chain(records.run_name(method, factor, options, seed, rate), training + measured, _shared(steps, same))
 
-    def checkpoint(self, setting: Setting, factor: float, seed: int) -> str:
+    def checkpoint(self, setting: Setting, factor: float, seed: int, rate: float | None = None) -> str:
         """Where the result of a fine-tune goes."""
-        return str(self.output / "checkpoints" / records.run_name(setting[0], factor, setting[1], seed))
+        return str(self.output / "checkpoints" / records.run_name(setting[0], factor, setting[1], seed, rate))
 
     def distinct(
         self, settings: Iterable[Setting], factor: float, others: Iterable[Setting]

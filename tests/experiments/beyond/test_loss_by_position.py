@@ -52,7 +52,7 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
     assert [b["mean"] for b in record["buckets"]] == pytest.approx(list(blocks.mean(axis=0)))
     assert [(s["start"], s["end"]) for s in record["ranges"]] == [(0, 1024), (1024, 1536), (1536, 2048)]
     assert all(s["low"] <= s["mean"] <= s["high"] for s in record["buckets"])
-    assert record["model"]["sha256"].keys() == {"model.safetensors"}
+    assert record["model"]["sha256"].keys() == {"tensors"}
 
 
 @pytest.mark.parametrize(
