@@ -71,7 +71,7 @@ def blocks(*runs: dict) -> np.ndarray:
 
 def texts(run: dict) -> list[str]:
     """The book of each excerpt: the first excerpt has the book's own title, and the next is "TITLE (1)"."""
-    names = run.get("blocks") or run["texts"]
+    names = run["blocks"]
     without = {name: re.sub(r" \(\d+\)$", "", name) for name in names}
     return [book_of(title if title in names else name) for name, title in without.items()]
 

@@ -1,13 +1,16 @@
 """What templates beyond the paper can say of a model besides: losses within and beyond L, learned factors."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 
 from analysis.beyond import learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
-from analysis.comparison import Comparison
+from analysis.comparison import Comparison, Row
+from analysis.results import read
 from analysis.scores import Score
+from analysis.settings import Setting
 from core.errors import InputError
 from experiments.kit.records import BEYOND, ROOT
 from report import model_view
@@ -18,15 +21,31 @@ OVERALL = {"experiments.md": ROOT / "experiments" / BEYOND / "README.md"}
 
 
 class View(model_view.View):
-    """A model's records; a row of loss_by_position is without training, and of the least factor if none is given."""
+    """A model's records; a row of loss_by_position is of the least factor if none is given."""
 
     beyond = True
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
-    def loss(self, name: str, than: str = BASELINE, factor: float | None = None, where: str = BEYOND_L) -> Score:
+    def loss(
+        self,
+        name: str,
+        than: str = BASELINE,
+        factor: float | None = None,
+        where: str = BEYOND_L,
+        trained: bool = False,
+    ) -> Score:
         """At the beginnings of books, beyond L or elsewhere, a row's loss minus another's, paired by book (nats)."""
-        rows = (self.row("loss_by_position", each, factor=factor) for each in (name, than))
+        rows = (self.row("loss_by_position", each, trained, factor) for each in (name, than))
         return loss_by_position.gap(*rows, where)
+
+    def by_rate(self) -> dict[str, dict[float, float]]:
+        """By method and learning rate, the loss beyond L on the books that rates were picked on (nats per token)."""
+        losses: dict[str, dict[float, float]] = {}
+        for file in sorted((self.results.folder / self.model.name / BEYOND / "rates" / "loss_by_position").glob("*")):
+            setting = Setting.of(run := read(file))
+            mean = loss_by_position.level(Row(setting, (run,))).mean
+            losses.setdefault(replace(setting, rate=None).name, {})[setting.rate or 0.0] = mean
+        return losses
 
     def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
         """:meth:`loss` at the least factor, on the texts that are enough for a sample."""
@@ -78,4 +97,6 @@ class View(model_view.View):
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
         if experiment != "loss_by_position":
             return super()._rows(experiment, trained, factor)
+        if trained:
+            return loss_by_position.sampled(self.results, factor, trained)
         return loss_by_position.untrained(self.results, factor or min(loss_by_position.measured_factors(self.results)))

@@ -4,24 +4,23 @@ Loss by position on the beginnings of books, up to L'.
 """
 
 from analysis import disturbance
-from analysis.beyond import long_perplexity, loss_by_position
+from analysis.beyond import loss_by_position
 from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN
 from analysis.comparison import Comparison
 from analysis.results import Results
 from analysis.scores import Score, Scores
 from analysis.settings import tokens
 from core import rope
-from tables.beyond.long_perplexity import KEY_TOKENS
 from tables.kit.benchmark_table import OVER_TEXTS, seeds
 from tables.kit.table import Block, Table, score_block, titles
 
 BASELINE = rope.METHODS[rope.BASELINE].title
-DISTURBANCE, KEY = "disturbance", "key tokens beyond L"
+DISTURBANCE = "disturbance"
 PLACES = {where: f"Δ {where}" for where in (WITHIN, BEYOND, CHANGE)}
 CAPTION = (
     f"Mean loss (nats per token) by position, on the beginnings of texts. Δ is the difference to {BASELINE}'s loss, "
     f"paired by text: untrained methods to untrained {BASELINE}, fine-tuned ones to fine-tuned. {OVER_TEXTS} "
-    f"Disturbance is the mean over pairs in 10⁻³ nat, in the released code's convention. {KEY_TOKENS} The best is bold."
+    f"Disturbance is the mean over pairs in 10⁻³ nat, in the released code's convention. The best is bold."
 )
 
 
@@ -38,14 +37,13 @@ def build(results: Results) -> Table:
 
 def _block(results: Results, compared: Comparison, factor: float) -> Block:
     baseline = compared.find(rope.BASELINE, {})
-    rows, key = [], [long_perplexity.key_loss(results, row) for row in compared.rows]
-    for row, key_loss in zip(compared.rows, key):
+    rows = []
+    for row in compared.rows:
         computed = disturbance.compute(results.model.plain, row.setting)
         scores: Scores = {DISTURBANCE: computed and Score(computed.average)}
         scores |= {where: loss_by_position.level(row, where) for where in (WITHIN, BEYOND)}
         for where, column in PLACES.items():
             scores[column] = None if baseline in (None, row) else loss_by_position.gap(row, baseline, where)
-        scores |= {KEY: key_loss} if any(key) else {}
         rows.append((row.setting.name, scores))
     title, unranked = _title(results, compared, factor), (DISTURBANCE, *PLACES.values())
     return score_block(title, rows, digits=3, best=min, unranked=unranked, signed=tuple(PLACES.values()))

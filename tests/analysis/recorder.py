@@ -90,9 +90,6 @@ class Recorder:
             blocks={"A Book": [3.0 - better] * (far // 1024)},
             ranges=[{"start": start, "end": end} | score(3.0 - better) for start, end in ranges],
         )
-        sums = {"key": [3.0 - better, 1], "all": [2 * (3.0 - better), 2]}
-        sides = {"within": sums, "beyond": sums}
-        add("long_perplexity", data={"A Book": 1}, length=far, texts={"A Book": sides})
         add(
             "perplexity",
             **on_texts({n: {"A Book": 3.0 - better} for n in (LENGTH, far)}, stride=[LENGTH // 2, LENGTH]),

@@ -4,17 +4,25 @@ from collections.abc import Iterator
 
 from experiments.suites.beyond.parts import covering, learned_factors
 from experiments.suites.chains import Chain
-from experiments.suites.steps import TEXTS, Suite, step
+from experiments.suites.steps import TEXTS, Step, Suite, step
 from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, trained_settings, tune
 
 NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is level with YaRN or better, and ours
 COMPARED = ("ntk", {}), ("dprope-significant", {}), *NEWER
+# What others scale by: a base 50 times as large, as Llama 3's; CoPE as in mlx-lm's port; DroPE before its fine-tune.
+RECIPES = ("abf", {"base": 65000.0}), ("cope", {"by_period": True}), ("hardclip", {"clipped": 32})
+# The learning rates at which books are compared: those of the least loss beyond L on eight other books, at s = 2.
+RATES = {"pi": 1e-4, "yarn": 3e-6, "dprope": 1e-5, "clex": 3e-6}
 # The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
 learn = step("learned", steps=200, evaluate_every=4, quick={"steps": 2, "sequences": 1})
 # On the beginnings of texts that no one trains on; those of the committed records are whole books (--texts).
 positions = step("loss_by_position", reads=TEXTS, plays=39)
-long_perplexity = step("long_perplexity", parts=8, excerpts=4, quick=None)
 selections = step("selections")
+
+
+def at_its_rate(method: str) -> Step:
+    """Fine-tuning at the learning rate that was picked for the method; the paper's tables have one for all."""
+    return step(tune.experiment, reads=tune.reads, quick=tune.quick, learning_rate=RATES[method])
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
@@ -23,7 +31,7 @@ def trained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for seed in suite.seeds(SEEDS):
             for setting in trained_settings(factor):
-                yield suite.fine_tuned(tune, setting, factor, seed, [positions])
+                yield suite.fine_tuned(at_its_rate(setting[0]), setting, factor, seed, [positions])
             yield suite.fine_tuned(tune, covering(suite, factor), factor, seed, EVALUATIONS)
 
 
@@ -35,9 +43,8 @@ def untrained(suite: Suite) -> Iterator[Chain]:
             yield suite.untrained(("by-length", {"of": of}), factor, [perplexity, passkey])
         # every method that needs no training, a new one too
         without_temperature = "yarn", {"attention_factor": 1.0}
-        for setting in (*suite.model.comparison(factor), covering(suite, factor), without_temperature):
+        for setting in (*suite.model.comparison(factor), covering(suite, factor), without_temperature, *RECIPES):
             yield suite.untrained(setting, factor, [positions])
-    yield suite.once(long_perplexity, factor=2)
     yield suite.once(selections)
 
 

@@ -4,14 +4,13 @@ import json
 
 import numpy as np
 import pytest
-import torch
 
 from core.errors import InputError
-from core.extend import extend, extend_checkpoint
+from core.extend import extend
 from core.rope import RopeGeometry
 from experiments import base_models
 from experiments.base_models.model import Model
-from experiments.beyond import blocks, long_perplexity, loss_by_position
+from experiments.beyond import blocks, loss_by_position
 from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
 GEOMETRY = RopeGeometry(16, 10000.0, 1024)
@@ -74,33 +73,3 @@ def test_blocks_and_buckets_divide_what_lies_within_l_and_beyond(context_length,
 def test_lengths_without_blocks_are_refused(context_length, length):
     with pytest.raises(InputError, match=r"L = \d+ and L' = \d+ cannot be divided"):
         blocks.divisions(context_length, length)
-
-
-def test_key_tokens_are_those_of_the_model_before_it_is_extended(toy, tmp_path, call, monkeypatch):
-    """Their loss within L and beyond it, by a plain loop; all methods are scored on the same tokens."""
-    asked = []
-
-    def every_seventh(model, tokens, *how):
-        asked.append((model.config.max_position_embeddings, how))
-        return (torch.arange(len(tokens)) % 7 == 0).numpy()
-
-    monkeypatch.setattr(long_perplexity, "key_tokens", every_seventh)
-    assert call("long_perplexity", "--model", "toy", "--method", "yarn", *toy)[0] == 0
-    assert asked == [(1024, (1024, 128, 32, []))] * 2  # once for each text
-    folder = tmp_path / "results" / "toy" / "beyond" / "long_perplexity"
-    record = json.loads((folder / "yarn_s=2_books=2.json").read_text())
-    losses = plain(tmp_path / "one.txt")
-    for side, part in (("within", range(1, 1025)), ("beyond", range(1025, 2049))):  # places of predicted tokens
-        key = [place for place in part if place % 7 == 0]
-        total, count = record["texts"]["one"][side]["key"]
-        assert count == len(key) and total == pytest.approx(sum(float(losses[place - 1]) for place in key), rel=1e-4)
-        assert record["texts"]["one"][side]["all"][1] == 1024
-        mean = sum(text[side]["key"][0] for text in record["texts"].values()) / (2 * count)
-        assert record["scores"][side]["key"] == pytest.approx(mean)
-    assert "evaluator" in record["comparable"]
-
-
-def test_an_extended_model_needs_its_base_model_to_tell_the_key_tokens(toy, tmp_path, call):
-    extended = extend_checkpoint(tmp_path / "model", tmp_path / "extended", "yarn", 2)
-    status, _, err = call("long_perplexity", "--model", extended, *toy)
-    assert status == 2 and "base model" in err
