@@ -51,7 +51,8 @@ def _lines(measured: Results) -> Iterator[dict]:
 def _of(
     measured: Results, setting: Setting, trained: bool, experiment: str, scores: Scores, unit: str
 ) -> Iterator[dict]:
-    options = " ".join(f"{name}={value}" for name, value in setting.options)
+    given = [*setting.options, *([("rate", setting.rate)] if setting.rate else [])]
+    options = " ".join(f"{name}={value}" for name, value in given)
     line = {"model": measured.model.name, "method": setting.method, "options": options, "factor": setting.factor}
     line |= {"trained": trained, "experiment": experiment}
     for metric, score in scores.items():
