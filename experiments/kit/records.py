@@ -55,9 +55,7 @@ def run_name(method: str, factor: float, options: dict, seed: int | None = None,
 def run_of(record: dict) -> str:
     """The name of a record's run, with which the record's file name begins; the rest says on what it was measured."""
     training = record.get("training", {})
-    return run_name(
-        record["method"], record["factor"], record["options"], training.get("seed"), training.get("rate")
-    )
+    return run_name(record["method"], record["factor"], record["options"], training.get("seed"), training.get("rate"))
 
 
 def identity(**parts) -> str:
