@@ -89,7 +89,7 @@ class FineTune(Experiment):
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
         if length < 2:
             raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
-        rate = self.arguments.learning_rate
+        rate = self.default.other_rate(self.arguments.learning_rate)
         name = records.run_name(method, self.factor, options, self.arguments.seed, rate)
         first = processes.rank()[0] == 0
         if first:
@@ -179,6 +179,11 @@ class FineTune(Experiment):
         """Tokens per sequence: L', but L for a method that learns its scaling, as CLEX's authors train it."""
         return self.arguments.length or (self.context_length if self.learns else self.extended_length)
 
+    @property
+    def default(self) -> Training:
+        """The base model's settings."""
+        return self.base.origin.training if self.base.origin else Training()
+
     def training(self) -> Training:
         """The base model's settings with the changes of the command line.
 
@@ -186,7 +191,7 @@ class FineTune(Experiment):
         """
         names = {field.name for field in dataclasses.fields(Training)} - {"steps"}  # which are by factor
         changes = {name: value for name, value in vars(self.arguments).items() if name in names and value is not None}
-        training = self.base.origin.training if self.base.origin else Training()
+        training = self.default
         if self.learns and not self.arguments.length:
             training = dataclasses.replace(training, batch=round(training.batch * self.factor))
         training = dataclasses.replace(training, **changes)

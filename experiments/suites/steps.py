@@ -122,7 +122,7 @@ class Suite:
     ) -> Chain:
         """The chain that fine-tunes the base model by `tune` and measures the result; empty if nothing is measured."""
         method, options = setting
-        steps, rate = list(steps), tune.options.get("learning_rate")
+        steps, rate = list(steps), self.model.training.other_rate(tune.options.get("learning_rate"))
         output = self.checkpoint(setting, factor, seed, rate)
         measured = self._commands(["--model", output], steps, method, factor)
         how = flags({"method": method, "factor": factor, **options, "seed": seed, "output": output})

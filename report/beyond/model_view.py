@@ -39,12 +39,14 @@ class View(model_view.View):
         return loss_by_position.gap(*rows, where)
 
     def by_rate(self) -> dict[str, dict[float, float]]:
-        """By method and learning rate, the loss beyond L on the books that rates were picked on (nats per token)."""
-        losses: dict[str, dict[float, float]] = {}
-        for file in sorted((self.results.folder / self.model.name / BEYOND / "rates" / "loss_by_position").glob("*")):
-            setting = Setting.of(run := read(file))
-            mean = loss_by_position.level(Row(setting, (run,))).mean
-            losses.setdefault(replace(setting, rate=None).name, {})[setting.rate or 0.0] = mean
+        """By method and learning rate, 0 without training: the loss beyond L on the books that rates were picked on."""
+        folder, losses = self.results.folder / self.model.name / BEYOND / "rates", {}
+        tuned = [read(file) for file in folder.glob("finetune/*.json")]
+        rates = {run["identity"]: run["learning_rate"] for run in tuned}
+        for file in sorted(folder.glob("loss_by_position/*.json")):
+            setting = replace(Setting.of(run := read(file)), rate=None)
+            rate = rates[run["training"]["identity"]] if "training" in run else 0.0
+            losses.setdefault(setting.name, {})[rate] = loss_by_position.level(Row(setting, (run,))).mean
         return losses
 
     def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:

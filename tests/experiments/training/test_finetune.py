@@ -61,7 +61,7 @@ def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(f
     expected = scale(RopeGeometry(16, 10000.0, 32), "dprope", 2, n_hat=6).inv_freq
     np.testing.assert_allclose(trained.model.rotary_emb.inv_freq.numpy(), expected, rtol=1e-6)
     (file,) = (tmp_path / "results").rglob("finetune/*.json")
-    assert file.relative_to(tmp_path / "results").as_posix() == "toy/finetune/dprope_n-hat=6_s=2_seed=5.json"
+    assert file.relative_to(tmp_path / "results").as_posix() == "toy/finetune/dprope_n-hat=6_s=2_seed=5_rate=0.01.json"
     record = json.loads(file.read_text())
     assert record["identity"] == training["identity"] and record["losses"] == training["losses"]
     assert record["scores"]["final_loss"] == training["losses"][-1]
