@@ -41,7 +41,7 @@ class View(model_view.View):
     def by_rate(self) -> dict[str, dict[float, float]]:
         """By method and learning rate, 0 without training: the loss beyond L on the books that rates were picked on."""
         folder, losses = self.results.folder / self.model.name / BEYOND / "rates", {}
-        tuned = [read(file) for file in folder.glob("finetune/*.json")]
+        tuned = [read(file) for file in (self.results.folder / self.model.name).rglob("finetune/*.json")]
         rates = {run["identity"]: run["learning_rate"] for run in tuned}
         for file in sorted(folder.glob("loss_by_position/*.json")):
             setting = replace(Setting.of(run := read(file)), rate=None)

@@ -7,8 +7,7 @@ from experiments.suites.chains import Chain
 from experiments.suites.steps import TEXTS, Step, Suite, step
 from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, trained_settings, tune
 
-NEWER = ("mrrope-pro", {}), ("dprope-covered", {})  # the published rule that is level with YaRN or better, and ours
-COMPARED = ("ntk", {}), ("dprope-significant", {}), *NEWER
+COMPARED = ("ntk", {}), ("dprope-significant", {}), ("mrrope-pro", {}), ("dprope-covered", {})
 # What others scale by: a base 50 times as large, as Llama 3's; CoPE as in mlx-lm's port; DroPE before its fine-tune.
 RECIPES = ("abf", {"base": 65000.0}), ("cope", {"by_period": True}), ("hardclip", {"clipped": 32})
 # The learning rates at which books are compared: those of the least loss beyond L on eight other books, at s = 2. For PI
@@ -28,8 +27,6 @@ def at_its_rate(method: str) -> Step:
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
-    for setting in NEWER:
-        yield suite.fine_tuned(tune, setting, 2, 0, [perplexity, passkey])
     for factor in FACTORS:
         for seed in suite.seeds(SEEDS):
             for setting in trained_settings(factor):
