@@ -115,6 +115,7 @@ def _option(name: str, value: object) -> str:
         return name.replace("_", " ")
     if isinstance(value, tuple):
         return f"{len(value)} {name}"
+    value = f"{value:g}" if isinstance(value, float) else value
     return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
 
 
