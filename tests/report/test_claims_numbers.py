@@ -71,7 +71,7 @@ def by_book(run, model):
 @pytest.mark.parametrize("model", BOOKS)
 @pytest.mark.parametrize("key", ["perplexity", "less_is_better"])
 def test_losses(claims, key, model):
-    """The paper's perplexities are without training; the rest is of fine-tunes where whole books were scored by them."""
+    """The paper's perplexities are without training; the rest is of fine-tunes if those scored whole books."""
     trained = (key, model) == ("less_is_better", "tiny")
     runs, family, zero = by_setting(model, "loss_by_position", trained), {}, ("dprope", {})
     for factor in (2, 4):
