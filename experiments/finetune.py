@@ -69,7 +69,8 @@ class FineTune(Experiment):
         option(group, "--batch", count, "N", "sequences per step, on all devices together (for CLEX, s times as many)")
         fitting = "sequences per device at a time (default on one GPU: as many as fit in its memory)"
         option(group, "--device-batch", count, "N", fitting)
-        option(group, "--learning-rate", number, "RATE", "learning rate, constant without warm-up; another than the default is in the run's name")
+        rate = "learning rate, constant without warm-up; one that is not the default is in the run's name"
+        option(group, "--learning-rate", number, "RATE", rate)
         dtype = "dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)"
         group.add_argument("--dtype", choices=("float32", "bfloat16"), help=dtype)
         saving = "recompute activations to save memory (default on one GPU: only where it is needed)"

@@ -45,7 +45,10 @@ class View(model_view.View):
         rates = {run["identity"]: run["learning_rate"] for run in tuned}
         for file in sorted(folder.glob("loss_by_position/*.json")):
             setting = replace(Setting.of(run := read(file)), rate=None)
-            rate = rates[run["training"]["identity"]] if "training" in run else 0.0
+            identity = run["training"]["identity"] if "training" in run else None
+            if identity and identity not in rates:
+                raise InputError(f"{file} is of a fine-tune without a record; remove it, or fine-tune again.")
+            rate = rates[identity] if identity else 0.0
             losses.setdefault(setting.name, {})[rate] = loss_by_position.level(Row(setting, (run,))).mean
         return losses
 
