@@ -69,13 +69,14 @@ def groups(results: Results) -> list[Learned]:
 
 
 def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None:
-    """Every untrained setting on the same texts by name, and the learned factors that the others are compared with.
+    """Untrained settings on the same texts by name, and the learned factors that the others are compared with.
 
-    Those are of the start from which gradient descent came to the least loss over all positions. Learned factors have
+    Recipes with options of their own are left out. Those factors are of the start from which gradient descent came to the least loss over all positions. Learned factors have
     one row for each start, with a record per seed. None if none were scored.
     """
     untrained = loss_by_position.untrained(results, factor)
-    rows = {row.setting.name: row for row in methods(results, untrained)}
+    listed = (row for row in methods(results, untrained) if row.setting.plain("n_hat", "covered_length"))
+    rows = {row.setting.name: row for row in listed}
     runs: dict[str, list[dict]] = {}
     for row in untrained.rows:
         if start := learned_from(dict(row.setting.options)):
