@@ -46,10 +46,15 @@ class Learned:
         return f"{seeds}, {steps} steps. The held-out loss {'had stopped' if flat else 'was still'} falling."
 
 
-def methods(results: Results, rows: Comparison) -> list[Row]:
-    """The rows of methods: without ablations, and without factors that were learned."""
-    listed = in_comparison(results.model)
-    return [row for row in rows.rows if listed(row) and not learned_from(dict(row.setting.options))]
+def methods(results: Results, rows: Comparison, recipes: bool = True) -> list[Row]:
+    """The rows of methods: without ablations, and without factors that were learned.
+
+    Args:
+        recipes: also those with options of their own, as others set them.
+    """
+    listed, options = in_comparison(results.model), ("n_hat", "covered_length")
+    rows_of_methods = [row for row in rows.rows if listed(row) and not learned_from(dict(row.setting.options))]
+    return [row for row in rows_of_methods if recipes or row.setting.plain(*options)]
 
 
 def groups(results: Results) -> list[Learned]:
@@ -71,12 +76,11 @@ def groups(results: Results) -> list[Learned]:
 def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None:
     """Untrained settings on the same texts by name, and the learned factors that the others are compared with.
 
-    Recipes with options of their own are left out. Those factors are of the start from which gradient descent came to the least loss over all positions. Learned factors have
-    one row for each start, with a record per seed. None if none were scored.
+    Those factors are of the start from which gradient descent came to the least loss over all positions. Learned
+    factors have one row for each start, with a record per seed. None if none were scored.
     """
     untrained = loss_by_position.untrained(results, factor)
-    listed = (row for row in methods(results, untrained) if row.setting.plain("n_hat", "covered_length"))
-    rows = {row.setting.name: row for row in listed}
+    rows = {row.setting.name: row for row in methods(results, untrained, recipes=False)}
     runs: dict[str, list[dict]] = {}
     for row in untrained.rows:
         if start := learned_from(dict(row.setting.options)):
