@@ -92,3 +92,14 @@ def test_outcomes_are_those_of_the_table_of_claims(readme):
             printed |= {(outcome, re.sub(r" \(.*", "", model)) for model in models.split(", ")}
         expected = zip(rows["outcome"].str.removesuffix(" here"), rows["model"].map(titles))
         assert printed == set(expected)
+
+
+def test_hours_are_those_of_the_records(readme):
+    """Two chains of tiny's suite run at a time; copies of a record took no time."""
+    runs = {file: json.loads(file.read_text()) for file in RESULTS.rglob("*.json")}
+    timed = {file: run for file, run in runs.items() if "seconds" in run and "same_selection_as" not in run}
+    tiny = sum(run["seconds"] for file, run in timed.items() if file.is_relative_to(RESULTS / "tiny")) / 2
+    assert re.search(r"MODEL=tiny` \((\d+) h\)", readme[0])[1] == f"{tiny / 3600:.0f}"
+    cores = [(run["seconds"], re.match(r"(\d+) × ", run["environment"]["device"])) for run in timed.values()]
+    hours = sum(seconds * int(count[1]) for seconds, count in cores if count) / 3600
+    assert re.search(r"at most (\d+) CPU-hours", (RESULTS / "README.md").read_text())[1] == f"{hours:.0f}"
