@@ -46,15 +46,17 @@ class Learned:
         return f"{seeds}, {steps} steps. The held-out loss {'had stopped' if flat else 'was still'} falling."
 
 
-def methods(results: Results, rows: Comparison, recipes: bool = True) -> list[Row]:
+def methods(results: Results, rows: Comparison, variants: bool = True) -> list[Row]:
     """The rows of methods: without ablations, and without factors that were learned.
 
     Args:
-        recipes: also those with options of their own, as others set them.
+        variants: also a method's rows with options where its row without them is there; those of n̂ and of a covered
+            length always are rows.
     """
-    listed, options = in_comparison(results.model), ("n_hat", "covered_length")
-    rows_of_methods = [row for row in rows.rows if listed(row) and not learned_from(dict(row.setting.options))]
-    return [row for row in rows_of_methods if recipes or row.setting.plain(*options)]
+    listed, kept = in_comparison(results.model), ("n_hat", "covered_length")
+    found = [row for row in rows.rows if listed(row) and not learned_from(dict(row.setting.options))]
+    plain = {row.setting.method for row in found if row.setting.plain()}
+    return [row for row in found if variants or row.setting.plain(*kept) or row.setting.method not in plain]
 
 
 def groups(results: Results) -> list[Learned]:
@@ -80,7 +82,7 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
     factors have one row for each start, with a record per seed. None if none were scored.
     """
     untrained = loss_by_position.untrained(results, factor)
-    rows = {row.setting.name: row for row in methods(results, untrained, recipes=False)}
+    rows = {row.setting.name: row for row in methods(results, untrained, variants=False)}
     runs: dict[str, list[dict]] = {}
     for row in untrained.rows:
         if start := learned_from(dict(row.setting.options)):

@@ -26,7 +26,7 @@ def build(results: Results) -> Figure:
     """A column for each scaling factor: above, factors that vary smoothly; below, the pairs that a selection slows."""
     groups = learned.groups(results)
     factors = list(dict.fromkeys(group.factor for group in groups))
-    rows = {factor: learned.methods(results, untrained(results, factor), recipes=False) for factor in factors}
+    rows = {factor: learned.methods(results, untrained(results, factor), variants=False) for factor in factors}
     settings = {factor: [row.setting for row in own] for factor, own in rows.items()}
     drawn = style.styles(setting for own in settings.values() for setting in own)
     selections = {factor: _selections(results, settings[factor]) for factor in factors}
