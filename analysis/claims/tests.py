@@ -264,11 +264,16 @@ def collapse_in_loss(results: Results) -> list[Statement]:
 
 @at_papers_n_hat("passkey")
 def collapse_in_passkeys(results: Results, rows: Comparison, ours: Row) -> Iterator[Statement]:
-    """Two statements at each factor: the unextended model loses keys from L to L', and DPRoPE keeps a greater share."""
+    """Two statements at each factor: the unextended model loses keys from L to L', and DPRoPE keeps a greater share.
+
+    None of a model that misses keys at L already: its keys beyond L test nothing.
+    """
     original, factor = _original(results, "passkey", ours), ours.setting.factor
     near, far = (tokens(extended_length(results, times)) for times in (1, factor))
     by_length = [row.scores(metrics.passkey) for row in (original, ours) if row]
     if len(by_length) < 2 or not all({near, far} <= each.keys() and each[near].mean for each in by_length):
+        return
+    if by_length[0][near].mean < 100:
         return
     theirs, mine = (share(each, near, far) for each in by_length)
     lost = replace(theirs, mean=100 - theirs.mean, below=theirs.above, above=theirs.below)

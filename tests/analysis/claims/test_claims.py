@@ -168,9 +168,9 @@ def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(claimed
     ("original", "near", "ours", "verdicts"),
     [
         (0, 60, (58, 57), [HOLDS, HOLDS]),
-        (58, 60, (59, 57), [OPEN, OPEN]),  # the original keeps its keys
+        (99, 60, (60, 58), [OPEN, OPEN]),  # the original keeps its keys
         (0, 8, (0.5, 0.4), [HOLDS, OPEN]),  # ours has few keys to lose, and loses them
-        (30, 60, (1, 1), [HOLDS, FAILS]),  # ours loses more
+        (50, 60, (1, 1), [HOLDS, FAILS]),  # ours loses more
     ],
 )
 def test_which_keys_are_lost_beyond_the_training_length(claimed, original, near, ours, verdicts):
@@ -178,15 +178,17 @@ def test_which_keys_are_lost_beyond_the_training_length(claimed, original, near,
         rows = [{"length": length} | score(mean / 100, 0.02) for length, mean in ((8192, near), (16384, far))]
         claimed.add("passkey", method, {"by_length": rows}, **more)
 
-    run("original", original)
+    run("original", original, 100)
     run("dprope", 0, options=PAPERS)  # without training: there are fine-tuned ones
     run("dprope", 0, seed=0)  # another selection
     for seed, far in enumerate(ours):
         run("dprope", far, near, options=PAPERS, seed=seed)
     lost, kept = claimed.statements("collapse")
     assert [lost.verdict, kept.verdict] == verdicts and claimed.outcome("collapse")[0] == overall([lost, kept])
-    assert kept.number.mean == pytest.approx(100 * sum(ours) / 2 / near - 100 * original / 60)
+    assert kept.number.mean == pytest.approx(100 * sum(ours) / 2 / near - original)
     assert [lost.measured_on, kept.measured_on] == ["without training, 5 prompts", "fine-tuned, 2 seeds, 5 prompts"]
+    run("original", 0, 99)  # which misses keys at L: nothing beyond is tested
+    assert not [each for each in claimed.statements("collapse") if each.unit == "%"]
 
 
 def test_loss_collapses_upward(claimed):
