@@ -16,6 +16,13 @@ from core.errors import InputError
 from eval.intervals import LEAST_TEXTS, standard_error, students_half
 
 
+def _finite(value: object) -> float:
+    """A number of a record; InputError if it is none, or not finite."""
+    if isinstance(value, Real) and math.isfinite(value):
+        return float(value)
+    raise InputError(f"the records give a score of {value!r}; one of them is incomplete: measure it again.")
+
+
 @dataclass(frozen=True)
 class Score:
     """A mean with its 95 % interval.
@@ -44,8 +51,8 @@ class Score:
 
     def __post_init__(self) -> None:
         for value in (self.mean, self.low, self.high):
-            if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
-                raise InputError(f"the records give a score of {value!r}; one of them is incomplete: measure it again.")
+            if value is not None:
+                _finite(value)
 
     @classmethod
     def of(cls, record: Mapping, times: float = 1.0) -> Score:
@@ -53,7 +60,7 @@ class Score:
 
         An interval that is a point comes from one sample, or from samples that are all alike, and is none.
         """
-        mean, low, high = (times * record[key] for key in ("mean", "low", "high"))
+        mean, low, high = (times * _finite(record[key]) for key in ("mean", "low", "high"))
         return cls(mean, low, high, record.get("n")) if low < high else cls(mean, n=record.get("n"))
 
     @property

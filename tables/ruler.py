@@ -42,7 +42,7 @@ def _with_effective(block: Block, rows: Comparison, results: Results) -> Block:
         if (record["method"], "training" in record) == (roles.ORIGINAL, False) and agree(record, rows.first):
             if at_l not in (lengths := record["scores"]["lengths"]):
                 break
-            threshold = lengths[at_l]["mean"]
+            threshold = metrics.ruler(record)[tokens(int(at_l))].mean
             scored = [row.scores(metrics.ruler) for _, row in labelled_rows(rows, metrics.ruler)]
             cells = [effective(scores, lengths, threshold) for scores in scored]
             lines = ((*line, cell) for line, cell in zip(block.rows, cells, strict=True))

@@ -7,7 +7,7 @@ import numpy as np
 
 from analysis.beyond import learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
-from analysis.comparison import Comparison, Row
+from analysis.comparison import Comparison, Row, agree
 from analysis.results import read
 from analysis.scores import Score
 from analysis.settings import Setting
@@ -43,13 +43,13 @@ class View(model_view.View):
         folder, losses = self.results.folder / self.model.name / BEYOND / "rates", {}
         tuned = [read(file) for file in (self.results.folder / self.model.name).rglob("finetune/*.json")]
         rates = {run["identity"]: run["learning_rate"] for run in tuned}
-        for file in sorted(folder.glob("loss_by_position/*.json")):
-            setting = replace(Setting.of(run := read(file)), rate=None)
-            identity = run["training"]["identity"] if "training" in run else None
-            if identity and identity not in rates:
-                raise InputError(f"{file} is of a fine-tune without a record; remove it, or fine-tune again.")
-            rate = rates[identity] if identity else 0.0
-            losses.setdefault(setting.name, {})[rate] = loss_by_position.level(Row(setting, (run,))).mean
+        scored = {file: read(file) for file in sorted(folder.glob("loss_by_position/*.json"))}
+        for file, run in scored.items():
+            setting, identity = replace(Setting.of(run), rate=None), run.get("training", {}).get("identity")
+            rate, of_method = rates.get(identity, 0.0), losses.setdefault(setting.name, {})
+            if (identity and not rate) or rate in of_method or not agree(run, next(iter(scored.values()))):
+                raise InputError(f"{file} is of other books, of a second fine-tune at its rate, or of none; remove it.")
+            of_method[rate] = loss_by_position.level(Row(setting, (run,))).mean
         return losses
 
     def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:

@@ -4,6 +4,7 @@ import pytest
 
 from analysis import results
 from analysis.results import NotMeasured, Results, models
+from analysis.scores import Score
 from core.errors import InputError
 
 
@@ -31,6 +32,12 @@ def test_a_broken_record_and_a_key_that_it_lacks_are_refused_with_its_file(tmp_p
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(InputError, match="run.json.*(-Infinity|does not say 'low')"):
         results.read(tmp_path / "run.json")["scores"]["low"]
+
+
+@pytest.mark.parametrize("mean", [None, "3", float("inf")])
+def test_a_mean_that_is_no_number_is_no_score(mean):
+    with pytest.raises(InputError, match="one of them is incomplete"):
+        Score.of({"mean": mean, "low": 1.0, "high": 2.0})
 
 
 def test_a_checkpoints_path_names_the_records_that_experiments_make_of_it(tmp_path, monkeypatch):
