@@ -56,7 +56,8 @@ def effective(scores: metrics.Scores, lengths: Iterable[str], threshold: float) 
     The threshold is the unextended model's score at L. RULER (arXiv 2404.06654, section 4) takes LLaMA2-7B's at its 4k
     tokens for all models.
     """
+    least = threshold - 1e-9  # equal scores differ by the order in which their tasks were summed
     names = [name for name in map(tokens, sorted(map(int, lengths))) if name in scores]
-    means = [name for name in names if scores[name].mean >= threshold]
-    lows = [name for name in names if scores[name].low is not None and scores[name].low >= threshold]
+    means = [name for name in names if scores[name].mean >= least]
+    lows = [name for name in names if scores[name].low is not None and scores[name].low >= least]
     return Cell([NONE, *means][-1], f"[{[NONE, *lows][-1]}]")
