@@ -35,7 +35,7 @@ from experiments.kit.base_model import DROPOUT, computed
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
 from experiments.suites.steps import Suite
-from experiments.training import budget, checkpoint, launch
+from experiments.training import attention, budget, checkpoint, launch
 from experiments.training.corpus import Corpus
 from experiments.training.output import Output
 from experiments.training.packing import pack
@@ -249,6 +249,8 @@ class FineTune(Experiment):
                 clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
             if arguments.bf16 and is_flash_attn_2_available():  # sequences are packed, so no mask is needed
                 model.set_attn_implementation("flash_attention_2")
+            elif arguments.bf16 and arguments.use_cpu and attention.fits(model, settings["length"]):
+                attention.install(model)
             trainer = Trainer(model, arguments, data, manifest)
             trainer.train()
             facts = {

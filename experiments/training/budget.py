@@ -105,9 +105,9 @@ def activations(size: Sizes, tokens: int, checkpointing: bool, autocast: bool = 
     layer = tokens * (norms * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner)
     gradients = tokens * 3 * 2 * size.inner  # the MLP's, the most that a backward pass holds at a time
     # Our loss holds CHUNK_LOGITS at a time, and Liger's kernel as many as there are hidden states. Both sum the head's
-    # gradient in float32.
+    # gradient in float32 in the forward pass, and keep a copy of it in bfloat16 for the backward pass.
     logits = 2 * 4 * max(CHUNK_LOGITS, tokens * size.width)
-    loss = {"loss": logits + 4 * size.vocabulary * size.width + 3 * 2 * tokens * size.width}
+    loss = {"loss": logits + (4 + 2) * size.vocabulary * size.width + 3 * 2 * tokens * size.width}
     if checkpointing:
         return {"activations, recomputed": size.layers * tokens * residual * size.width + layer + gradients} | loss
     return {"activations": size.layers * layer + gradients} | loss

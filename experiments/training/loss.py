@@ -15,27 +15,63 @@ import os
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
 IGNORED = -100
-CHUNK_LOGITS = 2**23  # how many logits are held at a time: 32 MiB in float32
+CHUNK_LOGITS = 2**25  # how many logits are held at a time: 128 MiB in float32
 
 
 def chunked_loss(hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, chunk: int) -> Tensor:
     """What :func:`summed_loss` computes, `chunk` tokens at a time.
 
-    The backward pass computes each chunk's logits again, so that no more than one chunk's are held.
+    The forward pass computes the gradients, too, so that no more than one chunk's logits are held and none is computed
+    twice. The chunks' gradients of weight and bias are summed in float32.
     """
-    weight = weight.float()  # autograd sums the chunks' gradients in the weight's dtype
+    if torch.is_grad_enabled():
+        return _ChunkedLoss.apply(hidden, weight, bias, labels, chunk)
+    parts = zip(hidden.split(chunk), labels.split(chunk), strict=True)
+    return torch.stack([_loss(_logits(part, weight, bias), targets) for part, targets in parts]).sum()
 
-    def of_chunk(hidden: Tensor, labels: Tensor) -> Tensor:
-        logits = nn.functional.linear(hidden, weight.to(hidden.dtype), bias).float()
-        return nn.functional.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
 
-    chunks = zip(hidden.split(chunk), labels.split(chunk), strict=True)
-    losses = [checkpoint(of_chunk, *pair, use_reentrant=False, preserve_rng_state=False) for pair in chunks]
-    return torch.stack(losses).sum()
+def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    logits = nn.functional.linear(hidden, weight, bias)
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
+def _loss(logits: Tensor, labels: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
+
+
+class _ChunkedLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, hidden, weight, bias, labels, chunk):
+        exact = torch.promote_types(weight.dtype, torch.float32)
+        losses = []
+        of_hidden = torch.empty_like(hidden)
+        of_weight = torch.zeros_like(weight, dtype=exact)
+        of_bias = None if bias is None else torch.zeros_like(bias, dtype=exact)
+        for part, targets, of_part in zip(
+            hidden.split(chunk), labels.split(chunk), of_hidden.split(chunk), strict=True
+        ):
+            logits = _logits(part, weight, bias)
+            losses.append(_loss(logits, targets))
+            of_logits = logits.softmax(-1)
+            counted = targets != IGNORED
+            of_logits[counted, targets[counted]] -= 1
+            of_logits *= counted[:, None]
+            if of_bias is not None:
+                of_bias += of_logits.sum(0)
+            of_logits = of_logits.to(hidden.dtype)
+            torch.mm(of_logits, weight, out=of_part)
+            of_weight += of_logits.t() @ part
+        gradients = (of_hidden, of_weight.to(weight.dtype), None if of_bias is None else of_bias.to(bias.dtype))
+        ctx.save_for_backward(*gradients)
+        return torch.stack(losses).sum()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        scaled = (None if each is None else (each * gradient).to(each.dtype) for each in ctx.saved_tensors)
+        return *scaled, None, None
 
 
 def uses_liger(device: torch.device) -> bool:

@@ -29,7 +29,7 @@ from core import clex
 from core.errors import NonFiniteError
 from experiments.base_models.model import Training
 from experiments.kit import processes, records
-from experiments.training import budget, launch
+from experiments.training import attention, budget, launch
 from experiments.training.checkpoint import SavesWhole, last, step
 from experiments.training.loss import HeadLoss
 
@@ -58,6 +58,10 @@ class Trainer(SavesWhole):
         self, model: PreTrainedModel, arguments: TrainingArguments, data: Dataset, facts: dict | None = None
     ) -> None:
         self._loss, self.facts = HeadLoss(model), facts or {}
+        if arguments.activation_checkpointing and model.config._attn_implementation == attention.NAME:
+            arguments.activation_checkpointing = False  # which would compute attention again, too
+            how = {"use_reentrant": False, "context_fn": attention.keep_attention}
+            model.activation_checkpointing_enable(how)
         transformers.logging.disable_progress_bar()  # it would show the saving of each checkpoint
         super().__init__(model=model, args=arguments, train_dataset=data)
         self.remove_callback(PrinterCallback)
